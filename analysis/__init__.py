@@ -1,0 +1,1 @@
+"""The engine: from a chat template to its format, its markers and the evidence."""

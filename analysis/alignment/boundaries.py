@@ -1,0 +1,102 @@
+"""Common beginnings and ends of two texts that never cut a unit in two.
+
+A unit is what a person would not break: a word, something between brackets such as an
+angle-bracketed tag (closed or still open at the end of the text), a run of one punctuation
+character. Cutting between units keeps a marker whole when its neighbour begins alike.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+_UNIT = re.compile(
+    r"""
+    <[^<>\n]*>            # a tag, attributes included
+  | <[^<>\n]*$            # a tag that a slot follows
+  | \[/?\w+\]             # a word in square brackets
+  | [⟦⟨⟪「『【〔〖《〈⦅⦃❨❪❬❮❰❲❴][^\s]*?[⟧⟩⟫」』】〕〗》〉⦆⦄❩❫❭❯❱❳❵]
+  | \w+
+  | ([^\w\s<>\[\](){}"'])\1+
+    """,
+    re.VERBOSE,
+)
+
+
+def _inside(text: str, position: int) -> tuple[int, int] | None:
+    """Find the unit of `text` that `position` falls strictly inside of."""
+    if not 0 < position < len(text):
+        return None
+    for match in _UNIT.finditer(text):
+        if match.start() >= position:
+            return None
+        if position < match.end():
+            return match.span()
+    return None
+
+
+def prefix_length(left: str, right: str) -> int:
+    """Count the characters that two texts have in common at their beginning."""
+    limit = min(len(left), len(right))
+    if left[:limit] == right[:limit]:
+        return limit
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[:middle] == right[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def suffix_length(left: str, right: str) -> int:
+    """Count the characters that two texts have in common at their end."""
+    return prefix_length(left[::-1], right[::-1])
+
+
+def common_prefix(first: str, *others: str) -> str:
+    """Give the longest common beginning that ends between units in every text."""
+    length = len(first)
+    for other in others:
+        length = min(length, prefix_length(first, other))
+    moved = True
+    while moved:
+        moved = False
+        for text in (first, *others):
+            unit = _inside(text, length)
+            if unit is not None:
+                length = unit[0]
+                moved = True
+    return first[:length]
+
+
+def common_suffix(first: str, *others: str) -> str:
+    """Give the longest common end that begins between units in every text."""
+    length = len(first)
+    for other in others:
+        length = min(length, suffix_length(first, other))
+    moved = True
+    while moved:
+        moved = False
+        for text in (first, *others):
+            unit = _inside(text, len(text) - length)
+            if unit is not None:
+                length = len(text) - unit[1]
+                moved = True
+    return first[len(first) - length :]
+
+
+def edge_units(text: str) -> list[str]:
+    """Cut a text into its units and what stands between them."""
+    cuts = [0]
+    for match in _UNIT.finditer(text):
+        cuts += match.span()
+    cuts.append(len(text))
+    return [text[start:end] for start, end in pairwise(cuts) if end > start]
+
+
+def is_unit(text: str) -> bool:
+    """Whether the text is one bracketed unit, the usual look of a marker."""
+    match = _UNIT.fullmatch(text)
+    return match is not None and not text[0].isalnum()

@@ -1,0 +1,150 @@
+"""From a template to its analysis: negotiation, phases, format, view, verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from autoparser.analysis.assembly import assemble, requires_nonnull_content
+from autoparser.analysis.check import Check, battery_tools, self_check
+from autoparser.analysis.conversation import Message, Tool, tool_for
+from autoparser.analysis.errors import TemplateUnusableError
+from autoparser.analysis.format import JsonType, TurnFormat
+from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.switches import Switch, find_switches
+from autoparser.analysis.phases import Draft, Finding, run_phases
+from autoparser.analysis.probing import (
+    Prober,
+    Sentinels,
+    Shape,
+    choose_sentinels,
+    suggest,
+)
+from autoparser.analysis.probing.negotiation import (
+    Negotiated,
+    Trial,
+    UnusableTemplateError,
+    negotiate,
+)
+from autoparser.analysis.template import ChatTemplate
+from autoparser.analysis.view import MarkerRegistry, View, view_of
+
+SPECIAL_TOKENS = (
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "sep_token",
+    "pad_token",
+    "cls_token",
+    "mask_token",
+)
+"""The names that transformers gives special tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """All that was found out about a template."""
+
+    template: ChatTemplate
+    format: TurnFormat
+    view: View
+    phases: tuple[Finding, ...]
+    check: Check
+    switches: tuple[Switch, ...]
+    shape: Shape
+    trials: tuple[Trial, ...]
+    stand_ins: Mapping[str, str]
+    """Special tokens that the template reads and that are not known, and what stood for them."""
+    renders: int
+    """How many renders the analysis took."""
+
+    @property
+    def markers(self) -> MarkerRegistry:
+        """The markers by the seeds' names."""
+        return self.view.markers
+
+
+def analyze(template: ChatTemplate) -> Analysis:
+    """Analyse a template.
+
+    Raises TemplateSyntaxError where Jinja cannot read it, and TemplateUnusableError where no
+    conversation can be rendered so that its messages show, or where renders are not repeatable.
+    """
+    suggestions = suggest(template.syntax_tree)
+    stand_ins = {
+        name: f"<{name}>"
+        for name in SPECIAL_TOKENS
+        if name in suggestions.names and name not in template.special_tokens
+    }
+    sentinels = choose_sentinels(template.text)
+    prober = Prober(
+        template,
+        sentinels,
+        tokens={**template.special_tokens, **stand_ins},
+        tools=[_probing_tool(sentinels)],
+    )
+    negotiated = _negotiated(prober, template)
+    prober = negotiated.prober
+    switches = find_switches(prober, suggestions, calls=negotiated.calls)
+    observer = Observer(prober)
+    draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, switches)
+    draft, findings = run_phases(observer, draft)
+    format_ = assemble(observer, draft)
+    view = view_of(format_, requires_nonnull_content=requires_nonnull_content(observer, draft))
+    check = self_check(format_, prober)
+    return Analysis(
+        template=template,
+        format=format_,
+        view=view,
+        phases=findings,
+        check=check,
+        switches=switches,
+        shape=prober.shape,
+        trials=negotiated.trials,
+        stand_ins=stand_ins,
+        renders=prober.meter.renders,
+    )
+
+
+def _probing_tool(sentinels: Sentinels) -> Tool:
+    """Offer a function with a parameter of every type; null is no type that tools declare."""
+    properties = {
+        key: str(kind) for kind, key in sentinels.typed_keys.items() if kind is not JsonType.NULL
+    }
+    return tool_for(sentinels.names[0], "Does what it says.", properties)
+
+
+def _negotiated(prober: Prober, template: ChatTemplate) -> Negotiated:
+    suggestions = suggest(template.syntax_tree)
+    try:
+        negotiated = negotiate(prober, suggestions)
+    except UnusableTemplateError as error:
+        cause = error.cause
+        reason = str(error) if cause is None else f"{error}: {cause.reason}"
+        raise TemplateUnusableError(
+            f"the template {reason}",
+            file=template.origin,
+            line=None if cause is None else cause.line,
+            hint=error.hint,
+        ) from cause
+    _repeatable(negotiated.prober, template)
+    return negotiated
+
+
+_REPEATS = 3
+
+
+def _repeatable(prober: Prober, template: ChatTemplate) -> None:
+    """Raise where the same conversation renders differently each time."""
+    marks = prober.sentinels
+    messages = prober.shape.messages((prober.user, Message(marks.content)), marks.system)
+    texts = {prober.render_messages(messages, generation=True) for _ in range(_REPEATS)}
+    if len(texts) > 1:
+        raise TemplateUnusableError(
+            "the template writes a different text each time it is rendered",
+            file=template.origin,
+            hint="nothing can be concluded from its renders; remove what is random",
+        )
+
+
+__all__ = ["SPECIAL_TOKENS", "Analysis", "analyze", "battery_tools"]

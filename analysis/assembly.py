@@ -1,0 +1,138 @@
+"""The format, put together from what the phases found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autoparser.analysis.alignment import edge_units, is_unit
+from autoparser.analysis.conversation import Message, Presence
+from autoparser.analysis.format import (
+    ArgumentForm,
+    CallFormat,
+    End,
+    Part,
+    TurnFormat,
+    Written,
+)
+from autoparser.analysis.learning.calls import learn_calls
+from autoparser.analysis.learning.history import (
+    called_turn,
+    historic_end,
+    historic_turn,
+    learn_retention,
+)
+from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.openings import describe_openings
+from autoparser.analysis.phases import Draft
+from autoparser.analysis.probing import EmptyContent
+from autoparser.analysis.view.text_markers import reasoning_wrap
+
+
+def assemble(observer: Observer, draft: Draft) -> TurnFormat:
+    """Put the format together."""
+    calls = _calls(observer, draft)
+    ends = _ends(observer, draft, calls)
+    shape = observer.prober.shape
+    form = ArgumentForm.STRING if shape.arguments_as_string else ArgumentForm.OBJECT
+    format_ = TurnFormat(
+        header=draft.header,
+        layouts=draft.layouts,
+        calls=calls,
+        ends=ends,
+        stop_strings=_stop_strings(ends),
+        argument_form=form,
+        setting=dict(observer.prober.setting),
+        reasoning_cut=None if draft.cut is None else draft.cut.text,
+        retention=learn_retention(
+            observer, reasoning=draft.shows_reasoning, calls=draft.shows_calls
+        ),
+    )
+    wrap = reasoning_wrap(format_)
+    opening, close = wrap.open, wrap.close
+    if not opening.strip() and not draft.shows_reasoning:
+        opening, close = _from_prompts(draft, close)
+    openings = describe_openings(draft.prompts, draft.header, opening, close)
+    if not draft.shows_reasoning:
+        format_ = replace(format_, reasoning_open=opening, reasoning_cut=close or None)
+    return replace(format_, openings=openings)
+
+
+def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
+    if draft.frame is None or draft.arguments is None or draft.section is None:
+        return None
+    section = draft.section
+    calls = learn_calls(observer, draft.frame, draft.arguments, section.open, section.close)
+    return None if calls is None else replace(calls, empty_row=draft.empty_row)
+
+
+def _ends(observer: Observer, draft: Draft, calls: CallFormat | None) -> tuple[End, ...]:
+    """Say what closes a turn after content, after reasoning and after calls."""
+    marks = observer.prober.sentinels
+    ends: list[End] = []
+    for part, presence, last, later in (
+        (Part.CONTENT, Presence(content=True), marks.content, historic_turn(observer)),
+        (Part.CALLS, Presence(calls=True), _last_text(observer, calls), called_turn(observer)),
+    ):
+        layout = draft.layouts[presence]
+        if not layout.parts or layout.parts[-1] is not part or not last:
+            continue
+        ends.append(End(part, layout.literals[-1], historic_end(observer, later, last)))
+    return tuple(ends)
+
+
+def _last_text(observer: Observer, calls: CallFormat | None) -> str:
+    return "" if calls is None else calls.write((observer.call(0),))
+
+
+def _stop_strings(ends: tuple[End, ...]) -> tuple[str, ...]:
+    """Name the first marker of each end: where a model stops."""
+    found: dict[str, None] = {}
+    for end in ends:
+        units = edge_units(end.text.strip())
+        first = next((unit for unit in units if is_unit(unit)), "")
+        text = first if end.text.strip().startswith(first) and first else end.text.strip()
+        if text:
+            found[text] = None
+    return tuple(found)
+
+
+def _from_prompts(draft: Draft, close: str) -> tuple[str, str]:
+    """Read the reasoning's markers off generation prompts, where no turn shows them.
+
+    A prompt that goes on where another stops has opened what the other leaves closed.
+    """
+    rests = sorted(
+        {
+            text[len(draft.header) :].strip()
+            for _, text in draft.prompts
+            if text.startswith(draft.header)
+        },
+        key=len,
+    )
+    rests = [rest for rest in rests if rest]
+    if close:
+        opening = next((rest for rest in rests if close not in rest), "")
+        return opening, close
+    for short in rests:
+        for long in rests:
+            if long != short and long.startswith(short):
+                return short, long[len(short) :].strip()
+    for rest in rests:
+        units = [unit for unit in edge_units(rest) if unit.strip()]
+        if len(units) == 2 and all(is_unit(unit) for unit in units):
+            return units[0], units[1]
+    return "", ""
+
+
+def requires_nonnull_content(observer: Observer, draft: Draft) -> bool:
+    """Whether null content beside a call raises or is printed as a word."""
+    if not draft.shows_calls:
+        return False
+    message = observer.message(Presence(calls=True))
+    null = replace(observer.prober.shape, empty_content=EmptyContent.NULL)
+    shown = Observer(observer.prober.using(shape=null)).turn(message)
+    return bool(shown.refusal) or shown.text != observer.turn(message).text
+
+
+__all__ = ["Written", "assemble", "requires_nonnull_content"]
+_ = Message

@@ -1,0 +1,18 @@
+"""What a conversation is to the engine, before any template's wishes are known."""
+
+from .dialogue import Answer, Dialogue, Entry, User
+from .message import Json, Message, Presence, ToolCall
+from .tools import Tool, tool_for
+
+__all__ = [
+    "Answer",
+    "Dialogue",
+    "Entry",
+    "Json",
+    "Message",
+    "Presence",
+    "Tool",
+    "ToolCall",
+    "User",
+    "tool_for",
+]

@@ -1,0 +1,28 @@
+"""A conversation as the engine thinks of it: users, assistants and answers, no field names yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """One user message."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One tool result: the answer to the call with this id."""
+
+    text: str
+    name: str
+    call_id: str
+
+
+Entry: TypeAlias = User | Message | Answer
+Dialogue: TypeAlias = tuple[Entry, ...]

@@ -1,0 +1,111 @@
+"""How tool calls are written: the section, one call, its arguments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autoparser.analysis.conversation import Json, ToolCall
+
+from .notation import Container, JsonType, Notation, Row, Slot, type_of
+
+
+class Limit(StrEnum):
+    """What becomes of a second call in one message."""
+
+    MANY = "many calls"
+    REFUSED = "one call, more are refused"
+    FIRST = "one call, the first of several"
+    LAST = "one call, the last of several"
+
+
+class ArgumentForm(StrEnum):
+    """In which form a template wants `arguments`."""
+
+    OBJECT = "object"
+    STRING = "JSON string"
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """How a call's arguments are written."""
+
+    members: Container
+    """Its keys, its separators, and how the values are written."""
+    values: Notation
+    margin: str = ""
+    """What the lines around the arguments begin with; only indented notations use it."""
+    refused: frozenset[JsonType] = frozenset()
+    """Types of values on which the template raises."""
+    verbatim: bool = False
+    """The caller's own JSON text is pasted; the notation is then what callers usually send."""
+
+    def write(self, arguments: Mapping[str, Json]) -> str:
+        """Write the arguments of one call."""
+        if self.verbatim:
+            return json.dumps(dict(arguments), ensure_ascii=False)
+        return self.members.write(list(arguments.items()), self.values, self.margin)
+
+
+@dataclass(frozen=True, slots=True)
+class CallFormat:
+    """How a message's calls are written."""
+
+    row: Row
+    """One call: literals and the slots for name, id, index and arguments."""
+    arguments: Arguments
+    section_open: str = ""
+    section_close: str = ""
+    separator: str = ""
+    empty_row: Row | None = None
+    """A call without arguments, where it is not `row` with empty arguments."""
+    later_close: str = ""
+    """Written behind every call but the first, where a template closes only those."""
+    index_base: int = 0
+    limit: Limit = Limit.MANY
+
+    def written(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+        """Say which of the calls reach the text."""
+        if self.limit is Limit.FIRST:
+            return calls[:1]
+        return calls[-1:] if self.limit is Limit.LAST else calls
+
+    def write(self, calls: Sequence[ToolCall]) -> str:
+        """Write all calls of a message, the section's markers included."""
+        body = self.separator.join(
+            self.write_call(call, position) for position, call in enumerate(self.written(calls))
+        )
+        return f"{self.section_open}{body}{self.section_close}"
+
+    def refused_type(self, calls: Sequence[ToolCall]) -> JsonType | None:
+        """Say which type of an argument makes the template raise, if one does."""
+        kinds = (
+            type_of(value) for call in self.written(calls) for value in call.arguments.values()
+        )
+        return next((kind for kind in kinds if kind in self.arguments.refused), None)
+
+    def write_call(self, call: ToolCall, position: int) -> str:
+        """Write one call."""
+        row = self.row if call.arguments or self.empty_row is None else self.empty_row
+        pieces: list[str] = []
+        for piece in row:
+            match piece:
+                case Slot.NAME:
+                    pieces.append(call.name)
+                case Slot.ID:
+                    pieces.append(call.id)
+                case Slot.INDEX:
+                    pieces.append(str(self.index_base + position))
+                case Slot.ARGUMENTS:
+                    pieces.append(self.arguments.write(call.arguments))
+                case _:
+                    pieces.append(piece)
+        if position:
+            pieces.append(self.later_close)
+        return "".join(pieces)
+
+    def has(self, slot: Slot) -> bool:
+        """Whether one call's row holds this slot."""
+        return slot in self.row

@@ -1,0 +1,107 @@
+"""How a string is written: its quotes, its escapes, and what a template strips from it."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Strip(StrEnum):
+    """What one edge of a text loses when the template writes it."""
+
+    NOTHING = "nothing"
+    NEWLINE = "one newline"
+    NEWLINES = "newlines"
+    WHITESPACE = "whitespace"
+
+    def left(self, text: str) -> str:
+        """Strip the beginning of `text`."""
+        if self is Strip.NEWLINE:
+            return text.removeprefix("\n")
+        return text.lstrip(_STRIPPED[self]) if self in _STRIPPED else text
+
+    def right(self, text: str) -> str:
+        """Strip the end of `text`."""
+        if self is Strip.NEWLINE:
+            return text.removesuffix("\n")
+        return text.rstrip(_STRIPPED[self]) if self in _STRIPPED else text
+
+
+_STRIPPED: Mapping[Strip, str | None] = {
+    Strip.NEWLINES: "\n",
+    Strip.WHITESPACE: None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """What the two edges of a text lose."""
+
+    left: Strip = Strip.NOTHING
+    right: Strip = Strip.NOTHING
+
+    def apply(self, text: str) -> str:
+        """Write `text` as the template does."""
+        if self.left is Strip.NOTHING and self.right is Strip.NOTHING:
+            return text
+        return self.right.right(self.left.left(text))
+
+
+class Escape(StrEnum):
+    """How the inside of a string is written."""
+
+    VERBATIM = "verbatim"
+    JSON = "json"
+    JSON_ASCII = "json-ascii"
+    PYTHON = "python"
+    """Python's `repr`, which chooses its quotes by what the string holds."""
+    HTML = "html"
+    TABLE = "table"
+    """Character by character, as `Text.table` says."""
+
+
+_WRITERS: Mapping[Escape, Callable[[str], str]] = {
+    Escape.VERBATIM: lambda text: text,
+    Escape.JSON: lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    Escape.JSON_ASCII: lambda text: json.dumps(text)[1:-1],
+    Escape.PYTHON: repr,
+    Escape.HTML: lambda text: (
+        html.escape(text, quote=True).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A wrapper written only around strings that hold one of these characters."""
+
+    characters: str
+    open: str
+    close: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """How a string value or a key is written."""
+
+    open: str = ""
+    close: str = ""
+    escape: Escape = Escape.VERBATIM
+    edges: Edges = field(default_factory=Edges)
+    table: Mapping[str, str] = field(default_factory=dict[str, str])
+    guard: Guard | None = None
+
+    def write(self, text: str) -> str:
+        """Write one string."""
+        text = self.edges.apply(text)
+        if self.escape is Escape.TABLE:
+            inner = "".join(self.table.get(char, char) for char in text)
+        else:
+            inner = _WRITERS[self.escape](text)
+        guard = self.guard
+        if guard is not None and any(char in text for char in guard.characters):
+            inner = f"{guard.open}{inner}{guard.close}"
+        return f"{self.open}{inner}{self.close}"

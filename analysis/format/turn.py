@@ -1,0 +1,137 @@
+"""What an assistant turn looks like: the one value that everything after the analysis reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from autoparser.analysis.conversation import Json, Message, Presence
+
+from .call import ArgumentForm, CallFormat, Limit
+from .text import Edges
+
+
+class Part(StrEnum):
+    """A block of a turn."""
+
+    REASONING = "reasoning"
+    CONTENT = "content"
+    CALLS = "calls"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a turn with certain parts is laid out."""
+
+    parts: tuple[Part, ...] = ()
+    """The parts that reach the text, in order; a part may be dropped, or written twice."""
+    literals: tuple[str, ...] = ("",)
+    """What stands before, between and after the parts; one more than there are parts."""
+    reasoning: Edges = field(default_factory=Edges)
+    content: Edges = field(default_factory=Edges)
+    refusal: str = ""
+    """The template's own words where it refuses such a message."""
+
+
+class RefusedMessageError(ValueError):
+    """The template does not write such a message: it raises."""
+
+
+class Written(StrEnum):
+    """How much of the turn a generation prompt has already written."""
+
+    NOTHING = "nothing"
+    """Not even the header: the template has no generation prompt here."""
+    HEADER = "the header"
+    PART_OF_HEADER = "a part of the header"
+    REASONING_OPEN = "the reasoning's opening"
+    REASONING_CLOSED = "an empty reasoning block"
+    OTHER = "text that the turn in the history does not have"
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The generation prompt under one setting of the switches."""
+
+    setting: Mapping[str, Json]
+    text: str
+    written: Written
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What closes a turn."""
+
+    after: Part
+    text: str
+    """Behind the last turn of a conversation."""
+    historic: str | None
+    """Behind an earlier turn, as far as it can be told from the next message; None: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningRetention:
+    """When the reasoning of an earlier turn is still in the prompt."""
+
+    tool_loop: bool | None = None
+    """After the call was answered; None: could not be observed."""
+    next_user: bool | None = None
+    """After the next user message."""
+    answered_loop: bool | None = None
+    """In a tool loop, once a later user message came."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFormat:
+    """An assistant turn, from where the text before it ends to the end of the text."""
+
+    header: str
+    """What begins every turn."""
+    layouts: Mapping[Presence, Layout]
+    calls: CallFormat | None = None
+    openings: tuple[Opening, ...] = ()
+    ends: tuple[End, ...] = ()
+    stop_strings: tuple[str, ...] = ()
+    argument_form: ArgumentForm = ArgumentForm.OBJECT
+    setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The switches under which the layouts were seen; empty: the template's defaults."""
+    reasoning_cut: str | None = None
+    """Where reasoning is only cut out of the content: the text up to and with this is lost."""
+    reasoning_open: str = ""
+    """What opens reasoning, where no turn shows it but a generation prompt does."""
+    retention: ReasoningRetention = field(default_factory=ReasoningRetention)
+
+    def write(self, message: Message) -> str:
+        """Write the turn as the template would, from the format alone.
+
+        Raises RefusedMessageError where the template raises on such a message.
+        """
+        layout = self.layouts[message.presence]
+        if layout.refusal:
+            raise RefusedMessageError(layout.refusal)
+        pieces = [layout.literals[0]]
+        for part, literal in zip(layout.parts, layout.literals[1:], strict=True):
+            pieces.append(self._write_part(part, layout, message))
+            pieces.append(literal)
+        return "".join(pieces)
+
+    def _write_part(self, part: Part, layout: Layout, message: Message) -> str:
+        match part:
+            case Part.REASONING:
+                return layout.reasoning.apply(message.reasoning)
+            case Part.CONTENT:
+                return layout.content.apply(self._kept(message.content))
+            case Part.CALLS:
+                if self.calls is None:
+                    return ""
+                if self.calls.limit is Limit.REFUSED and len(message.calls) > 1:
+                    raise RefusedMessageError(Limit.REFUSED.value)
+                refused = self.calls.refused_type(message.calls)
+                if refused is not None:
+                    raise RefusedMessageError(f"raises on an argument of type {refused}")
+                return self.calls.write(message.calls)
+
+    def _kept(self, content: str) -> str:
+        cut = self.reasoning_cut
+        return content.rpartition(cut)[2] if cut else content

@@ -1,0 +1,1 @@
+"""Learning the pieces of a format from observed turns."""

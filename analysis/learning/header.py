@@ -1,0 +1,52 @@
+"""The header: what begins every assistant turn, whatever comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from autoparser.analysis.alignment import common_prefix, edge_units, is_unit
+from autoparser.analysis.conversation import Presence
+from autoparser.analysis.format import Layout, Part
+
+from .history import historic_opening
+from .observer import Observer
+
+
+def learn_header(
+    observer: Observer, layouts: Mapping[Presence, Layout], prompts: Sequence[str]
+) -> str:
+    """Find what all turns begin with: as last or earlier turn, and as the generation prompt."""
+    beginnings = [layout.literals[0] for layout in layouts.values() if not layout.refusal]
+    beginnings += [text for text in prompts if text and _agrees(text, beginnings)]
+    earlier = historic_opening(observer)
+    if earlier is not None:
+        beginnings.append(earlier)
+    header = common_prefix(*beginnings) if beginnings else ""
+    return _without_reasoning(observer, layouts, header)
+
+
+def _agrees(prompt: str, beginnings: Sequence[str]) -> bool:
+    """Whether a generation prompt begins as turns do; some begin with the text before it."""
+    return any(common_prefix(prompt, text) for text in beginnings)
+
+
+def _without_reasoning(
+    observer: Observer, layouts: Mapping[Presence, Layout], header: str
+) -> str:
+    """Give back the reasoning's opening, where every turn opens it.
+
+    The header's markers stand around the user's role as well; a marker right before the
+    reasoning that the user's turn does not have belongs to the reasoning.
+    """
+    opened = {
+        layout.literals[0]
+        for layout in layouts.values()
+        if layout.parts and layout.parts[0] is Part.REASONING
+    }
+    if not any(header.rstrip() == text.rstrip() for text in opened):
+        return header
+    units = edge_units(header.rstrip())
+    alone = observer.prober.probe((observer.prober.user,), tools=False).text
+    if len(units) > 1 and is_unit(units[-1]) and units[-1] not in alone:
+        return header.rstrip()[: -len(units[-1])]
+    return header

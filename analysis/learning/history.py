@@ -1,0 +1,73 @@
+"""What becomes of a turn once the conversation goes on: its end, and its reasoning."""
+
+from __future__ import annotations
+
+from autoparser.analysis.alignment import common_suffix
+from autoparser.analysis.conversation import Answer, Message, Presence, User
+from autoparser.analysis.format import ReasoningRetention
+from autoparser.analysis.probing import Probe
+
+from .observer import Observer
+
+
+def historic_turn(observer: Observer) -> Probe:
+    """Render a plain assistant turn that a user message follows."""
+    message = observer.message(Presence(content=True))
+    return observer.prober.probe((observer.prober.user, message, observer.next_user))
+
+
+def historic_opening(observer: Observer) -> str | None:
+    """Give what stands before the content of an earlier turn; None where it is not to be seen."""
+    probe = historic_turn(observer)
+    content = observer.prober.sentinels.content
+    if not probe.text.startswith(observer.before) or content not in probe.text:
+        return None
+    return probe.text[len(observer.before) : probe.text.index(content)]
+
+
+def historic_end(observer: Observer, probe: Probe, last: str) -> str | None:
+    """Give what stands between `last`, a turn's last text, and the next user message's header."""
+    marks = observer.prober.sentinels
+    text = probe.text
+    at, until = text.rfind(last), text.find(marks.next_user)
+    first = text.find(marks.user)
+    if not probe.rendered or min(at, until, first) < 0 or until < at:
+        return None
+    between = text[at + len(last) : until]
+    header = common_suffix(between, text[:first]) if first else ""
+    return between[: len(between) - len(header)]
+
+
+def called_turn(observer: Observer) -> Probe:
+    """Render a turn of calls that was answered, concluded, and followed by a user message."""
+    marks = observer.prober.sentinels
+    called = observer.message(Presence(reasoning=True, calls=True))
+    return observer.prober.probe(
+        (
+            observer.prober.user,
+            called,
+            Answer(marks.answer, marks.names[0], marks.ids[0]),
+            Message(marks.content),
+            User(marks.next_user),
+        )
+    )
+
+
+def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> ReasoningRetention:
+    """See in which later prompts the reasoning of a turn still stands."""
+    if not reasoning:
+        return ReasoningRetention()
+    marks = observer.prober.sentinels
+    told = observer.message(Presence(reasoning=True, content=True))
+    shown = marks.reasoning in observer.turn(told).probe.text
+    later = observer.prober.probe((observer.prober.user, told, observer.next_user))
+    next_user = (marks.reasoning in later.text) if later.rendered and shown else None
+    tool_loop = answered_loop = None
+    if calls:
+        called = observer.message(Presence(reasoning=True, calls=True))
+        answer = Answer(marks.answer, marks.names[0], marks.ids[0])
+        loop = observer.prober.probe((observer.prober.user, called, answer))
+        tool_loop = (marks.reasoning in loop.text) if loop.rendered else None
+        over = called_turn(observer)
+        answered_loop = (marks.reasoning in over.text) if over.rendered else None
+    return ReasoningRetention(tool_loop, next_user, answered_loop)

@@ -1,0 +1,167 @@
+"""How turns are laid out: for every combination of parts, their order and the text between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.alignment import common_prefix, common_suffix
+from autoparser.analysis.conversation import Message, Presence
+from autoparser.analysis.format import Edges, Layout, Part, Strip
+
+from .frame import Frame
+from .observer import Kind, Mark, Observer
+
+PRESENCES = tuple(
+    Presence(reasoning, content, calls)
+    for calls in (False, True)
+    for reasoning in (False, True)
+    for content in (True, False)
+)
+
+
+def learn_layout(observer: Observer, presence: Presence) -> Layout:
+    """Observe the layout of a turn with these parts; a call reaches from its first sentinel to
+    its last one until the frame is known.
+    """
+    turn = observer.shown(presence)
+    if turn.refusal:
+        return Layout(refusal=turn.refusal)
+    pieces = observer.pieces(turn.text)
+    parts: list[Part] = []
+    literals: list[str] = [""]
+    for literal, slot in zip(pieces.literals, (*pieces.slots, None), strict=True):
+        part = None if slot is None else _part(slot)
+        if parts and part is Part.CALLS and parts[-1] is Part.CALLS:
+            literals[-1] = ""
+            continue
+        literals[-1] += literal
+        if part is not None:
+            parts.append(part)
+            literals.append("")
+    return _with_edges(observer, presence, Layout(tuple(parts), tuple(literals)))
+
+
+def cut_calls(layout: Layout, frame: Frame) -> Layout:
+    """Take what opens the first and closes the last call out of a layout's literals."""
+    if Part.CALLS not in layout.parts:
+        return layout
+    at = layout.parts.index(Part.CALLS)
+    literals = list(layout.literals)
+    literals[at] = literals[at].removesuffix(frame.first_open())
+    literals[at + 1] = literals[at + 1].removeprefix(frame.close_of(0))
+    return replace(layout, literals=tuple(literals))
+
+
+def _part(slot: Mark) -> Part:
+    match slot.kind:
+        case Kind.REASONING:
+            return Part.REASONING
+        case Kind.CONTENT:
+            return Part.CONTENT
+        case _:
+            return Part.CALLS
+
+
+_LEAD, _TRAIL = "\n\n \t\n", "\n\t \n\n"
+"""Whitespace on which every way of stripping shows itself."""
+
+
+def _with_edges(observer: Observer, presence: Presence, layout: Layout) -> Layout:
+    """Find what the text loses at its edges, by giving it whitespace there."""
+    marks = observer.prober.sentinels
+    plain = observer.message(presence)
+    for part, word in ((Part.REASONING, marks.reasoning), (Part.CONTENT, marks.content)):
+        if part not in layout.parts:
+            continue
+        padded = f"{_LEAD}{word}{_TRAIL}"
+        message = (
+            replace(plain, reasoning=padded)
+            if part is Part.REASONING
+            else replace(plain, content=padded)
+        )
+        edges = _edges(observer, message, layout, part, word)
+        if edges is not None:
+            layout = (
+                replace(layout, reasoning=edges)
+                if part is Part.REASONING
+                else replace(layout, content=edges)
+            )
+    return layout
+
+
+def _edges(
+    observer: Observer, message: Message, layout: Layout, part: Part, word: str
+) -> Edges | None:
+    turn = observer.turn(message)
+    before, found, after = turn.text.partition(word)
+    plain = observer.turn(_bare(message, part, word))
+    plain_before, _, plain_after = plain.text.partition(word)
+    if not found:
+        return None
+    lefts = [strip for strip in Strip if before == plain_before + strip.left(_LEAD)]
+    rights = [strip for strip in Strip if after == strip.right(_TRAIL) + plain_after]
+    if lefts and rights:
+        return Edges(lefts[0], rights[0])
+    return None
+
+
+def _bare(message: Message, part: Part, word: str) -> Message:
+    if part is Part.REASONING:
+        return replace(message, reasoning=word)
+    return replace(message, content=word)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The markers around all calls of a turn, and the layouts without them."""
+
+    open: str
+    close: str
+    layouts: Mapping[Presence, Layout]
+
+
+def cut_section(layouts: Mapping[Presence, Layout], header: str) -> Section:
+    """Tell the markers of the section from the joints around it.
+
+    What stands before the calls whatever comes before them opens the section; what stands
+    behind them and is not what ends every other turn closes it.
+    """
+    end = _content_end(layouts)
+    befores: list[str] = []
+    afters: list[str] = []
+    for layout in layouts.values():
+        if Part.CALLS not in layout.parts:
+            continue
+        at = layout.parts.index(Part.CALLS)
+        before = layout.literals[at]
+        befores.append(before.removeprefix(header) if at == 0 else before)
+        after = layout.literals[at + 1]
+        if at + 1 == len(layout.parts) and end:
+            after = after[: len(after) - len(common_suffix(after, end))]
+        afters.append(after)
+    if not befores:
+        return Section("", "", layouts)
+    opening = common_suffix(*befores).lstrip()
+    close = common_prefix(*afters).rstrip()
+    cut: dict[Presence, Layout] = {}
+    for presence, layout in layouts.items():
+        if Part.CALLS in layout.parts:
+            at = layout.parts.index(Part.CALLS)
+            literals = list(layout.literals)
+            literals[at] = literals[at].removesuffix(opening)
+            literals[at + 1] = literals[at + 1].removeprefix(close)
+            cut[presence] = replace(layout, literals=tuple(literals))
+        else:
+            cut[presence] = layout
+    return Section(opening, close, cut)
+
+
+def _content_end(layouts: Mapping[Presence, Layout]) -> str:
+    layout = layouts.get(Presence(content=True))
+    if layout is None or not layout.parts or layout.parts[-1] is not Part.CONTENT:
+        return ""
+    return layout.literals[-1]
+
+
+__all__ = ["PRESENCES", "Section", "cut_section", "learn_layout"]

@@ -1,0 +1,148 @@
+"""The switches of a template: the variables a caller may set, and what each changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autoparser.analysis.conversation import Answer, Dialogue, Json, Message
+from autoparser.analysis.probing import Probe, Prober, Setting, Suggestions
+from autoparser.analysis.probing.negotiation import answered, call_of, switch_candidates
+
+
+class Effect(StrEnum):
+    """What a switch changes."""
+
+    GENERATION_PROMPT = "the generation prompt"
+    HISTORY_REASONING = "whether reasoning stays in the history"
+    TURN = "the assistant's turn"
+    PROMPT = "the text before the turn"
+    RAISES = "the template raises"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A variable that changes a render."""
+
+    name: str
+    values: tuple[Json, ...]
+    """Values whose renders all differ."""
+    default: Json
+    """The value that renders as the unset variable does; None: no value that was tried does."""
+    effects: Mapping[str, tuple[Effect, ...]]
+    """What each value changes against the unset variable, by the value's JSON text."""
+    inserted: bool = False
+    """The value itself is written into the text."""
+
+    @property
+    def changes(self) -> frozenset[Effect]:
+        """All that any value changes."""
+        return frozenset(effect for effects in self.effects.values() for effect in effects)
+
+
+@dataclass(frozen=True, slots=True)
+class _Views:
+    """The renders in which a switch can show itself."""
+
+    prompt: Probe
+    alone: Probe
+    history: Probe
+    turn: Probe
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(
+            probe.text if probe.rendered else f"\0{probe.error}"
+            for probe in (self.prompt, self.alone, self.history, self.turn)
+        )
+
+
+def find_switches(prober: Prober, suggestions: Suggestions, *, calls: bool) -> tuple[Switch, ...]:
+    """Try every variable that the syntax tree suggests; renders decide which are switches."""
+    unset = _views(prober, prober.setting, calls=calls)
+    found: list[Switch] = []
+    for name in switch_candidates(suggestions):
+        switch = _try_switch(prober, suggestions, name, unset, calls=calls)
+        if switch is not None:
+            found.append(switch)
+    return tuple(found)
+
+
+def _try_switch(
+    prober: Prober, suggestions: Suggestions, name: str, unset: _Views, *, calls: bool
+) -> Switch | None:
+    word = prober.sentinels.next_user[::-1]
+    values: list[Json] = [*suggestions.values.get(name, ()), True, False, word]
+    seen: dict[tuple[str, ...], Json] = {}
+    effects: dict[str, tuple[Effect, ...]] = {}
+    default: Json = None
+    usual = unset.texts()
+    inserted = False
+    for value in values:
+        if value == word and any(texts != usual for texts in seen):
+            break
+        views = _views(prober, {**prober.setting, name: value}, calls=calls)
+        texts = views.texts()
+        if texts in seen or (not views.prompt.rendered and unset.prompt.rendered):
+            continue
+        seen[texts] = value
+        if texts == usual:
+            default = value
+        effects[_text_of(value)] = _effects(prober, unset, views)
+        inserted = inserted or any(word in text for text in texts)
+    if all(texts == usual for texts in seen):
+        return None
+    shown = tuple(value for value in seen.values() if not (value == word and not inserted))
+    return Switch(name, shown, default, effects, inserted)
+
+
+def _text_of(value: Json) -> str:
+    return value if isinstance(value, str) else str(value).lower()
+
+
+def _views(prober: Prober, setting: Setting, *, calls: bool) -> _Views:
+    marks = prober.sentinels
+    told = Message(marks.content, marks.reasoning)
+    dialogue: Dialogue = (prober.user, told, prober.user)
+    if calls:
+        called = Message(reasoning=marks.reasoning, calls=(call_of(prober),))
+        answer = Answer(marks.answer, marks.names[0], marks.ids[0])
+        dialogue = (prober.user, called, answer, told, prober.user)
+    return _Views(
+        prober.probe((prober.user,), generation=True, setting=setting),
+        prober.probe((prober.user,), setting=setting),
+        prober.probe(dialogue, setting=setting),
+        prober.probe(answered(prober, told), setting=setting),
+    )
+
+
+def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[Effect, ...]:
+    if any(
+        one.rendered and not other.rendered
+        for one, other in zip(_probes(unset), _probes(views), strict=True)
+    ):
+        return (Effect.RAISES,)
+    marks = prober.sentinels
+    effects: list[Effect] = []
+    if views.alone.text != unset.alone.text:
+        effects.append(Effect.PROMPT)
+    if _added(views.prompt, views.alone) != _added(unset.prompt, unset.alone):
+        effects.append(Effect.GENERATION_PROMPT)
+    counts = [view.history.text.count(marks.reasoning) for view in (unset, views)]
+    if counts[0] != counts[1]:
+        effects.append(Effect.HISTORY_REASONING)
+    if _added(views.turn, views.alone) != _added(unset.turn, unset.alone):
+        effects.append(Effect.TURN)
+    if not effects and views.texts() != unset.texts():
+        effects.append(Effect.PROMPT)
+    return tuple(effects)
+
+
+def _probes(views: _Views) -> tuple[Probe, ...]:
+    return views.prompt, views.alone, views.history, views.turn
+
+
+def _added(longer: Probe, shorter: Probe) -> str:
+    if longer.text.startswith(shorter.text):
+        return longer.text[len(shorter.text) :]
+    return longer.text

@@ -1,0 +1,34 @@
+"""The format as far as the phases have got."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autoparser.analysis.conversation import Json, Presence
+from autoparser.analysis.format import Arguments, Layout, Row
+from autoparser.analysis.learning.cut import Cut
+from autoparser.analysis.learning.frame import Frame
+from autoparser.analysis.learning.layouts import Section
+from autoparser.analysis.learning.switches import Switch
+from autoparser.analysis.probing import Setting, Suggestions
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What is known so far; each phase adds to it."""
+
+    suggestions: Suggestions
+    shows_reasoning: bool
+    shows_calls: bool
+    switches: tuple[Switch, ...] = ()
+    layouts: Mapping[Presence, Layout] = field(default_factory=dict[Presence, Layout])
+    cut: Cut | None = None
+    prompts: tuple[tuple[Setting, str], ...] = ()
+    """What each setting's generation prompt adds."""
+    header: str = ""
+    frame: Frame | None = None
+    section: Section | None = None
+    arguments: Arguments | None = None
+    empty_row: Row | None = None
+    setting: Mapping[str, Json] = field(default_factory=dict[str, Json])

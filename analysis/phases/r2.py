@@ -1,0 +1,47 @@
+"""R2: the generation prompt with thinking off against on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.openings import opening_settings, prompt_text
+from autoparser.analysis.probing import Probe, Setting
+
+from .draft import Draft
+from .finding import Evidence, Finding
+
+
+def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
+    """See what each setting's generation prompt has already written of the turn."""
+    prober = observer.prober
+    settings = opening_settings(prober, draft.switches)
+    prompts = [
+        (setting, text)
+        for setting in settings
+        if (text := prompt_text(prober, setting)) is not None
+    ]
+    draft = replace(draft, prompts=tuple(prompts))
+
+    def prompt(setting: Setting) -> Probe:
+        return prober.probe((prober.user,), generation=True, setting=setting)
+
+    pairs = [
+        Evidence(f"unset / {_words(setting)}", prompt({}), prompt(setting))
+        for setting in settings[1:]
+    ]
+    if not pairs:
+        bare = prober.probe((prober.user,), setting={})
+        pairs = [Evidence("no generation prompt / generation prompt", bare, prompt({}))]
+    texts = {text for _, text in prompts}
+    if len(texts) > 1:
+        conclusion = f"{len(texts)} different generation prompts, by the switches"
+    elif texts == {""}:
+        conclusion = "no generation prompt"
+    else:
+        conclusion = "one generation prompt, whatever is set"
+    return draft, Finding("R2", "thinking switch", conclusion, tuple(pairs))
+
+
+def _words(setting: Setting) -> str:
+    return ", ".join(f"{name} {value!r}" for name, value in setting.items())

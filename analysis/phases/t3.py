@@ -1,0 +1,39 @@
+"""T3: what stands between calls, and between the parts of a turn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autoparser.analysis.conversation import Presence
+from autoparser.analysis.format import Limit
+from autoparser.analysis.learning.header import learn_header
+from autoparser.analysis.learning.layouts import cut_calls, cut_section
+from autoparser.analysis.learning.observer import Observer
+
+from .draft import Draft
+from .finding import Evidence, Finding
+
+CALLS = Presence(calls=True)
+
+
+def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
+    """Tell what repeats with each call from what separates calls and from what surrounds them."""
+    layouts = draft.layouts
+    frame = draft.frame
+    if frame is not None:
+        layouts = {presence: cut_calls(layout, frame) for presence, layout in layouts.items()}
+    header = learn_header(observer, layouts, [text for _, text in draft.prompts])
+    section = cut_section(layouts, header)
+    draft = replace(draft, layouts=section.layouts, header=header, section=section)
+    evidence = Evidence(
+        "two calls / three calls", observer.shown(CALLS, 2).probe, observer.shown(CALLS, 3).probe
+    )
+    if frame is None:
+        conclusion = "no calls to separate"
+    elif frame.limit is not Limit.MANY:
+        conclusion = "no second call, no separator"
+    elif frame.repetition.separator:
+        conclusion = f"{frame.repetition.separator!r} separates calls"
+    else:
+        conclusion = "nothing separates calls"
+    return draft, Finding("T3", "separators", conclusion, (evidence,), ("call_separator",))

@@ -1,0 +1,40 @@
+"""T5: one argument against two."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.learning.arguments import learn_arguments
+from autoparser.analysis.learning.observer import Observer
+
+from .draft import Draft
+from .finding import Evidence, Finding
+
+
+def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
+    """Learn how arguments follow one another: by what, and in which order."""
+    marks = observer.prober.sentinels
+    if draft.frame is not None:
+        arguments = learn_arguments(
+            observer.text_of_arguments,
+            marks,
+            as_string=observer.prober.shape.arguments_as_string,
+        )
+        draft = replace(draft, arguments=arguments)
+    pair: dict[str, Json] = {marks.keys[0]: marks.values[0], marks.keys[1]: marks.values[1]}
+    evidence = Evidence(
+        "one argument / two arguments",
+        observer.with_arguments({marks.keys[0]: marks.values[0]}).probe,
+        observer.with_arguments(pair).probe,
+    )
+    if draft.frame is None:
+        conclusion = "no arguments to compare"
+    elif draft.arguments is None:
+        conclusion = "the arguments cannot be made out in the text"
+    elif draft.arguments.verbatim:
+        conclusion = "the caller's JSON text is pasted"
+    else:
+        members = draft.arguments.members
+        conclusion = f"{members.separator!r} separates arguments, in the order {members.order}"
+    return draft, Finding("T5", "several arguments", conclusion, (evidence,), ("arg_separator",))

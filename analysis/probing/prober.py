@@ -1,0 +1,156 @@
+"""The one place that renders: conversations in a shape, each rendered at most once."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+from autoparser.analysis.conversation import Dialogue, Json, Message, Tool, User
+from autoparser.analysis.errors import TemplateRenderError
+from autoparser.analysis.template import ChatTemplate
+
+from .sentinels import Sentinels
+from .shape import Setting, Shape, offered
+
+_CLOCK = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
+"""Probes see one moment, so that two analyses of a template are alike."""
+
+
+def _strftime_now(form: str) -> str:
+    return _CLOCK.strftime(form)
+
+
+NO_SETTING: Setting = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One render: the conversation, what was set, and the text or the template's refusal."""
+
+    dialogue: Dialogue
+    tools: bool
+    generation: bool
+    setting: Setting
+    text: str = ""
+    error: TemplateRenderError | None = None
+
+    @property
+    def rendered(self) -> bool:
+        """Whether a text came out."""
+        return self.error is None
+
+
+@dataclass(slots=True)
+class Meter:
+    """What the probing of one template has cost."""
+
+    renders: int = 0
+    characters: int = 0
+
+
+_Key: TypeAlias = tuple[str, int, bool, str]
+
+
+class Prober:
+    """Renders conversations through one template, in one shape, under one setting."""
+
+    def __init__(
+        self,
+        template: ChatTemplate,
+        sentinels: Sentinels,
+        *,
+        tokens: Mapping[str, str],
+        tools: Sequence[Tool],
+        shape: Shape | None = None,
+        setting: Setting = NO_SETTING,
+    ) -> None:
+        """Prepare to probe `template`; `tokens` are its special tokens or stand-ins for them."""
+        self.template = template
+        self.sentinels = sentinels
+        self.tokens = tokens
+        self.tools = tools
+        self.shape = shape or Shape()
+        self.setting = setting
+        self.meter = Meter()
+        self._offered = offered(tools, self.shape)
+        self._renders: dict[_Key, Probe] = {}
+        self._base: str | None = None
+
+    def using(
+        self,
+        *,
+        shape: Shape | None = None,
+        setting: Setting | None = None,
+        tools: Sequence[Tool] | None = None,
+    ) -> Prober:
+        """Give a prober that differs in shape, setting or tools, on the same meter."""
+        other = Prober(
+            self.template,
+            self.sentinels,
+            tokens=self.tokens,
+            tools=self.tools if tools is None else tools,
+            shape=shape or self.shape,
+            setting=self.setting if setting is None else setting,
+        )
+        other.meter = self.meter
+        return other
+
+    def probe(
+        self,
+        dialogue: Dialogue,
+        *,
+        tools: bool = True,
+        generation: bool = False,
+        setting: Setting | None = None,
+    ) -> Probe:
+        """Render a conversation; a refusal or a crash is part of the answer."""
+        chosen = self.setting if setting is None else setting
+        key = (repr(dialogue), tools, generation, repr(chosen))
+        known = self._renders.get(key)
+        if known is None:
+            known = self._render(dialogue, tools, generation, chosen)
+            self._renders[key] = known
+        return known
+
+    def _render(self, dialogue: Dialogue, tools: bool, generation: bool, setting: Setting) -> Probe:
+        messages = self.shape.messages(dialogue, self.sentinels.system)
+        probe = Probe(dialogue, tools, generation, setting)
+        try:
+            text = self.render_messages(
+                messages, tools=tools, generation=generation, setting=setting
+            )
+        except TemplateRenderError as error:
+            return Probe(dialogue, tools, generation, setting, error=error)
+        return Probe(probe.dialogue, tools, generation, setting, text=text)
+
+    def render_messages(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: bool = True,
+        generation: bool = False,
+        setting: Setting | None = None,
+    ) -> str:
+        """Render messages that are already shaped. Raises TemplateRenderError."""
+        clock: Callable[[str], str] = _strftime_now
+        variables: dict[str, object] = {
+            "strftime_now": clock,
+            **self.tokens,
+            "messages": messages,
+            "tools": self._offered if tools else None,
+            "documents": None,
+            "add_generation_prompt": generation,
+            **(self.setting if setting is None else setting),
+        }
+        self.meter.renders += 1
+        text = self.template.render_prepared(variables)
+        self.meter.characters += len(text)
+        return text
+
+    @property
+    def user(self) -> User:
+        """The user message that begins every probe."""
+        return User(self.sentinels.user)

@@ -1,0 +1,86 @@
+"""Reading text and JSON files, each way to fail an error with its place.
+
+Text is UTF-8 with the newlines of Python's text mode, as transformers opens its files.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, cast
+
+from autoparser.analysis.errors import TemplateReadError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["decoded", "json_kind", "read_json_object", "read_text"]
+
+JSON_KINDS: dict[type[object], str] = {
+    bool: "true or false",
+    dict: "an object",
+    float: "a number",
+    int: "a number",
+    list: "a list",
+    str: "a text",
+}
+
+
+def read_text(path: Path) -> str:
+    """Give the file's text. Raises TemplateReadError with the byte offset of bad UTF-8."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise TemplateReadError(
+            f"cannot read the file ({reason})",
+            file=str(path),
+            hint="check its permissions or pass another file",
+        ) from None
+    return decoded(content, str(path))
+
+
+def decoded(content: bytes, file: str) -> str:
+    """Give the bytes of ``file`` as text. Raises TemplateReadError where they are not UTF-8."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TemplateReadError(
+            f"this is not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
+            file=file,
+            place=f"byte {error.start}",
+            hint="save the file as UTF-8",
+        ) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_json_object(path: Path) -> Mapping[str, object]:
+    """Give the JSON object in the file. Raises TemplateReadError with line and column."""
+    text = read_text(path)
+    try:
+        value = cast("object", json.loads(text))
+    except json.JSONDecodeError as error:
+        raise TemplateReadError(
+            f"broken JSON: {error.msg}",
+            file=str(path),
+            place=f"line {error.lineno}, column {error.colno}",
+            hint="correct the JSON there",
+        ) from None
+    except (RecursionError, ValueError) as error:
+        raise TemplateReadError(
+            f"JSON that cannot be read ({error})",
+            file=str(path),
+            hint="write a simpler file",
+        ) from None
+    if not isinstance(value, dict):
+        raise TemplateReadError(
+            f"this JSON is {json_kind(value)}, not an object",
+            file=str(path),
+            hint="pass a file that holds a JSON object",
+        )
+    return cast("Mapping[str, object]", value)
+
+
+def json_kind(value: object) -> str:
+    """Name the kind of a decoded JSON value, with its article."""
+    return JSON_KINDS.get(type(value), "null")

@@ -1,0 +1,186 @@
+"""A chat template as a value, rendered exactly as transformers 5.23.0 renders it.
+
+Contract: a template's text is parsed once and compiled once, on first use. Whatever Jinja
+raises becomes an error of `autoparser.analysis.errors`; nothing that a template does leaves
+another exception. A template is untrusted code: it runs in Jinja's immutable sandbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError
+
+from autoparser.analysis.errors import TemplateRenderError, TemplateSyntaxError
+
+from .environment import Refusal, chat_environment
+from .excerpt import excerpt, find_column
+from .messages import plain, prepared_messages, prepared_tools
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from jinja2 import nodes
+
+__all__ = ["ChatTemplate"]
+
+
+@dataclass(frozen=True)
+class ChatTemplate:
+    """The text of a chat template and what is rendered with it."""
+
+    text: str
+    """The Jinja source."""
+
+    special_tokens: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    """Variables such as ``bos_token`` that every render gets, unless a switch overrides them."""
+
+    name: str | None = None
+    """Its name among a model's templates, such as ``default``; None where it has none."""
+
+    origin: str | None = None
+    """Where it came from, as errors name it: a path, ``-``; None for text given directly."""
+
+    def render(
+        self,
+        messages: Sequence[object],
+        tools: Sequence[object] | None = None,
+        add_generation_prompt: bool = False,
+        *,
+        documents: Sequence[object] | None = None,
+        **switches: object,
+    ) -> str:
+        """Give the text that transformers' ``apply_chat_template(tokenize=False)`` gives.
+
+        ``messages``, ``tools`` and ``documents`` are lists of dicts; ``switches`` are any
+        other variables of the template and override special tokens. Raises
+        TemplateSyntaxError or TemplateRenderError for what the template does, TypeError or
+        ValueError for messages or tools of a wrong type.
+        """
+        for document in documents or ():
+            if not isinstance(document, Mapping):
+                kind = type(document).__name__
+                raise TypeError(f"a document must be a dict with title and text, not a {kind}")
+        return self.render_prepared(
+            {
+                **self.special_tokens,
+                **{name: plain(value) for name, value in switches.items()},
+                "messages": prepared_messages(messages),
+                "tools": prepared_tools(tools),
+                "documents": plain(documents),
+                "add_generation_prompt": add_generation_prompt,
+            }
+        )
+
+    def render_prepared(self, variables: Mapping[str, object]) -> str:
+        """Render with exactly these variables: nothing is copied, normalised or added.
+
+        The fast path for many renders. The caller merges `special_tokens` and passes
+        ``messages``, ``tools``, ``documents`` and ``add_generation_prompt`` in the form that
+        transformers gives them. A variable overrides a global of the same name, so a fixed
+        clock is a ``strftime_now`` among them. Raises TemplateSyntaxError, TemplateRenderError.
+        """
+        compiled = self._compiled.template
+        try:
+            # As Template.render does, less its rewriting of tracebacks.
+            context = compiled.new_context({**variables})
+            return "".join(compiled.root_render_func(context))
+        except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
+            failure = self._render_error(error)
+        # Raised out here so that it does not keep the frames of the render alive.
+        raise failure
+
+    @property
+    def syntax_tree(self) -> nodes.Template:
+        """The parsed template, shared with the compiled one: read it, never change it.
+
+        Raises TemplateSyntaxError.
+        """
+        return self._compiled.tree
+
+    def check_syntax(self) -> None:
+        """Compile now; raises TemplateSyntaxError where Jinja cannot."""
+        _ = self._compiled
+
+    @cached_property
+    def _compiled(self) -> _Compiled:
+        environment = chat_environment()
+        try:
+            tree = environment.parse(self.text)
+            code = environment.compile(tree)
+            # A plain dict of globals is copied faster for each render than Jinja's chained one.
+            template = Template.from_code(environment, code, dict(environment.globals))
+        except Exception as error:  # noqa: BLE001 - Jinja and Python each raise their own
+            failure = self._syntax_error(error)
+        else:
+            return _Compiled(tree, template)
+        raise failure
+
+    def _syntax_error(self, error: Exception) -> TemplateSyntaxError:
+        hint = "correct the template there"
+        if not isinstance(error, JinjaSyntaxError):
+            reason = f"Jinja cannot compile this template ({_in_words(error)})"
+            return TemplateSyntaxError(reason, file=self._file, hint="simplify the template")
+        line = error.lineno
+        column = find_column(chat_environment(), self.text, error)
+        return TemplateSyntaxError(
+            f"Jinja cannot read this template: {str(error.message).rstrip('.')}",
+            file=self._file,
+            line=line,
+            column=column,
+            excerpt=excerpt(self.text, line, column),
+            hint=hint,
+        )
+
+    def _render_error(self, error: Exception) -> TemplateRenderError:
+        refused = isinstance(error, Refusal)
+        return TemplateRenderError(
+            _said(error) if refused else _in_words(error),
+            file=self._file,
+            line=_template_line(error.__traceback__),
+            refused=refused,
+        )
+
+    @property
+    def _file(self) -> str:
+        return self.origin or self.name or "template"
+
+    def __reduce__(self) -> tuple[type[ChatTemplate], tuple[object, ...]]:
+        # Compiled code cannot be pickled; a copy in another process compiles its own.
+        return ChatTemplate, (self.text, dict(self.special_tokens), self.name, self.origin)
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    tree: nodes.Template
+    template: Template
+
+
+def _said(error: Exception) -> str:
+    try:
+        return str(error.args[0])
+    except Exception:  # noqa: BLE001 - a template may pass what has no text
+        return "no reason given"
+
+
+def _in_words(error: Exception) -> str:
+    kind = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - as above
+        text = ""
+    return f"{kind}: {text}" if text else kind
+
+
+def _template_line(traceback: TracebackType | None) -> int | None:
+    """Give the template's line of the innermost frame that is compiled from a template."""
+    line: int | None = None
+    while traceback is not None:
+        template = traceback.tb_frame.f_globals.get("__jinja_template__")
+        if isinstance(template, Template):
+            line = template.get_corresponding_lineno(traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return line

@@ -1,0 +1,131 @@
+"""The Jinja environment that transformers 5.23.0 renders chat templates in.
+
+Facts from the wheel, ``utils/chat_template_utils.py``: an immutable sandbox with
+``trim_blocks`` and ``lstrip_blocks``, loop controls, a ``generation`` tag that leaves the
+text as it is, a ``tojson`` that is ``json.dumps`` without HTML escapes, and the globals
+``raise_exception``, ``strftime_now``, ``dict`` and ``namespace``. All else is Jinja's own.
+
+One environment serves all templates: a template can change neither it nor its globals.
+Constant folding is off: it changes no text, costs a quarter of the compilation, and would
+rewrite the syntax tree that others read.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from jinja2 import nodes
+from jinja2.exceptions import SecurityError, TemplateError
+from jinja2.ext import Extension, LoopControlExtension
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping
+
+    from jinja2.parser import Parser
+
+__all__ = ["Refusal", "chat_environment"]
+
+
+class Refusal(TemplateError):
+    """The template called ``raise_exception``; the first argument is what it said."""
+
+
+class GenerationTag(Extension):
+    """``{% generation %}…{% endgeneration %}``: a scope of its own, no effect on the text.
+
+    transformers parses it as a call block, so variables set inside stay inside.
+    """
+
+    tags = {"generation"}  # noqa: RUF012 - as Jinja declares it
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        """Read the block up to its end tag."""
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        call = self.call_method("_unchanged")
+        return nodes.CallBlock(call, [], [], body).set_lineno(line)
+
+    def _unchanged(self, caller: Callable[[], str]) -> str:
+        return caller()
+
+
+class TemplateDict:
+    """``dict`` as templates see it: a call and ``fromkeys``, no way to the type itself."""
+
+    # A template may pass any arguments, so their types say nothing here.
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict(*args, **kwargs)
+
+    def fromkeys(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        """Give ``dict.fromkeys`` of the arguments."""
+        return dict.fromkeys(*args, **kwargs)
+
+
+class TemplateNamespace(Namespace):
+    """``namespace`` as templates see it: names that start with an underscore are refused."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        # Jinja's own signature, so that ``namespace(self=1)`` works.
+        self, values = args[0], args[1:]
+        attributes: dict[Any, Any] = dict(*values, **kwargs)
+        for name in attributes:
+            _refuse_private(name)
+        Namespace.__init__(self, attributes)
+
+    def __setitem__(self, name: str, value: object) -> None:
+        _refuse_private(name)
+        super().__setitem__(name, value)
+
+
+@cache
+def chat_environment() -> ImmutableSandboxedEnvironment:
+    """Give the one environment that all templates share."""
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=[GenerationTag, LoopControlExtension],
+        optimized=False,
+    )
+    environment.filters["tojson"] = tojson
+    _add_globals(environment.globals)
+    return environment
+
+
+def _add_globals(names: MutableMapping[str, Any]) -> None:
+    names["raise_exception"] = raise_exception
+    names["strftime_now"] = strftime_now
+    names["dict"] = TemplateDict()
+    names["namespace"] = TemplateNamespace
+
+
+def _refuse_private(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise SecurityError(f"a namespace cannot hold the private name {name!r}; rename it")
+
+
+def tojson(
+    x: object,
+    ensure_ascii: bool = False,
+    indent: int | str | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """Give ``x`` as JSON; the parameters have the names by which templates pass them."""
+    return json.dumps(
+        x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+
+
+def raise_exception(message: str) -> NoReturn:
+    """Refuse the conversation, as a template says."""
+    raise Refusal(message)
+
+
+def strftime_now(format: str) -> str:  # noqa: A002 - templates may pass it by this name
+    """Give the time of now by ``format``."""
+    return datetime.now().strftime(format)  # noqa: DTZ005 - local time, as transformers does

@@ -1,0 +1,261 @@
+"""The markers of tool calls, by the seeds' names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from autoparser.analysis.alignment import edge_units, is_unit
+from autoparser.analysis.format import CallFormat, JsonType, Slot, Text
+
+from .fields import JsonFields
+from .modes import CallIdPosition, ToolFormat
+
+_FENCE = re.compile(r"([^\w\s<>\[\](){}\"'])\1\1(\w+)\s*$", re.MULTILINE)
+_NAMESPACE = re.compile(r"\w+\.$")
+_BRACKETS = {"(": ")", "{": "}", "[": "]"}
+
+
+def tool_format(calls: CallFormat | None, fields: JsonFields | None) -> ToolFormat:
+    """Sort a format by where the name stands and how the arguments are written."""
+    if calls is None:
+        return ToolFormat.NONE
+    if fields is not None:
+        return ToolFormat.JSON_NATIVE
+    members = calls.arguments.members
+    if calls.arguments.verbatim or (members.open == "{" and members.key.open == '"'):
+        return ToolFormat.TAG_WITH_JSON
+    return ToolFormat.TAG_WITH_TAGGED
+
+
+def call_id_position(calls: CallFormat | None, fields: JsonFields | None) -> CallIdPosition:
+    """Say where the id stands, in formats that are not JSON."""
+    if calls is None or fields is not None or not calls.has(Slot.ID):
+        return CallIdPosition.NONE
+    order = [piece for piece in calls.row if isinstance(piece, Slot)]
+    at = order.index(Slot.ID)
+    if Slot.NAME not in order or at < order.index(Slot.NAME):
+        return CallIdPosition.PRE_FUNC_NAME
+    if Slot.ARGUMENTS in order and at < order.index(Slot.ARGUMENTS):
+        return CallIdPosition.BETWEEN_FUNC_AND_ARGS
+    return CallIdPosition.POST_ARGS
+
+
+def section_markers(calls: CallFormat) -> dict[str, str]:
+    """Name what stands around all calls; an array's brackets are no marker."""
+    opening, close = calls.section_open.strip(), calls.section_close.strip()
+    if is_array(calls):
+        opening, close = opening.removesuffix("["), close.removeprefix("]")
+    return {
+        "tool_section_start": opening,
+        "tool_section_end": close,
+        "call_separator": calls.separator,
+    }
+
+
+def is_array(calls: CallFormat) -> bool:
+    """Whether the calls stand in an array of their own."""
+    return calls.section_open.rstrip().endswith("[") and calls.section_close.lstrip().startswith(
+        "]"
+    )
+
+
+def json_call_markers(fields: JsonFields) -> dict[str, str]:
+    """Name what stands around the JSON of each call."""
+    return {"per_call_start": fields.before, "per_call_end": fields.after}
+
+
+@dataclass(frozen=True, slots=True)
+class _Literals:
+    """The literals of a call's row, by their neighbours."""
+
+    opening: str
+    name_to_id: str
+    id_to_name: str
+    before_arguments: str
+    arguments_to_id: str
+    close: str
+
+
+def _literals(calls: CallFormat) -> _Literals:
+    runs: list[str] = [""]
+    slots: list[Slot] = []
+    for piece in calls.row:
+        if isinstance(piece, Slot) and piece is not Slot.INDEX:
+            if slots and piece in slots and piece is Slot.NAME:
+                # The name stands twice; its second place is the one beside the arguments.
+                runs = ["".join([*runs[:-1], runs[-1]])] if False else [runs[-1]]
+                slots = []
+            else:
+                runs.append("") if slots else None
+            slots.append(piece)
+            if len(runs) == len(slots):
+                runs.append("")
+        else:
+            text = str(calls.index_base) if piece is Slot.INDEX else str(piece)
+            runs[-1] += text
+    found = {"opening": runs[0], "close": runs[-1]}
+    for at in range(len(slots) - 1):
+        found[f"{slots[at]}-{slots[at + 1]}"] = runs[at + 1]
+    before = found.get("id-arguments", found.get("name-arguments", ""))
+    return _Literals(
+        opening=runs[0],
+        name_to_id=found.get("name-id", ""),
+        id_to_name=found.get("id-name", ""),
+        before_arguments=before,
+        arguments_to_id=found.get("arguments-id", ""),
+        close=runs[-1],
+    )
+
+
+def tagged_call_markers(calls: CallFormat) -> dict[str, str]:
+    """Name the literals of a call whose name stands outside JSON."""
+    literals = _literals(calls)
+    markers: dict[str, str] = {}
+    before, after, start, end = _argument_brackets(calls, literals)
+    markers["args_start"], markers["args_end"] = start, end
+    position = call_id_position(calls, None)
+    if position is CallIdPosition.PRE_FUNC_NAME:
+        _open_call(markers, literals.opening, "call_id_prefix", "", calls)
+        markers["call_id_suffix"] = literals.id_to_name or before
+        if literals.id_to_name:
+            markers["func_name_suffix"] = before
+    else:
+        _open_call(markers, literals.opening, "func_name_prefix", before, calls)
+        if position is CallIdPosition.BETWEEN_FUNC_AND_ARGS:
+            markers["call_id_prefix"] = literals.name_to_id
+            markers["call_id_suffix"] = before
+        else:
+            markers["func_name_suffix"] = before
+        if position is CallIdPosition.POST_ARGS:
+            markers["call_id_prefix"] = after
+            after = literals.close
+    _close_call(markers, after)
+    namespace = _NAMESPACE.search(markers.get("func_name_prefix", ""))
+    if namespace:
+        markers["function_namespace"] = namespace.group()
+    return markers
+
+
+def _open_call(
+    markers: dict[str, str], opening: str, rest_name: str, behind: str, calls: CallFormat
+) -> None:
+    """Tell the call's own opening marker from what leads to its first slot."""
+    opening = opening.strip()
+    units = edge_units(opening)
+    first = units[0] if units else ""
+    entry = "".join(str(piece) for piece in calls.arguments.members.entry)
+    rest = opening[len(first) :].strip()
+    if not is_unit(first) and first and not first[0].isalnum() and len(units) > 1:
+        # A sign without brackets before the brackets that hold the name.
+        alone = len(first) <= 2 and not first.isascii()
+        if not alone:
+            first, rest = "", opening
+    elif not is_unit(first) or (first.startswith("<") and not first.endswith(">")):
+        first, rest = "", opening
+    elif first in entry and rest:
+        first, rest = "", opening
+    elif not rest and _closes(first, behind):
+        first, rest = "", opening
+    markers["per_call_start"] = first
+    markers[rest_name] = rest
+
+
+def _closes(opening: str, behind: str) -> bool:
+    """Whether the text behind the name closes the tag before it."""
+    units = edge_units(behind.strip())
+    return bool(units) and units[0].replace("/", "", 1) == opening and units[0] != opening
+
+
+def _close_call(markers: dict[str, str], close: str) -> None:
+    close = close.strip()
+    if not markers.get("per_call_start"):
+        markers["func_close"] = close
+        return
+    units = edge_units(close)
+    last = units[-1] if units and is_unit(units[-1]) else close
+    markers["per_call_end"] = last
+    markers["func_close"] = close[: len(close) - len(last)]
+
+
+def _argument_brackets(calls: CallFormat, literals: _Literals) -> tuple[str, str, str, str]:
+    """Split off what opens and closes the arguments as a whole."""
+    before = literals.before_arguments
+    after = literals.arguments_to_id or literals.close
+    members = calls.arguments.members
+    if calls.arguments.verbatim:
+        return before, after, "{", "}"
+    if members.open.strip() or members.close.strip():
+        return before, after, members.open, members.close
+    left, right = before.rstrip(), after.lstrip()
+    if left and right and _BRACKETS.get(left[-1]) == right[0]:
+        return left[:-1], right[1:], left[-1], right[0]
+    if calls.empty_row is not None:
+        return _vanishing(calls, before, after)
+    return before, after, "", ""
+
+
+def _vanishing(calls: CallFormat, before: str, after: str) -> tuple[str, str, str, str]:
+    """What is not written when there are no arguments belongs to the arguments."""
+    row = calls.empty_row or ()
+    last = str(row[-1]) if row and not isinstance(row[-1], Slot) else ""
+    if last == before + after:
+        return before, after, "", ""
+    for cut in range(len(before) + 1):
+        for keep in range(len(after) + 1):
+            if before[:cut] + after[keep:] == last:
+                return before[:cut], after[keep:], before[cut:], after[:keep]
+    return before, after, "", ""
+
+
+def argument_markers(calls: CallFormat) -> dict[str, str]:
+    """Name the literals around an argument's key and its value, as a string has them."""
+    members = calls.arguments.members
+    row = members.row(JsonType.STRING) or ()
+    runs: dict[str, str] = {"start": ""}
+    at = "start"
+    for piece in row:
+        if isinstance(piece, Slot):
+            if piece is Slot.KEY and "value" in runs:
+                break
+            at = str(piece)
+            runs[at] = ""
+        else:
+            runs[at] += piece
+    text = calls.arguments.values.string
+    opening, close = _quotes(text)
+    suffix, prefix = _split_middle(runs.get("key", ""), calls)
+    return {
+        "arg_name_prefix": runs["start"],
+        "arg_name_suffix": suffix,
+        "arg_value_prefix": prefix.strip() + opening,
+        "arg_value_suffix": close + runs.get("value", "").rstrip(),
+        "arg_separator": members.separator,
+    }
+
+
+def _quotes(text: Text) -> tuple[str, str]:
+    if text.escape.value == "python":
+        return "'", "'"
+    return text.open, text.close
+
+
+def _split_middle(middle: str, calls: CallFormat) -> tuple[str, str]:
+    """Tell what closes the key from what opens the value: the first complete unit closes."""
+    units = [unit for unit in edge_units(middle.strip()) if unit.strip()]
+    if len(units) > 1 and is_unit(units[0]) and units[0].endswith((">", "]")):
+        first = units[0]
+        return first, middle.strip()[len(first) :]
+    del calls
+    return middle, ""
+
+
+def fence_markers(calls: CallFormat) -> dict[str, str]:
+    """Name the language of a fenced code block around the calls, and what announces it."""
+    for text in (calls.section_open, *(p for p in calls.row if not isinstance(p, Slot))):
+        match = _FENCE.search(text.rstrip().removesuffix("[").rstrip() if text else "")
+        if match:
+            announced = text[: match.start()].strip()
+            marker = "" if any(is_unit(unit) for unit in edge_units(announced)) else announced
+            return {"code_block_language": match.group(2), "code_block_marker": marker}
+    return {}

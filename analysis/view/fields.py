@@ -1,0 +1,130 @@
+"""The fields of a call that is one JSON value, found by reading it as JSON."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import CallFormat, Slot
+
+_NAME, _ID, _ARGUMENTS = "zname", "zid", "zarguments"
+_INDEX = 7
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFields:
+    """The seeds' JSON fields, and where in the text of a call its JSON stands."""
+
+    fun_name_is_key: bool = False
+    """The function's name is the key, its arguments the value."""
+    function_field: str = ""
+    """The outer key, where name and arguments stand in an object of their own."""
+    name_field: str = ""
+    args_field: str = ""
+    id_field: str = ""
+    gen_id_field: str = ""
+    """The key of an id that the template makes up by counting."""
+    parameter_order: tuple[str, ...] = ()
+    before: str = ""
+    """The text of a call before its JSON."""
+    after: str = ""
+    """The text of a call behind its JSON."""
+
+
+def json_fields(calls: CallFormat) -> JsonFields | None:
+    """Read a call as JSON (or as a Python literal); None where the name stands in no JSON."""
+    if not calls.has(Slot.NAME):
+        return None
+    python = any(
+        isinstance(piece, str) and not isinstance(piece, Slot) and "'" in piece
+        for piece in calls.row
+    )
+    text = _sample(calls, '"')
+    for start, value, end in _values(text, python=python):
+        if not start < text.index(_NAME) < end:
+            continue
+        found = _describe(value)
+        if found is None:
+            continue
+        before, after = text[:start], text[end:]
+        return JsonFields(*found, before=before, after=after)
+    return None
+
+
+def _sample(calls: CallFormat, quote: str) -> str:
+    words = {
+        Slot.NAME: _NAME,
+        Slot.ID: _ID,
+        Slot.INDEX: str(_INDEX),
+        Slot.ARGUMENTS: f"{quote}{_ARGUMENTS}{quote}",
+    }
+    return "".join(
+        words.get(piece, "") if isinstance(piece, Slot) else piece for piece in calls.row
+    )
+
+
+def _values(text: str, *, python: bool) -> Iterator[tuple[int, Json, int]]:
+    decoder = json.JSONDecoder()
+    for start, char in enumerate(text):
+        if char not in "{[":
+            continue
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except ValueError:
+            if not python:
+                continue
+            read = _literal(text, start)
+            if read is None:
+                continue
+            value, end = read
+        yield start, cast("Json", value), end
+
+
+def _literal(text: str, start: int) -> tuple[Json, int] | None:
+    for end in range(len(text), start + 1, -1):
+        if text[end - 1] not in "}]":
+            continue
+        try:
+            return cast("Json", ast.literal_eval(text[start:end])), end
+        except (ValueError, SyntaxError):
+            continue
+    return None
+
+
+def _describe(
+    value: Json,
+) -> tuple[bool, str, str, str, str, str, tuple[str, ...]] | None:
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, dict):
+        return None
+    if _NAME in value:
+        return (True, "", "", "", "", "", ())
+    outer = ""
+    inner: dict[str, Json] = value
+    name = _key_of(value, _NAME)
+    if name is None:
+        for key, nested in value.items():
+            if isinstance(nested, dict) and _key_of(nested, _NAME) is not None:
+                outer, inner, name = key, nested, _key_of(nested, _NAME)
+    if name is None:
+        return None
+    arguments = _key_of(inner, _ARGUMENTS) or _key_of(value, _ARGUMENTS) or ""
+    call_id = _key_of(value, _ID) or _key_of(inner, _ID) or ""
+    counted = _key_of(value, _INDEX) or _key_of(value, str(_INDEX)) or ""
+    wanted = {name, arguments, call_id, counted, outer} - {""}
+    order: list[str] = []
+    for key in value:
+        if key == outer:
+            order += [inner_key for inner_key in inner if inner_key in wanted]
+        elif key in wanted:
+            order.append(key)
+    return (False, outer, name, arguments, call_id, counted, tuple(order))
+
+
+def _key_of(members: dict[str, Json], value: Json) -> str | None:
+    return next((key for key, found in members.items() if found == value), None)

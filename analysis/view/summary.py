@@ -1,0 +1,93 @@
+"""A format in the seeds' words, all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autoparser.analysis.alignment import edge_units, is_unit
+from autoparser.analysis.format import Limit, TurnFormat
+
+from .call_markers import (
+    argument_markers,
+    call_id_position,
+    fence_markers,
+    is_array,
+    json_call_markers,
+    section_markers,
+    tagged_call_markers,
+    tool_format,
+)
+from .fields import JsonFields, json_fields
+from .modes import CallIdPosition, ContentMode, ReasoningMode, ToolFormat
+from .registry import MarkerRegistry, marker_registry
+from .text_markers import content_wrap, reasoning_mode, reasoning_wrap
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The seeds' flags."""
+
+    supports_tools: bool
+    supports_parallel_calls: bool
+    requires_nonnull_content: bool
+    """Content that is null raises, or is printed as a word."""
+    tools_array_wrapped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A format in the seeds' words."""
+
+    reasoning: ReasoningMode
+    content: ContentMode
+    tools: ToolFormat
+    call_id: CallIdPosition
+    markers: MarkerRegistry
+    json_fields: JsonFields | None
+    flags: Flags
+    preserved_tokens: tuple[str, ...]
+    """Markers that a tokenizer must keep, so that they can be seen in the output."""
+
+
+def view_of(format_: TurnFormat, *, requires_nonnull_content: bool) -> View:
+    """Compute the view."""
+    calls = format_.calls
+    fields = None if calls is None else json_fields(calls)
+    reasoning = reasoning_wrap(format_)
+    mode, content = content_wrap(format_, reasoning)
+    kind = tool_format(calls, fields)
+    parts = [
+        {"reasoning_start": reasoning.open, "reasoning_end": reasoning.close},
+        {"content_start": content.open, "content_end": content.close},
+    ]
+    if calls is not None:
+        parts.append(section_markers(calls))
+        parts.append(fence_markers(calls))
+        parts.append(tagged_call_markers(calls) if fields is None else json_call_markers(fields))
+        if kind is ToolFormat.TAG_WITH_TAGGED:
+            parts.append(argument_markers(calls))
+    markers = marker_registry(*parts)
+    return View(
+        reasoning=reasoning_mode(format_, reasoning),
+        content=mode,
+        tools=kind,
+        call_id=call_id_position(calls, fields),
+        markers=markers,
+        json_fields=fields,
+        flags=Flags(
+            supports_tools=calls is not None,
+            supports_parallel_calls=calls is not None and calls.limit is Limit.MANY,
+            requires_nonnull_content=requires_nonnull_content,
+            tools_array_wrapped=calls is not None and is_array(calls),
+        ),
+        preserved_tokens=_preserved(markers, format_),
+    )
+
+
+def _preserved(markers: MarkerRegistry, format_: TurnFormat) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for text in (*markers.items().values(), *format_.stop_strings):
+        for unit in edge_units(text):
+            if is_unit(unit):
+                found[unit] = None
+    return tuple(found)

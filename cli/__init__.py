@@ -1,0 +1,1 @@
+"""The command line: parse options, call the engine, hand its value to a report."""

@@ -1,0 +1,1 @@
+"""Reports: a value in, a text or a document out; nothing here writes or prints."""
