@@ -49,12 +49,19 @@ def assemble(observer: Observer, draft: Draft) -> TurnFormat:
     )
     wrap = reasoning_wrap(format_)
     opening, close = wrap.open, wrap.close
+    unconfirmed: set[Part] = set()
     if not opening.strip() and not draft.shows_reasoning:
         opening, close = _from_prompts(draft, close)
+        if not close and draft.worded_reasoning is not None:
+            opening, close = draft.worded_reasoning.open, draft.worded_reasoning.close
+            unconfirmed.add(Part.REASONING)
     openings = describe_openings(draft.prompts, draft.header, opening, close)
     if not draft.shows_reasoning:
-        format_ = replace(format_, reasoning_open=opening, reasoning_cut=close or None)
-    return replace(format_, openings=openings)
+        format_ = replace(format_, reasoning_open=opening, reasoning_close=close)
+    if calls is None and draft.worded_call is not None:
+        format_ = replace(format_, calls=draft.worded_call.calls)
+        unconfirmed.add(Part.CALLS)
+    return replace(format_, openings=openings, unconfirmed=frozenset(unconfirmed))
 
 
 def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
@@ -76,7 +83,11 @@ def _ends(observer: Observer, draft: Draft, calls: CallFormat | None) -> tuple[E
         layout = draft.layouts[presence]
         if not layout.parts or layout.parts[-1] is not part or not last:
             continue
-        ends.append(End(part, layout.literals[-1], historic_end(observer, later, last)))
+        last_end = layout.literals[-1]
+        if part is Part.CONTENT and last_end.endswith(draft.turn_end):
+            last += last_end.removesuffix(draft.turn_end)
+            last_end = draft.turn_end
+        ends.append(End(part, last_end, historic_end(observer, later, last, last_end)))
     return tuple(ends)
 
 

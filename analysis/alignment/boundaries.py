@@ -15,7 +15,7 @@ _UNIT = re.compile(
     <[^<>\n]*>            # a tag, attributes included
   | <[^<>\n]*$            # a tag that a slot follows
   | \[/?\w+\]             # a word in square brackets
-  | [⟦⟨⟪「『【〔〖《〈⦅⦃❨❪❬❮❰❲❴][^\s]*?[⟧⟩⟫」』】〕〗》〉⦆⦄❩❫❭❯❱❳❵]
+  | [⟦⟨⟪「『【〔〖《〈⦅⦃❨❪❬❮❰❲❴](?:[^\s]*?[⟧⟩⟫」』】〕〗》〉⦆⦄❩❫❭❯❱❳❵]|[^\s\w]*\w[^\s]*$)
   | \w+
   | ([^\w\s<>\[\](){}"'])\1+
     """,
@@ -56,35 +56,70 @@ def suffix_length(left: str, right: str) -> int:
 
 
 def common_prefix(first: str, *others: str) -> str:
-    """Give the longest common beginning that ends between units in every text."""
-    length = len(first)
-    for other in others:
-        length = min(length, prefix_length(first, other))
+    """Give the longest common beginning that ends between units in every text.
+
+    A marker that leads to a different word in each text goes with its word.
+    """
+    texts = (first, *others)
+    length = min((prefix_length(first, other) for other in others), default=len(first))
     moved = True
     while moved:
         moved = False
-        for text in (first, *others):
+        for text in texts:
             unit = _inside(text, length)
             if unit is not None:
-                length = unit[0]
-                moved = True
+                length, moved = unit[0], True
+    marker = _marker_ending(first, length)
+    if marker is not None and all(text[length : length + 1].isalnum() for text in texts):
+        length = marker
     return first[:length]
 
 
 def common_suffix(first: str, *others: str) -> str:
-    """Give the longest common end that begins between units in every text."""
-    length = len(first)
-    for other in others:
-        length = min(length, suffix_length(first, other))
+    """Give the longest common end that begins between units in every text.
+
+    A marker that ends a different word in each text goes with its word.
+    """
+    texts = (first, *others)
+    length = min((suffix_length(first, other) for other in others), default=len(first))
     moved = True
     while moved:
         moved = False
-        for text in (first, *others):
+        for text in texts:
             unit = _inside(text, len(text) - length)
             if unit is not None:
-                length = len(text) - unit[1]
-                moved = True
+                length, moved = len(text) - unit[1], True
+    marker = _marker_beginning(first, len(first) - length)
+    if (
+        marker is not None
+        and length
+        and all(
+            len(text) > length and text[len(text) - length - 1].isalnum() for text in texts
+        )
+    ):
+        length = len(first) - marker
     return first[len(first) - length :]
+
+
+def _marker_ending(text: str, position: int) -> int | None:
+    """Give the beginning of the bracketed unit that ends at `position`."""
+    for match in _UNIT.finditer(text):
+        if match.end() == position and _bracketed(match.group()):
+            return match.start()
+        if match.start() >= position:
+            break
+    return None
+
+
+def _marker_beginning(text: str, position: int) -> int | None:
+    """Give the end of the bracketed unit that begins at `position`."""
+    match = _UNIT.match(text, position)
+    return match.end() if match and _bracketed(match.group()) else None
+
+
+def _bracketed(unit: str) -> bool:
+    first, last = unit[0], unit[-1]
+    return not (first.isalnum() or first == "_") and first != last and len(unit) > 2  # noqa: PLR2004
 
 
 def edge_units(text: str) -> list[str]:
@@ -99,4 +134,4 @@ def edge_units(text: str) -> list[str]:
 def is_unit(text: str) -> bool:
     """Whether the text is one bracketed unit, the usual look of a marker."""
     match = _UNIT.fullmatch(text)
-    return match is not None and not text[0].isalnum()
+    return match is not None and _bracketed(text)

@@ -42,6 +42,10 @@ class Arguments:
     verbatim: bool = False
     """The caller's own JSON text is pasted; the notation is then what callers usually send."""
 
+    def written(self, arguments: Mapping[str, Json]) -> bool:
+        """Say whether any of these arguments is written at all."""
+        return any(self.members.row(type_of(value)) is not None for value in arguments.values())
+
     def write(self, arguments: Mapping[str, Json]) -> str:
         """Write the arguments of one call."""
         if self.verbatim:
@@ -88,7 +92,9 @@ class CallFormat:
 
     def write_call(self, call: ToolCall, position: int) -> str:
         """Write one call."""
-        row = self.row if call.arguments or self.empty_row is None else self.empty_row
+        row = self.row
+        if self.empty_row is not None and not self.arguments.written(call.arguments):
+            row = self.empty_row
         pieces: list[str] = []
         for piece in row:
             match piece:

@@ -140,6 +140,8 @@ class Notation:
     null: str
     array: Container
     object: Container
+    number: Text = field(default_factory=Text)
+    """What stands around a number."""
 
     def write(self, value: Json, margin: str = "") -> str:
         """Write a value; `margin` is what its lines already begin with."""
@@ -149,7 +151,7 @@ class Notation:
             case bool():
                 return self.true if value else self.false
             case int() | float():
-                return repr(value)
+                return f"{self.number.open}{value!r}{self.number.close}"
             case str():
                 return self.string.write(value)
             case list():

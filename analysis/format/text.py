@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from markupsafe import escape
 
 
 class Strip(StrEnum):
@@ -59,6 +60,7 @@ class Escape(StrEnum):
     PYTHON = "python"
     """Python's `repr`, which chooses its quotes by what the string holds."""
     HTML = "html"
+    JSON_HTML = "json, then html"
     TABLE = "table"
     """Character by character, as `Text.table` says."""
 
@@ -68,9 +70,8 @@ _WRITERS: Mapping[Escape, Callable[[str], str]] = {
     Escape.JSON: lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     Escape.JSON_ASCII: lambda text: json.dumps(text)[1:-1],
     Escape.PYTHON: repr,
-    Escape.HTML: lambda text: (
-        html.escape(text, quote=True).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
-    ),
+    Escape.HTML: lambda text: str(escape(text)),
+    Escape.JSON_HTML: lambda text: str(escape(json.dumps(text, ensure_ascii=False)[1:-1])),
 }
 
 

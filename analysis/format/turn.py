@@ -99,7 +99,11 @@ class TurnFormat:
     reasoning_cut: str | None = None
     """Where reasoning is only cut out of the content: the text up to and with this is lost."""
     reasoning_open: str = ""
-    """What opens reasoning, where no turn shows it but a generation prompt does."""
+    """What opens reasoning, where no turn shows it but a generation prompt or its words do."""
+    reasoning_close: str = ""
+    """What closes it there."""
+    unconfirmed: frozenset[Part] = frozenset()
+    """Parts whose markers only the prompt's words spell out; no turn was seen with them."""
     retention: ReasoningRetention = field(default_factory=ReasoningRetention)
 
     def write(self, message: Message) -> str:

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import Arguments, Notation, json_notation
+from autoparser.analysis.format import Arguments, json_notation
 from autoparser.analysis.probing import Sentinels
 
-from .entries import Member, Site, learn_entries
-from .notations import container_of, known_notations, order_of, rich_object, value_notation
+from .entries import Place, learn_entries
+from .notations import known_notations, learn_container, rich_object
 
 Show: TypeAlias = Callable[[Mapping[str, Json]], "str | None"]
 """The text of a turn that is one call with these arguments; None where the template raises."""
@@ -70,14 +70,12 @@ def _learnt_notation(show: Show, sentinels: Sentinels) -> Arguments | None:
     def site(value: Json) -> str | None:
         return show(value) if isinstance(value, dict) else None
 
-    member = Member(sentinels, keyed=True)
-    place: Site = site
-    entries = learn_entries(place, member)
+    place = Place(site, sentinels, keyed=True)
+    entries = learn_entries(place)
     if entries is None:
         return None
-    fallback: Notation = json_notation()
-    values = value_notation(place, member, entries, fallback)
-    members = container_of(entries, values)
-    order = order_of(place, member, members, values, entries.swapped)
-    members = replace(members, order=order, values=values)
-    return Arguments(members, values, refused=entries.refused)
+    container = learn_container(place, entries)
+    values = container.values or json_notation()
+    # What encloses the entries is a part of the call.
+    members = replace(container, open="", close="", empty="", values=None)
+    return Arguments(members, values, refused=frozenset(entries.refused))

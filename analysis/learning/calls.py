@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from autoparser.analysis.alignment import find_slots
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import Arguments, CallFormat, Row, Slot
+from autoparser.analysis.format import Arguments, CallFormat, Limit, Row, Slot
 
 from .frame import Frame
 from .indices import INDEX_MARK, numbered
@@ -21,10 +21,11 @@ def learn_calls(
     written = arguments.write({marks.keys[0]: marks.values[0]})
     call = frame.call
     around = f"{section_open}{call}{section_close}"
-    if call.count(written) != 1:
+    if call.count(written) != 1 or frame.limit is not Limit.MANY:
         if around.count(written) != 1:
             return None
-        # The arguments share their last characters with what closes the section.
+        # What surrounds an only call is its own; or the arguments share their last
+        # characters with what closes the section.
         call, section_open, section_close = around, "", ""
     row = row_of(call.replace(written, _ARGUMENTS), observer)
     calls = CallFormat(

@@ -6,255 +6,172 @@ container is learnt by choosing values and looking at the text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from autoparser.analysis.alignment import Repetition, common_prefix, common_suffix, decompose
-from autoparser.analysis.alignment import find_slots
+from autoparser.analysis.alignment import Pieces, Repetition, decompose, find_slots
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import JsonType, Row, Slot
 from autoparser.analysis.probing import Sentinels
+
+from .rows import read_entry, without_equal_quotes
 
 Site: TypeAlias = Callable[[Json], "str | None"]
 """The text that shows when the place has this value; None where the template raises."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
-    """What was learnt about a container's entries."""
+class Place:
+    """A container whose entries can be chosen: an array, or an object where `keyed`."""
 
-    repetition: Repetition
-    """Prefix: all before the first entry; suffix: all behind the last."""
-    rows: Mapping[JsonType, Row | None]
-    """How an entry of each type is written; a type that is missing could not be made out."""
-    words: Mapping[str, str]
-    """The words for true, false and null."""
-    swapped: bool
-    """Members given in descending order came out in ascending order."""
-    sample: Mapping[JsonType, str]
-    """The text of the value that is an array and of the one that is an object."""
-    refused: frozenset[JsonType] = frozenset()
-    """Types of values on which the template raises."""
-
-
-class Member:
-    """Values of a container with one entry or several, keyed or not."""
-
-    def __init__(self, sentinels: Sentinels, *, keyed: bool) -> None:
-        """Prepare values for a container; `keyed` ones are objects."""
-        self.sentinels = sentinels
-        self.keyed = keyed
+    site: Site
+    sentinels: Sentinels
+    keyed: bool
 
     def one(self, value: Json, kind: JsonType = JsonType.STRING) -> Json:
         """Give a container with one entry."""
         return {self.sentinels.typed_keys[kind]: value} if self.keyed else [value]
 
     def strings(self, count: int) -> Json:
-        """Give a container with so many strings."""
-        marks = self.sentinels
-        values = marks.values[:count]
+        """Give a container with so many strings, its keys in descending order."""
+        values = self.sentinels.values[:count]
         if self.keyed:
-            return dict(zip(marks.keys, values, strict=False))
+            return dict(zip(self.sentinels.keys, values, strict=False))
         return list(values)
 
+    def key(self, kind: JsonType) -> str | None:
+        """Give the key under which `one` puts a value of this type."""
+        return self.sentinels.typed_keys[kind] if self.keyed else None
 
-def learn_entries(site: Site, member: Member) -> Entries | None:
+
+@dataclass(slots=True)
+class Entries:
+    """What was learnt about a container's entries."""
+
+    repetition: Repetition
+    """Prefix: all before the first entry; suffix: all behind the last."""
+    swapped: bool
+    """Members given in descending order came out in ascending order."""
+    rows: dict[JsonType, Row | None] = field(default_factory=dict[JsonType, "Row | None"])
+    """How an entry of each type is written; None: it is not written; missing: not made out."""
+    words: dict[str, str] = field(default_factory=dict[str, str])
+    """The words for true, false and null."""
+    sample: set[JsonType] = field(default_factory=set[JsonType])
+    """Containers whose own text can be read out of an entry."""
+    refused: set[JsonType] = field(default_factory=set[JsonType])
+    """Types of values on which the template raises."""
+
+    def inside(self, text: str) -> str | None:
+        """Give the text of the entries alone."""
+        head, tail = self.repetition.prefix, self.repetition.suffix
+        long_enough = len(text) >= len(head) + len(tail)
+        if long_enough and text.startswith(head) and text.endswith(tail):
+            return text[len(head) : len(text) - len(tail)]
+        return None
+
+    @property
+    def string_row(self) -> Row:
+        """How an entry with a string is written."""
+        return self.rows[JsonType.STRING] or (Slot.VALUE,)
+
+
+def learn_entries(place: Place) -> Entries | None:
     """Learn how a container writes its entries; None where its entries cannot be found."""
-    marks = member.sentinels
-    one = site(member.strings(1))
+    one = place.site(place.strings(1))
     if one is None:
         return None
-    labels = {marks.values[at]: (Slot.VALUE, at) for at in range(3)}
-    if member.keyed:
-        labels |= {marks.keys[at]: (Slot.KEY, at) for at in range(3)}
+    labels = _labels(place)
     single = find_slots(one, labels)
-    if (Slot.VALUE, 0) not in single.slots or (member.keyed and (Slot.KEY, 0) not in single.slots):
+    if (Slot.VALUE, 0) not in single.slots or (place.keyed and (Slot.KEY, 0) not in single.slots):
         return None
-    before, after = single.literals[0], single.literals[-1]
-    inner = _row(single.literals[1:-1], single.slots)
+    repetition = Repetition(single.literals[0], "", "", "", single.literals[-1])
     swapped = False
-    repetition = Repetition(before, "", "", "", after)
-    two = site(member.strings(2))
-    if two is not None:
-        pair = find_slots(two, labels)
+    two = place.site(place.strings(2))
+    pair = find_slots(two, labels) if two is not None else None
+    if pair is not None and len(pair.slots) == 2 * len(single.slots):
         numbers = [number for _, number in pair.slots]
-        swapped = bool(numbers) and numbers[0] == 1
-        border = next(
-            (at for at in range(1, len(numbers)) if numbers[at] != numbers[at - 1]), None
-        )
-        if border is not None and len(numbers) == 2 * len(single.slots):
-            repetition = decompose(pair.literals[0], pair.literals[border], pair.literals[-1])
-    row: Row = tuple(
-        piece for piece in (repetition.open, *inner, repetition.close) if piece != ""
-    )
-    refused: set[JsonType] = set()
-    rows, words, sample = _typed_rows(site, member, repetition, row, refused)
-    return Entries(repetition, rows, words, swapped, sample, frozenset(refused))
+        swapped = numbers[0] == 1
+        border = next(at for at in range(1, len(numbers)) if numbers[at] != numbers[at - 1])
+        repetition = decompose(pair.literals[0], pair.literals[border], pair.literals[-1])
+    entries = Entries(repetition, swapped)
+    inner = _row(single)
+    row = (repetition.open, *inner, repetition.close)
+    entries.rows[JsonType.STRING] = tuple(piece for piece in row if piece != "")
+    _learn_numbers(place, entries)
+    _learn_others(place, entries)
+    return entries
 
 
-def _row(literals: tuple[str, ...], slots: tuple[tuple[Slot, int], ...]) -> Row:
-    row: list[str | Slot] = [slots[0][0]]
-    for literal, (slot, _) in zip(literals, slots[1:], strict=True):
-        if literal:
-            row.append(literal)
-        row.append(slot)
+def _labels(place: Place) -> Mapping[str, tuple[Slot, int]]:
+    marks = place.sentinels
+    labels = {word: (Slot.VALUE, at) for at, word in enumerate(marks.values)}
+    if place.keyed:
+        labels |= {word: (Slot.KEY, at) for at, word in enumerate(marks.keys)}
+    return labels
+
+
+def _row(single: Pieces[tuple[Slot, int]]) -> Row:
+    row: list[str | Slot] = [single.slots[0][0]]
+    for literal, (slot, _) in zip(single.literals[1:-1], single.slots[1:], strict=True):
+        row += [literal, slot] if literal else [slot]
     return tuple(row)
 
 
-def _typed_rows(
-    site: Site,
-    member: Member,
-    repetition: Repetition,
-    string_row: Row,
-    refused: set[JsonType],
-) -> tuple[dict[JsonType, Row | None], dict[str, str], dict[JsonType, str]]:
-    """Learn the row of each type, by a value of that type alone in the container."""
-    marks = member.sentinels
-    rows: dict[JsonType, Row | None] = {JsonType.STRING: string_row}
-    words: dict[str, str] = {}
-    sample: dict[JsonType, str] = {}
+def _entry(place: Place, entries: Entries, value: Json, kind: JsonType) -> str | None:
+    """Show the container's only entry; None where there is none to be seen."""
+    text = place.site(place.one(value, kind))
+    if text is None:
+        entries.refused.add(kind)
+        return None
+    key = place.key(kind)
+    if key is not None and key not in text:
+        entries.rows[kind] = None
+        return None
+    return entries.inside(text)
 
-    def entry(value: Json, kind: JsonType) -> str | None:
-        text = site(member.one(value, kind))
-        if text is None:
-            refused.add(kind)
-            return None
-        head, tail = repetition.prefix, repetition.suffix
-        if not text.startswith(head) or not text.endswith(tail):
-            return None
-        return text[len(head) : len(text) - len(tail)]
 
+def _learn_numbers(place: Place, entries: Entries) -> None:
+    marks = place.sentinels
     for kind, number in ((JsonType.INTEGER, marks.integer), (JsonType.NUMBER, marks.number)):
-        text = entry(number, kind)
+        text = _entry(place, entries, number, kind)
+        key = place.key(kind)
         if text is None:
             continue
-        labels = {str(number): Slot.VALUE}
-        if member.keyed:
-            labels[marks.typed_keys[kind]] = Slot.KEY
+        labels = {str(number): Slot.VALUE} | ({} if key is None else {key: Slot.KEY})
         found = find_slots(text, labels)
         if Slot.VALUE in found.slots:
-            rows[kind] = _whole_row(found.literals, found.slots)
-    known = [row for row in (rows.get(JsonType.INTEGER), string_row) if row is not None]
-    bare = _without_equal_quotes(string_row)
+            row: list[str | Slot] = [found.literals[0]]
+            for slot, literal in zip(found.slots, found.literals[1:], strict=True):
+                row += [slot, literal]
+            entries.rows[kind] = tuple(piece for piece in row if piece != "")
+
+
+def _learn_others(place: Place, entries: Entries) -> None:
+    """Learn the rows of the types whose text is no sentinel: by the rows that are known."""
+    marks = place.sentinels
+    known = [row for row in (entries.rows.get(JsonType.INTEGER), entries.string_row) if row]
+    bare = without_equal_quotes(entries.string_row)
     if bare is not None and bare not in known:
         known.append(bare)
-    for kind, values in (
-        (JsonType.BOOLEAN, {"true": True, "false": False}),
-        (JsonType.NULL, {"null": None}),
-    ):
-        for word, value in values.items():
-            text = entry(value, kind)
-            key = marks.typed_keys[kind]
-            if text is None:
-                continue
-            if not text or (member.keyed and key not in text):
-                rows[kind] = None
-                continue
-            seen = read_entry(text, known, key if member.keyed else None)
-            if seen is not None:
-                rows[kind], words[word] = seen
-    for kind in (JsonType.ARRAY, JsonType.OBJECT):
-        value: Json = [marks.values[1]] if kind is JsonType.ARRAY else {marks.keys[1]: marks.values[1]}
-        text = entry(value, kind)
+    word = marks.values[1]
+    samples: tuple[tuple[JsonType, str, Json], ...] = (
+        (JsonType.BOOLEAN, "true", True),
+        (JsonType.BOOLEAN, "false", False),
+        (JsonType.NULL, "null", None),
+        (JsonType.ARRAY, "", [word]),
+        (JsonType.OBJECT, "", {marks.keys[1]: word}),
+    )
+    for kind, name, value in samples:
+        text = _entry(place, entries, value, kind)
+        key = place.key(kind)
         if text is None:
             continue
-        seen = read_entry(text, known, marks.typed_keys[kind] if member.keyed else None)
-        if seen is not None:
-            rows[kind], sample[kind] = seen
-    return rows, words, sample
-
-
-def _without_equal_quotes(row: Row) -> Row | None:
-    """Take one character off both sides of the value, where it is the same on both."""
-    at = row.index(Slot.VALUE)
-    if not 0 < at < len(row) - 1:
-        return None
-    before, after = str(row[at - 1]), str(row[at + 1])
-    if isinstance(row[at - 1], Slot) or isinstance(row[at + 1], Slot):
-        return None
-    if before[-1] != after[0] or before[-1].isalnum() or before[-1].isspace():
-        return None
-    trimmed = (*row[: at - 1], before[:-1], Slot.VALUE, after[1:], *row[at + 2 :])
-    return tuple(piece for piece in trimmed if piece != "")
-
-
-def _whole_row(literals: tuple[str, ...], slots: tuple[Slot, ...]) -> Row:
-    row: list[str | Slot] = []
-    for literal, slot in zip(literals, slots, strict=False):
-        if literal:
-            row.append(literal)
-        row.append(slot)
-    if literals[-1]:
-        row.append(literals[-1])
-    return tuple(row)
-
-
-def read_entry(text: str, known: list[Row], key: str | None) -> tuple[Row, str] | None:
-    """Read the value out of an entry by a row that fits, or by what all rows have in common."""
-    for row in known:
-        value = match_row(row, text, key)
-        if value is not None:
-            return row, value
-    return _flagged(text, known, key) if len(known) > 1 else None
-
-
-def match_row(row: Row, text: str, key: str | None) -> str | None:
-    """Give the text of the value where an entry reads like `row`."""
-    pattern = ""
-    for piece in row:
-        if piece is Slot.VALUE:
-            pattern += "(.*)"
-        elif piece is Slot.KEY:
-            pattern += re.escape(key or "")
+        seen = read_entry(text, known, key)
+        if seen is None:
+            continue
+        entries.rows[kind] = seen[0]
+        if name:
+            entries.words[name] = seen[1]
         else:
-            pattern += re.escape(piece)
-    match = re.fullmatch(pattern, text, re.DOTALL)
-    return match.group(1) if match else None
-
-
-def _flagged(text: str, known: list[Row], key: str | None) -> tuple[Row, str] | None:
-    """Read an entry whose literals name its type: rows that differ in the middle of a literal."""
-    if len({len(row) for row in known}) != 1:
-        known = known[:2]
-    shapes = {tuple(piece if isinstance(piece, Slot) else "" for piece in row) for row in known}
-    if len(shapes) != 1:
-        return None
-    pattern = ""
-    for column in zip(*known, strict=True):
-        piece = column[0]
-        if piece is Slot.VALUE:
-            pattern += "(?P<value>.*)"
-        elif piece is Slot.KEY:
-            pattern += re.escape(key or "")
-        elif len(set(column)) == 1:
-            pattern += f"({re.escape(piece)})"
-        else:
-            head = common_prefix(*column)
-            tail = common_suffix(*(literal[len(head) :] for literal in column))
-            pattern += f"({re.escape(head)}.*?{re.escape(tail)})"
-    match = re.fullmatch(pattern, text, re.DOTALL)
-    if match is None:
-        return None
-    value = match.group("value")
-    literals = iter([found for found in match.groups() if found is not None])
-    names = match.re.groupindex
-    groups = [
-        found for number, found in enumerate(match.groups(), 1) if number != names["value"]
-    ]
-    del literals
-    remaining = iter(groups)
-    row = tuple(
-        piece if isinstance(piece, Slot) else (next(remaining) or "") for piece in known[0]
-    )
-    return row, value
-
-
-def merged(rows: Mapping[JsonType, Row | None], default: Row) -> dict[JsonType, Row | None]:
-    """Leave out the types whose row is the default one."""
-    return {kind: row for kind, row in rows.items() if row != default}
-
-
-__all__ = ["Entries", "Member", "Site", "learn_entries", "match_row", "merged", "read_entry"]
-_ = replace
+            entries.sample.add(kind)

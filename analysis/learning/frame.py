@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autoparser.analysis.alignment import Repetition, common_prefix, common_suffix, decompose
 from autoparser.analysis.conversation import Presence
@@ -37,6 +37,21 @@ class Frame:
     limit: Limit = Limit.MANY
     later_close: str = ""
     """Written behind every call but the first."""
+
+    def without_header(self, header: str) -> Frame:
+        """Leave the header of a turn out of what opens a call, where each call repeats it."""
+        cut = self.repetition
+        if not header.strip() or not cut.open.startswith(header):
+            return self
+        return replace(
+            self,
+            repetition=replace(
+                cut,
+                prefix=cut.prefix + header,
+                open=cut.open.removeprefix(header),
+                separator=cut.separator + header,
+            ),
+        )
 
     @property
     def counts(self) -> bool:

@@ -16,7 +16,7 @@ def learn_header(
     observer: Observer, layouts: Mapping[Presence, Layout], prompts: Sequence[str]
 ) -> str:
     """Find what all turns begin with: as last or earlier turn, and as the generation prompt."""
-    beginnings = [layout.literals[0] for layout in layouts.values() if not layout.refusal]
+    beginnings = [layout.literals[0] for layout in layouts.values() if layout.parts]
     beginnings += [text for text in prompts if text and _agrees(text, beginnings)]
     earlier = historic_opening(observer)
     if earlier is not None:

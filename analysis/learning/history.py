@@ -25,16 +25,30 @@ def historic_opening(observer: Observer) -> str | None:
     return probe.text[len(observer.before) : probe.text.index(content)]
 
 
-def historic_end(observer: Observer, probe: Probe, last: str) -> str | None:
-    """Give what stands between `last`, a turn's last text, and the next user message's header."""
+def historic_end(observer: Observer, probe: Probe, last: str, usual: str) -> str | None:
+    """Give what ends a turn that another message follows; None where it cannot be told.
+
+    `last` is the turn's last text, `usual` what ends it as the last of the conversation.
+    """
     marks = observer.prober.sentinels
     text = probe.text
-    at, until = text.rfind(last), text.find(marks.next_user)
-    first = text.find(marks.user)
-    if not probe.rendered or min(at, until, first) < 0 or until < at:
+    at = text.find(last)
+    if not probe.rendered or at < 0:
         return None
-    between = text[at + len(last) : until]
-    header = common_suffix(between, text[:first]) if first else ""
+    rest = text[at + len(last) :]
+    following = [rest.find(word) for word in (marks.next_user, marks.answer)]
+    until = min((place for place in following if place >= 0), default=-1)
+    if until < 0:
+        return None
+    between = rest[:until]
+    if between.startswith(usual):
+        return usual
+    if between.startswith(usual.rstrip()) and usual.strip():
+        return usual.rstrip()
+    if until != following[0]:
+        return None
+    alone = observer.prober.probe((observer.prober.user,), tools=False).text
+    header = common_suffix(between, alone[: alone.find(marks.user)])
     return between[: len(between) - len(header)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.alignment import common_prefix, common_suffix
+from autoparser.analysis.alignment import common_prefix, common_suffix, edge_units
 from autoparser.analysis.conversation import Message, Presence
 from autoparser.analysis.format import Edges, Layout, Part, Strip
 
@@ -121,47 +121,92 @@ class Section:
     layouts: Mapping[Presence, Layout]
 
 
-def cut_section(layouts: Mapping[Presence, Layout], header: str) -> Section:
+def cut_section(
+    layouts: Mapping[Presence, Layout], header: str, turn_end: str = ""
+) -> Section:
     """Tell the markers of the section from the joints around it.
 
     What stands before the calls whatever comes before them opens the section; what stands
     behind them and is not what ends every other turn closes it.
     """
-    end = _content_end(layouts)
-    befores: list[str] = []
+    befores: dict[Presence, str] = {}
     afters: list[str] = []
-    for layout in layouts.values():
+    for presence, layout in layouts.items():
         if Part.CALLS not in layout.parts:
             continue
         at = layout.parts.index(Part.CALLS)
         before = layout.literals[at]
-        befores.append(before.removeprefix(header) if at == 0 else before)
+        befores[presence] = before.removeprefix(header) if at == 0 else before
         after = layout.literals[at + 1]
-        if at + 1 == len(layout.parts) and end:
-            after = after[: len(after) - len(common_suffix(after, end))]
-        afters.append(after)
+        afters.append(_before_end(after, turn_end) if at + 1 == len(layout.parts) else after)
     if not befores:
         return Section("", "", layouts)
-    opening = common_suffix(*befores).lstrip()
-    close = common_prefix(*afters).rstrip()
-    cut: dict[Presence, Layout] = {}
-    for presence, layout in layouts.items():
-        if Part.CALLS in layout.parts:
-            at = layout.parts.index(Part.CALLS)
-            literals = list(layout.literals)
-            literals[at] = literals[at].removesuffix(opening)
-            literals[at + 1] = literals[at + 1].removeprefix(close)
-            cut[presence] = replace(layout, literals=tuple(literals))
-        else:
-            cut[presence] = layout
+    opening = common_suffix(*befores.values()).lstrip().removeprefix(header).lstrip()
+    close_of_content = _content_close(layouts, turn_end)
+    if close_of_content and opening.startswith(close_of_content):
+        opening = opening[len(close_of_content) :].lstrip()
+    if _empty_wrapper(layouts, befores, header, opening):
+        opening = ""
+    # What only closes, and nothing opened it, ends the turn.
+    close = common_prefix(*afters).rstrip() if opening else ""
+    cut = {
+        presence: _without(layout, opening, close) if presence in befores else layout
+        for presence, layout in layouts.items()
+    }
     return Section(opening, close, cut)
 
 
-def _content_end(layouts: Mapping[Presence, Layout]) -> str:
+def _without(layout: Layout, opening: str, close: str) -> Layout:
+    at = layout.parts.index(Part.CALLS)
+    literals = list(layout.literals)
+    literals[at] = literals[at].removesuffix(opening)
+    literals[at + 1] = literals[at + 1].removeprefix(close)
+    return replace(layout, literals=tuple(literals))
+
+
+def _before_end(text: str, turn_end: str) -> str:
+    """Cut a text where the turn's end begins."""
+    units = edge_units(turn_end.strip())
+    for wanted in (turn_end.strip(), *units[:1]):
+        at = text.find(wanted)
+        if wanted and at >= 0:
+            return text[:at]
+    return text
+
+
+def _content_close(layouts: Mapping[Presence, Layout], turn_end: str) -> str:
     layout = layouts.get(Presence(content=True))
     if layout is None or not layout.parts or layout.parts[-1] is not Part.CONTENT:
         return ""
-    return layout.literals[-1]
+    return layout.literals[-1].removesuffix(turn_end).strip()
 
 
-__all__ = ["PRESENCES", "Section", "cut_section", "learn_layout"]
+def _empty_wrapper(
+    layouts: Mapping[Presence, Layout],
+    befores: Mapping[Presence, str],
+    header: str,
+    opening: str,
+) -> bool:
+    """Whether the text before the calls is the content's wrapper with nothing in it."""
+    layout = layouts.get(Presence(content=True, calls=True))
+    alone = befores.get(Presence(calls=True))
+    if layout is None or layout.parts != (Part.CONTENT, Part.CALLS) or alone is None:
+        return False
+    before = layout.literals[0].removeprefix(header)
+    usual = layouts[Presence(content=True)].literals[0].removeprefix(header)
+    return before != usual and bool(opening) and alone == before + layout.literals[1]
+
+
+def learn_turn_end(layouts: Mapping[Presence, Layout]) -> str:
+    """Find what ends a turn, whatever its last part is."""
+    ends = {
+        layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts
+    }
+    content = ends.get(Part.CONTENT)
+    if content is None:
+        return next(iter(ends.values()), "")
+    shared = common_suffix(content, *ends.values())
+    return shared if shared.strip() else content
+
+
+__all__ = ["PRESENCES", "Section", "cut_calls", "cut_section", "learn_layout", "learn_turn_end"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import (
     Container,
+    Escape,
     JsonType,
     Notation,
     Order,
@@ -19,13 +20,16 @@ from autoparser.analysis.format import (
 )
 from autoparser.analysis.probing import Sentinels
 
-from .entries import Entries, Member, Site, learn_entries, merged
+from .entries import Entries, Place, learn_entries
+from .rows import around_value, match_row, plain_row, with_around, wrap_in
 from .strings import hostile_string, learn_text
 
 _ORDERS = (Order.GIVEN, Order.SORTED, Order.SORTED_FOLDED)
 
 
-def known_notations(*, comma: str = ", ", colon: str = ": ", indent: str = "") -> Iterator[Notation]:
+def known_notations(
+    *, comma: str = ", ", colon: str = ": ", indent: str = ""
+) -> Iterator[Notation]:
     """Give the notations that Python itself writes, the usual ones first."""
     for order in _ORDERS:
         for ascii_only in (False, True):
@@ -39,13 +43,12 @@ def known_notations(*, comma: str = ", ", colon: str = ": ", indent: str = "") -
 def rich_object(sentinels: Sentinels) -> dict[str, Json]:
     """Give an object that tells the known notations apart: every type, nested, out of order."""
     keys, values = sentinels.keys, sentinels.values
-    inner: dict[str, Json] = {
+    return {
         keys[0]: [1, hostile_string(values[0]), None],
         "B" + keys[1]: {"z": 2.5, "a": []},
         keys[2]: {},
         "a" + keys[1]: True,
     }
-    return inner
 
 
 def rich_array(sentinels: Sentinels) -> list[Json]:
@@ -53,263 +56,194 @@ def rich_array(sentinels: Sentinels) -> list[Json]:
     return [1, hostile_string(sentinels.values[0]), None, False, [2.5, []], rich_object(sentinels)]
 
 
-def recognise(value: Json, text: str, margin: str = "") -> Notation | None:
+_SPACINGS = ((", ", ": "), (",", ":"), (",", ": "), (", ", ":"))
+
+
+def recognise(value: Json, text: str) -> Notation | None:
     """Say which known notation writes `value` as `text`."""
-    for comma, colon in ((", ", ": "), (",", ":"), (",", ": ")):
+    for comma, colon in _SPACINGS:
         for notation in known_notations(comma=comma, colon=colon):
-            if notation.write(value, margin) == text:
+            if notation.write(value) == text:
                 return notation
     return None
 
 
-def learn_container(
-    site: Site, sentinels: Sentinels, *, keyed: bool, fallback: Notation
-) -> Container | None:
-    """Learn how an array or an object in some place is written.
+_DEPTH = 1
+"""Containers inside a container are learnt so deep; below, they are taken to be written alike."""
 
-    `site` shows the text of the place alone; `fallback` says what could not be seen.
-    """
-    rich: Json = rich_object(sentinels) if keyed else rich_array(sentinels)
-    text = site(rich)
-    if text is not None:
-        notation = recognise(rich, text)
-        if notation is not None:
-            container = notation.object if keyed else notation.array
-            return replace(container, values=notation)
-    member = Member(sentinels, keyed=keyed)
-    entries = learn_entries(site, member)
-    if entries is None:
-        return None
-    values = value_notation(site, member, entries, fallback)
-    container = container_of(entries, values)
-    empty = site({} if keyed else [])
-    container = replace(
-        container,
+
+def learn_container(place: Place, entries: Entries, depth: int = _DEPTH) -> Container:
+    """Learn how a container and the values in it are written."""
+    values = _value_notation(place, entries)
+    default = plain_row(entries.rows)
+    rows = {
+        kind: None if row is None else _unwrapped(row, kind, entries, default)
+        for kind, row in entries.rows.items()
+    }
+    container = Container(
         open=entries.repetition.prefix,
         close=entries.repetition.suffix,
-        empty=entries.repetition.prefix + entries.repetition.suffix if empty is None else empty,
-        values=values,
-    )
-    return replace(container, order=order_of(site, member, container, values, entries.swapped))
-
-
-def container_of(entries: Entries, values: Notation) -> Container:
-    """Describe the entries themselves, without what encloses them."""
-    rows = _without_quotes(entries, values)
-    default = rows.get(JsonType.INTEGER) or rows[JsonType.STRING] or (Slot.VALUE,)
-    return Container(
         separator=entries.repetition.separator,
         entry=default,
-        typed=merged(rows, default),
+        typed={kind: row for kind, row in rows.items() if row != default},
+    )
+    empty = place.site({} if place.keyed else [])
+    if empty is not None:
+        container = replace(container, empty=empty)
+    if depth:
+        values = _with_containers(place, entries, values, depth)
+    container = replace(container, values=values)
+    return replace(container, order=_order(place, entries.swapped))
+
+
+def _wrap_of(kind: JsonType, entries: Entries, default: Row) -> tuple[str, str, Row]:
+    """Say what a type's own signs are, and the row without them."""
+    row = entries.rows.get(kind)
+    if row is None:
+        return "", "", default
+    for plain in (default, entries.rows.get(JsonType.ARRAY), entries.rows.get(JsonType.OBJECT)):
+        wrap = None if plain is None else wrap_in(row, plain)
+        if plain is not None and wrap is not None:
+            return *wrap, plain
+    return "", "", row
+
+
+def _unwrapped(row: Row, kind: JsonType, entries: Entries, default: Row) -> Row:
+    if kind is JsonType.STRING:
+        return _wrap_of(kind, entries, default)[2]
+    if kind in (JsonType.INTEGER, JsonType.NUMBER):
+        wraps = {_wrap_of(each, entries, default)[:2] for each in _NUMBERS if each in entries.rows}
+        return _wrap_of(kind, entries, default)[2] if len(wraps) == 1 else row
+    return row
+
+
+_NUMBERS = (JsonType.INTEGER, JsonType.NUMBER)
+
+
+def _value_notation(place: Place, entries: Entries) -> Notation:
+    """Learn how the plain values in a container are written."""
+    default = plain_row(entries.rows)
+    usual = json_notation()
+    number = Text()
+    wraps = {_wrap_of(kind, entries, default)[:2] for kind in _NUMBERS if kind in entries.rows}
+    if len(wraps) == 1:
+        opening, close = wraps.pop()
+        number = Text(opening, close)
+    return replace(
+        usual,
+        string=_string_text(place, entries, default) or Text(),
+        number=number,
+        true=entries.words.get("true", usual.true),
+        false=entries.words.get("false", usual.false),
+        null=entries.words.get("null", usual.null),
     )
 
 
-def _without_quotes(entries: Entries, values: Notation) -> dict[JsonType, Row | None]:
-    """Take the string's own quotes out of its row: the notation writes them."""
-    rows = dict(entries.rows)
-    row = rows[JsonType.STRING]
-    if row is not None:
-        rows[JsonType.STRING] = unquoted(row, values.string)
-    return rows
+def _string_text(place: Place, entries: Entries, default: Row) -> Text | None:
+    """Learn quotes and escapes of the strings in a container."""
+    word = place.sentinels.values[0]
+    opening, close, plain = _wrap_of(JsonType.STRING, entries, default)
+    rows = [(plain, opening, close)]
+    before, after = around_value(entries.string_row)
+    if not opening and before[-1:] and before[-1:] == after[:1] and not before[-1].isalnum():
+        # Quotes that other types may have as well, or that the string chooses itself.
+        bare = with_around(entries.string_row, before[:-1], after[1:])
+        rows.append((bare, before[-1], after[0]))
 
+    for row, left, right in rows:
 
-def unquoted(row: Row, text: Text) -> Row:
-    """Leave a string's quotes out of the literals around its slot."""
-    pieces: list[str | Slot] = []
-    opening, close = (text.open, text.close)
-    if text.escape.value == "python":
-        opening = close = "'"
-    for at, piece in enumerate(row):
-        if isinstance(piece, Slot):
-            pieces.append(piece)
+        def written(value: str, row: Row = row) -> str | None:
+            text = place.site(place.one(value))
+            entry = None if text is None else entries.inside(text)
+            key = place.key(JsonType.STRING)
+            return None if entry is None else match_row(row, entry, key)
+
+        shown = written(hostile_string(word))
+        if shown is None:
             continue
-        literal = str(piece)
-        if at + 1 < len(row) and row[at + 1] is Slot.VALUE and opening:
-            literal = literal.removesuffix(opening)
-        if at and row[at - 1] is Slot.VALUE and close:
-            literal = literal.removeprefix(close)
-        if literal:
-            pieces.append(literal)
-    return tuple(pieces)
+        quotes = [(left, right)] + ([("", "")] if left or right else [])
+        text = learn_text(shown, word, quotes, written)
+        if text is not None:
+            if row != plain and text.escape is not Escape.PYTHON:
+                return replace(text, open="", close="")
+            return text
+    return None
 
 
-def value_notation(
-    site: Site, member: Member, entries: Entries, fallback: Notation
+def _with_containers(
+    place: Place, entries: Entries, values: Notation, depth: int
 ) -> Notation:
-    """Learn how the values of a container's entries are written."""
-    marks = member.sentinels
-    words = entries.words
-    text = _string_text(site, member, entries) or Text()
-    notation = replace(
-        fallback,
-        string=text,
-        true=words.get("true", fallback.true),
-        false=words.get("false", fallback.false),
-        null=words.get("null", fallback.null),
+    """Learn how the arrays and the objects in a container are written."""
+    learnt: dict[JsonType, Container] = {}
+    for kind in (JsonType.ARRAY, JsonType.OBJECT):
+        row = entries.rows.get(kind)
+        if kind not in entries.sample or row is None:
+            continue
+        found = _nested(place, entries, row, kind, depth)
+        if found is not None:
+            learnt[kind] = found
+    array = learnt.get(JsonType.ARRAY, values.array)
+    object_ = learnt.get(JsonType.OBJECT, values.object)
+    outer = replace(values, array=array, object=object_)
+    return replace(outer, array=_tied(array, outer), object=_tied(object_, outer))
+
+
+def _tied(container: Container, outer: Notation) -> Container:
+    """Let what stands inside a learnt container be written as it was seen, at every depth."""
+    inner = container.values
+    if inner is None or inner.is_json or inner == python_notation():
+        return container
+    plain = replace(inner, array=outer.array, object=outer.object)
+    if plain == outer:
+        return replace(container, values=None)
+    if replace(plain, null=outer.null) == outer:
+        row = container.row(JsonType.NULL)
+        if row is None:
+            return replace(container, values=None)
+        own = tuple(inner.null if piece is Slot.VALUE else piece for piece in row)
+        typed = {**container.typed, JsonType.NULL: tuple(piece for piece in own if piece)}
+        return replace(container, values=None, typed=typed)
+    nested = replace(
+        inner,
+        array=replace(outer.array, values=None),
+        object=replace(outer.object, values=None),
     )
-    array = entries.sample.get(JsonType.ARRAY)
-    object_ = entries.sample.get(JsonType.OBJECT)
-    if array is not None:
-        learnt = _nested(site, member, entries, JsonType.ARRAY, notation)
-        notation = notation if learnt is None else replace(notation, array=learnt)
-    if object_ is not None:
-        learnt = _nested(site, member, entries, JsonType.OBJECT, notation)
-        notation = notation if learnt is None else replace(notation, object=learnt)
-    del marks
-    return notation
-
-
-_DEPTH = 2
-"""Containers in containers are learnt so deep; below, they are taken to be written alike."""
+    return replace(container, values=nested)
 
 
 def _nested(
-    site: Site, member: Member, entries: Entries, kind: JsonType, notation: Notation
+    place: Place, entries: Entries, row: Row, kind: JsonType, depth: int
 ) -> Container | None:
-    row = entries.rows.get(kind)
-    if row is None:
-        return None
-
-    def inner(value: Json) -> str | None:
-        text = site(member.one(value, kind))
-        return None if text is None else inside_entry(text, entries, row, member, kind)
-
     keyed = kind is JsonType.OBJECT
-    rich: Json = rich_object(member.sentinels) if keyed else rich_array(member.sentinels)
-    text = inner(rich)
+
+    def site(value: Json) -> str | None:
+        text = place.site(place.one(value, kind))
+        entry = None if text is None else entries.inside(text)
+        return None if entry is None else match_row(row, entry, place.key(kind))
+
+    marks = place.sentinels
+    rich: Json = rich_object(marks) if keyed else rich_array(marks)
+    text = site(rich)
     known = None if text is None else recognise(rich, text)
     if known is not None:
         return replace(known.object if keyed else known.array, values=known)
-    deeper = Member(member.sentinels, keyed=keyed)
-    found = learn_entries(inner, deeper)
-    if found is None:
-        return None
-    string = _string_text(inner, deeper, found)
-    values = replace(
-        notation,
-        string=string or notation.string,
-        true=found.words.get("true", notation.true),
-        false=found.words.get("false", notation.false),
-        null=found.words.get("null", notation.null),
-    )
-    container = _with_null(container_of(found, values), found.words.get("null"), notation.null)
-    empty = inner({} if keyed else [])
-    around = found.repetition.prefix + found.repetition.suffix
-    container = replace(
-        container,
-        open=found.repetition.prefix,
-        close=found.repetition.suffix,
-        empty=around if empty is None else empty,
-    )
-    order = order_of(inner, deeper, container, values, found.swapped)
-    return replace(container, order=order)
+    inner = Place(site, marks, keyed)
+    found = learn_entries(inner)
+    return None if found is None else learn_container(inner, found, depth - 1)
 
 
-def inside_entry(
-    text: str, entries: Entries, row: Row, member: Member, kind: JsonType
-) -> str | None:
-    """Give the text of the value in a container's only entry."""
-    from .entries import match_row
-
-    head, tail = entries.repetition.prefix, entries.repetition.suffix
-    if not text.startswith(head) or not text.endswith(tail):
-        return None
-    entry = text[len(head) : len(text) - len(tail)]
-    return match_row(row, entry, member.sentinels.typed_keys[kind] if member.keyed else None)
-
-
-def _string_text(site: Site, member: Member, entries: Entries) -> Text | None:
-    """Learn quotes and escapes of the strings in a container."""
-    marks = member.sentinels
-    row = entries.rows[JsonType.STRING]
-    if row is None:
-        return None
-    at = row.index(Slot.VALUE)
-    before = row[at - 1] if at and not isinstance(row[at - 1], Slot) else ""
-    after = row[at + 1] if at + 1 < len(row) and not isinstance(row[at + 1], Slot) else ""
-    other = entries.rows.get(JsonType.INTEGER)
-    opening, close = _quotes(row, other)
-
-    def written(value: str) -> str | None:
-        text = site(member.one(value))
-        if text is None:
-            return None
-        bare = tuple(
-            _cut(str(piece), opening, close, position, at)
-            if not isinstance(piece, Slot)
-            else piece
-            for position, piece in enumerate(row)
-        )
-        return inside_entry(text, entries, bare, member, JsonType.STRING)
-
-    del before, after
-    text = written(hostile_string(marks.values[0]))
-    if text is None:
-        return None
-    quotes = [(opening, close)]
-    if opening or close:
-        quotes.append(("", ""))
-    return learn_text(text, marks.values[0], quotes, written)
-
-
-def _cut(literal: str, opening: str, close: str, position: int, at: int) -> str:
-    if position == at - 1 and opening:
-        return literal.removesuffix(opening)
-    if position == at + 1 and close:
-        return literal.removeprefix(close)
-    return literal
-
-
-def _quotes(row: Row, other: Row | None) -> tuple[str, str]:
-    """Say which part of a string's surroundings an integer does not have."""
-    if other is None or row == other:
-        return "", ""
-    before, after = _around(row)
-    plain_before, plain_after = _around(other)
-    if before.startswith(plain_before) and after.endswith(plain_after):
-        opening = before[len(plain_before) :]
-        close = after[: len(after) - len(plain_after)]
-        shapes = [
-            tuple(piece for piece in each if isinstance(piece, Slot)) for each in (row, other)
-        ]
-        if shapes[0] == shapes[1]:
-            return opening, close
-    return "", ""
-
-
-def _around(row: Row) -> tuple[str, str]:
-    at = row.index(Slot.VALUE)
-    before = row[at - 1] if at and not isinstance(row[at - 1], Slot) else ""
-    after = row[at + 1] if at + 1 < len(row) and not isinstance(row[at + 1], Slot) else ""
-    return str(before), str(after)
-
-
-def order_of(
-    site: Callable[[Json], str | None],
-    member: Member,
-    container: Container,
-    values: Notation,
-    swapped: bool,
-) -> Order:
+def _order(place: Place, swapped: bool) -> Order:
     """Say in which order members are written."""
-    if not swapped or not member.keyed:
+    if not swapped or not place.keyed:
         return Order.GIVEN
-    marks = member.sentinels
+    marks = place.sentinels
+    upper, lower = "B" + marks.keys[1], "a" + marks.keys[1]
     mixed: dict[str, Json] = {
         marks.keys[0]: marks.values[0],
-        "B" + marks.keys[1]: marks.values[1],
-        "a" + marks.keys[1]: marks.values[2],
+        upper: marks.values[1],
+        lower: marks.values[2],
     }
-    text = site(mixed)
-    if text is not None and text.find("B" + marks.keys[1]) > text.find("a" + marks.keys[1]):
+    text = place.site(mixed)
+    if text is not None and text.find(upper) > text.find(lower):
         return Order.SORTED_FOLDED
     return Order.SORTED
-
-
-def _with_null(container: Container, word: str | None, usual: str) -> Container:
-    """Let a container write null in its own word where that is not the usual one."""
-    row = container.row(JsonType.NULL)
-    if word is None or word == usual or row is None:
-        return container
-    own = tuple(word if piece is Slot.VALUE else piece for piece in row)
-    return replace(container, typed={**container.typed, JsonType.NULL: own})

@@ -56,9 +56,10 @@ def _written(text: str, header: str, opening: str, close: str) -> Written:
         return Written.HEADER
     if header.startswith(text):
         return Written.PART_OF_HEADER
-    if not text.startswith(header.rstrip()):
+    head = header.strip()
+    if head not in text:
         return Written.OTHER
-    rest = text[len(header.rstrip()) :].strip()
+    rest = text[text.rindex(head) + len(head) :].strip()
     opening, close = opening.strip(), close.strip()
     if opening and rest == opening:
         return Written.REASONING_OPEN

@@ -51,7 +51,7 @@ def _between(written: str, open_: str, close: str) -> str | None:
     return None
 
 
-_STYLES = (Escape.VERBATIM, Escape.JSON, Escape.PYTHON, Escape.JSON_ASCII, Escape.HTML)
+_STYLES = (Escape.VERBATIM, Escape.JSON, Escape.PYTHON, Escape.JSON_ASCII, Escape.HTML, Escape.JSON_HTML)
 
 
 def _styled(inside: str, original: str, open_: str, close: str) -> Text | None:

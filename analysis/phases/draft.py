@@ -10,6 +10,7 @@ from autoparser.analysis.format import Arguments, Layout, Row
 from autoparser.analysis.learning.cut import Cut
 from autoparser.analysis.learning.frame import Frame
 from autoparser.analysis.learning.layouts import Section
+from autoparser.analysis.learning.prompt_words import WordedCall, WordedPair
 from autoparser.analysis.learning.switches import Switch
 from autoparser.analysis.probing import Setting, Suggestions
 
@@ -24,9 +25,13 @@ class Draft:
     switches: tuple[Switch, ...] = ()
     layouts: Mapping[Presence, Layout] = field(default_factory=dict[Presence, Layout])
     cut: Cut | None = None
+    worded_reasoning: WordedPair | None = None
+    worded_call: WordedCall | None = None
     prompts: tuple[tuple[Setting, str], ...] = ()
     """What each setting's generation prompt adds."""
     header: str = ""
+    turn_end: str = ""
+    """What ends every turn, whatever its last part is."""
     frame: Frame | None = None
     section: Section | None = None
     arguments: Arguments | None = None

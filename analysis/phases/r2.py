@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.openings import opening_settings, prompt_text
+from autoparser.analysis.learning.prompt_words import find_worded_reasoning
 from autoparser.analysis.probing import Probe, Setting
 
 from .draft import Draft
@@ -33,6 +34,12 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     if not pairs:
         bare = prober.probe((prober.user,), setting={})
         pairs = [Evidence("no generation prompt / generation prompt", bare, prompt({}))]
+    worded = None
+    if not draft.shows_reasoning and draft.cut is None:
+        worded = find_worded_reasoning(observer, draft.switches)
+    if worded is not None:
+        draft = replace(draft, worded_reasoning=worded)
+        pairs.append(Evidence("switch unset / set", worded.without, worded.told))
     texts = {text for _, text in prompts}
     if len(texts) > 1:
         conclusion = f"{len(texts)} different generation prompts, by the switches"
@@ -40,7 +47,11 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         conclusion = "no generation prompt"
     else:
         conclusion = "one generation prompt, whatever is set"
-    return draft, Finding("R2", "thinking switch", conclusion, tuple(pairs))
+    if worded is not None:
+        conclusion += "; a switch's words in the prompt name a pair of tags"
+    return draft, Finding(
+        "R2", "thinking switch", conclusion, tuple(pairs), confirmed=worded is None
+    )
 
 
 def _words(setting: Setting) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autoparser.analysis.conversation import Presence
 from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.prompt_words import find_worded_call
 
 from .draft import Draft
 from .finding import Evidence, Finding
@@ -12,12 +15,20 @@ from .finding import Evidence, Finding
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """See whether a call reaches the text."""
     called = observer.shown(Presence(calls=True))
-    evidence = Evidence("no call / a call", observer.shown(Presence()).probe, called.probe)
+    evidence = [Evidence("no call / a call", observer.shown(Presence()).probe, called.probe)]
+    worded = None if draft.shows_calls else find_worded_call(observer)
+    if worded is not None:
+        draft = replace(draft, worded_call=worded)
+        evidence.append(Evidence("no tools / tools", worded.without, worded.told))
     if draft.shows_calls:
         conclusion = "a call is written"
+    elif worded is not None:
+        conclusion = "a call is not written, but the words about the tools spell one out"
     elif called.refusal:
         conclusion = f"a call is refused: {called.refusal}"
     else:
         conclusion = "a call is not written"
     markers = ("tool_section_start", "tool_section_end")
-    return draft, Finding("T1", "tool calls", conclusion, (evidence,), markers)
+    return draft, Finding(
+        "T1", "tool calls", conclusion, tuple(evidence), markers, confirmed=worded is None
+    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from autoparser.analysis.conversation import Presence
 from autoparser.analysis.format import Limit
 from autoparser.analysis.learning.header import learn_header
-from autoparser.analysis.learning.layouts import cut_calls, cut_section
+from autoparser.analysis.learning.layouts import cut_calls, cut_section, learn_turn_end
 from autoparser.analysis.learning.observer import Observer
 
 from .draft import Draft
@@ -19,12 +19,23 @@ CALLS = Presence(calls=True)
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """Tell what repeats with each call from what separates calls and from what surrounds them."""
     layouts = draft.layouts
-    frame = draft.frame
+    header = learn_header(observer, layouts, [text for _, text in draft.prompts])
+    frame = None if draft.frame is None else draft.frame.without_header(header)
+    turn_end = learn_turn_end(layouts)
     if frame is not None:
         layouts = {presence: cut_calls(layout, frame) for presence, layout in layouts.items()}
-    header = learn_header(observer, layouts, [text for _, text in draft.prompts])
-    section = cut_section(layouts, header)
-    draft = replace(draft, layouts=section.layouts, header=header, section=section)
+        if frame.limit is Limit.MANY and header.startswith(frame.repetition.prefix):
+            # What a later call repeats of the header belongs to the call.
+            header = frame.repetition.prefix
+    section = cut_section(layouts, header, turn_end)
+    draft = replace(
+        draft,
+        layouts=section.layouts,
+        header=header,
+        section=section,
+        frame=frame,
+        turn_end=turn_end,
+    )
     evidence = Evidence(
         "two calls / three calls", observer.shown(CALLS, 2).probe, observer.shown(CALLS, 3).probe
     )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from autoparser.analysis.alignment import edge_units, is_unit
-from autoparser.analysis.format import CallFormat, JsonType, Slot, Text
+from autoparser.analysis.format import CallFormat, JsonType, Limit, Slot, Text
 
 from .fields import JsonFields
 from .modes import CallIdPosition, ToolFormat
 
 _FENCE = re.compile(r"([^\w\s<>\[\](){}\"'])\1\1(\w+)\s*$", re.MULTILINE)
 _NAMESPACE = re.compile(r"\w+\.$")
+_OPENING = frozenset({"Ps", "Pi"})
+"""Unicode's categories of opening brackets and quotes."""
 _BRACKETS = {"(": ")", "{": "}", "[": "]"}
 
 
@@ -41,15 +44,15 @@ def call_id_position(calls: CallFormat | None, fields: JsonFields | None) -> Cal
     return CallIdPosition.POST_ARGS
 
 
-def section_markers(calls: CallFormat) -> dict[str, str]:
-    """Name what stands around all calls; an array's brackets are no marker."""
+def section_markers(calls: CallFormat, header: str) -> dict[str, str]:
+    """Name what stands around all calls; an array's brackets and a repeated header are no marker."""
     opening, close = calls.section_open.strip(), calls.section_close.strip()
     if is_array(calls):
         opening, close = opening.removesuffix("["), close.removeprefix("]")
     return {
         "tool_section_start": opening,
         "tool_section_end": close,
-        "call_separator": calls.separator,
+        "call_separator": calls.separator.replace(header, "") if header else calls.separator,
     }
 
 
@@ -60,9 +63,11 @@ def is_array(calls: CallFormat) -> bool:
     )
 
 
-def json_call_markers(fields: JsonFields) -> dict[str, str]:
-    """Name what stands around the JSON of each call."""
-    return {"per_call_start": fields.before, "per_call_end": fields.after}
+def json_call_markers(calls: CallFormat, fields: JsonFields) -> dict[str, str]:
+    """Name what stands around the JSON of each call; what only opens an only call is a section."""
+    if calls.limit is Limit.MANY or fields.after.strip():
+        return {"per_call_start": fields.before, "per_call_end": fields.after}
+    return {"tool_section_start": fields.before, "tool_section_end": fields.after}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +149,16 @@ def _open_call(
     opening = opening.strip()
     units = edge_units(opening)
     first = units[0] if units else ""
+    line, broken, below = opening.partition("\n")
+    if broken and is_unit(first) and below.strip():
+        first = line.strip()
     entry = "".join(str(piece) for piece in calls.arguments.members.entry)
     rest = opening[len(first) :].strip()
-    if not is_unit(first) and first and not first[0].isalnum() and len(units) > 1:
-        # A sign without brackets before the brackets that hold the name.
-        alone = len(first) <= 2 and not first.isascii()
-        if not alone:
-            first, rest = "", opening
+    if opening and unicodedata.category(opening[-1]) in _OPENING and not is_unit(first):
+        # A sign without brackets before the bracket that holds the name.
+        first, rest = opening[:-1], opening[-1]
+    elif broken and first == line.strip():
+        pass
     elif not is_unit(first) or (first.startswith("<") and not first.endswith(">")):
         first, rest = "", opening
     elif first in entry and rest:

@@ -45,7 +45,7 @@ def reasoning_wrap(format_: TurnFormat) -> Wrap:
     """Say what opens and closes the reasoning."""
     befores, afters = _around(format_, Part.REASONING)
     if not befores:
-        return Wrap(format_.reasoning_open, format_.reasoning_cut or "")
+        return Wrap(format_.reasoning_open, format_.reasoning_close or format_.reasoning_cut or "")
     opening = common_suffix(*befores)
     followed = [
         layout.literals[layout.parts.index(Part.REASONING) + 1]
@@ -53,17 +53,25 @@ def reasoning_wrap(format_: TurnFormat) -> Wrap:
         if Part.REASONING in layout.parts and layout.parts[-1] is not Part.REASONING
     ]
     close = common_prefix(*(followed or afters))
-    if len(set(followed)) < 2:
-        close = _first_marker(close)
-    return Wrap(opening or format_.reasoning_open, close)
+    if format_.header.strip():
+        # A header that is written again opens the next part.
+        close = close.partition(format_.header.strip())[0]
+    return Wrap(opening or format_.reasoning_open, _first_marker(close))
 
 
 def _first_marker(text: str) -> str:
-    """Where only one neighbour was seen, the first marker is taken to close the reasoning."""
+    """Cut a text behind its first marker; what else always follows belongs to the next part.
+
+    A marker that leads to a word goes with the word, up to the marker behind it.
+    """
     units = edge_units(text)
     for at, unit in enumerate(units):
-        if is_unit(unit):
-            return "".join(units[: at + 1])
+        if not is_unit(unit):
+            continue
+        following = units[at + 1 : at + 3]
+        if len(following) > 1 and following[0].isalnum() and is_unit(following[1]):
+            return "".join(units[: at + 3])
+        return "".join(units[: at + 1])
     return text
 
 
@@ -109,8 +117,19 @@ def _wrap_in(format_: TurnFormat, layout: Layout | None, reasoning: Wrap) -> Wra
         before = before.strip().removeprefix(reasoning.close.strip())
         if before.strip().startswith(format_.header.strip()) and format_.header.strip():
             before = before.strip().removeprefix(format_.header.strip())
-    close = _without_end(format_, layout, at + 1) if at + 1 == len(layout.parts) else ""
-    return Wrap(before, close)
+    return Wrap(before, _content_close(format_, layout, at))
+
+
+def _content_close(format_: TurnFormat, layout: Layout, at: int) -> str:
+    """Say what follows the content, whether the turn ends there or calls come."""
+    if at + 1 != len(layout.parts):
+        return ""
+    called = format_.layouts.get(Presence(content=True, calls=True))
+    if called is not None and called.parts == (Part.CONTENT, Part.CALLS):
+        shared = common_prefix(layout.literals[at + 1], called.literals[1])
+        if shared.strip():
+            return shared
+    return _without_end(format_, layout, at + 1)
 
 
 def _without_empty_block(text: str, reasoning: Wrap) -> str:

@@ -1,0 +1,6 @@
+"""An analysis as a JSON document with a versioned schema."""
+
+from .switches import effects_of, prompt_under
+from .whole import SCHEMA, document
+
+__all__ = ["SCHEMA", "document", "effects_of", "prompt_under"]

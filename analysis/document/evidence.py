@@ -1,0 +1,74 @@
+"""What the phases and the self-check found, as JSON."""
+
+from __future__ import annotations
+
+from autoparser.analysis.check import Check, Failure
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.phases import Evidence, Finding
+from autoparser.analysis.probing import Probe, Shape
+
+from .plain import plain_mapping
+
+
+def finding_document(
+    finding: Finding, shape: Shape, system: str, markers: dict[str, str]
+) -> dict[str, Json]:
+    """Give what a phase concluded, and from which renders."""
+    return {
+        "phase": finding.phase,
+        "title": finding.title,
+        "conclusion": finding.conclusion,
+        "confirmed": finding.confirmed,
+        "markers": {name: markers[name] for name in finding.markers if markers.get(name)},
+        "evidence": [_evidence(evidence, shape, system) for evidence in finding.evidence],
+    }
+
+
+def _evidence(evidence: Evidence, shape: Shape, system: str) -> dict[str, Json]:
+    split = evidence.split
+    return {
+        "difference": evidence.difference,
+        "left": _probe(evidence.left, shape, system),
+        "right": _probe(evidence.right, shape, system),
+        "split": {
+            "prefix": split.prefix,
+            "left": split.left,
+            "right": split.right,
+            "suffix": split.suffix,
+        },
+    }
+
+
+def _probe(probe: Probe, shape: Shape, system: str) -> dict[str, Json]:
+    error = probe.error
+    messages = shape.messages(probe.dialogue, system)
+    return {
+        "messages": [plain_mapping(message) for message in messages],
+        "tools": probe.tools,
+        "add_generation_prompt": probe.generation,
+        "setting": plain_mapping(probe.setting),
+        "text": None if error is not None else probe.text,
+        "error": None
+        if error is None
+        else {"reason": error.reason, "line": error.line, "refused": error.refused},
+    }
+
+
+def check_document(check: Check) -> dict[str, Json]:
+    """Give the verdict, with every failure."""
+    return {
+        "passed": check.passed,
+        "total": check.total,
+        "refused": check.refused,
+        "failures": [_failure(failure) for failure in check.failures],
+    }
+
+
+def _failure(failure: Failure) -> dict[str, Json]:
+    return {
+        "title": failure.title,
+        "reason": failure.reason,
+        "message": plain_mapping(failure.message.to_dict()),
+        "written": failure.written,
+        "rendered": failure.rendered,
+    }

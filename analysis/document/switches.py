@@ -1,0 +1,43 @@
+"""What a switch does, put together from where it was learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import Opening
+from autoparser.analysis.learning.switches import Effect, Switch
+
+from .plain import plain
+
+
+def effects_of(switch: Switch, value: Json) -> tuple[Effect, ...]:
+    """Say what a value changes against the unset variable."""
+    text = value if isinstance(value, str) else str(value).lower()
+    return switch.effects.get(text, ())
+
+
+def prompt_under(openings: Sequence[Opening], setting: Mapping[str, Json]) -> str | None:
+    """Give the generation prompt under exactly this setting; None where it was not rendered."""
+    # By their texts, since to Python true is 1.
+    wanted = repr(dict(setting))
+    return next(
+        (opening.text for opening in openings if repr(dict(opening.setting)) == wanted), None
+    )
+
+
+def switch_document(switch: Switch, openings: Sequence[Opening]) -> dict[str, Json]:
+    """Give a switch with its values and what each changes."""
+    return {
+        "name": switch.name,
+        "default": plain(switch.default),
+        "inserted": switch.inserted,
+        "values": [
+            {
+                "value": plain(value),
+                "effects": [effect.value for effect in effects_of(switch, value)],
+                "generation_prompt": prompt_under(openings, {switch.name: value}),
+            }
+            for value in switch.values
+        ],
+    }

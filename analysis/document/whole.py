@@ -1,0 +1,106 @@
+"""The document of a whole analysis.
+
+Contract: the same analysis gives the same document, byte for byte, in any process; it holds
+no time, no machine and nothing that a JSON writer refuses. `docs/json-schema.md` explains it
+and `docs/analysis.schema.json` describes it; a change that is no mere addition counts `SCHEMA` up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.probing import Shape, choose_sentinels
+from autoparser.analysis.view import JsonFields, View
+
+from .evidence import check_document, finding_document
+from .switches import switch_document
+from .turns import format_document
+
+if TYPE_CHECKING:
+    from autoparser.analysis.analysis import Analysis
+
+SCHEMA = "autoparser.analysis/1"
+"""Name and version of the document's schema."""
+
+
+def document(analysis: Analysis) -> dict[str, Json]:
+    """Give all of an analysis as values that JSON can hold, always in the same order."""
+    template, view = analysis.template, analysis.view
+    markers = dict(view.markers.items())
+    # The sentinels are chosen by the template's text alone, so these are the ones of the probes.
+    system = choose_sentinels(template.text).system
+    return {
+        "schema": SCHEMA,
+        "template": {
+            "name": template.name,
+            "origin": template.origin,
+            "sha256": _digest(template.text),
+            "characters": len(template.text),
+        },
+        **_view(view),
+        "markers": {**markers},
+        "preserved_tokens": list(view.preserved_tokens),
+        "switches": [switch_document(switch, analysis.format.openings) for switch in analysis.switches],
+        "format": format_document(analysis.format),
+        "check": check_document(analysis.check),
+        "shape": _shape(analysis.shape),
+        "trials": [{"what": trial.what, "outcome": trial.outcome} for trial in analysis.trials],
+        "phases": [
+            finding_document(finding, analysis.shape, system, markers)
+            for finding in analysis.phases
+        ],
+        "stand_ins": {**analysis.stand_ins},
+        "renders": analysis.renders,
+    }
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _view(view: View) -> dict[str, Json]:
+    flags, fields = view.flags, view.json_fields
+    return {
+        "modes": {
+            "reasoning": view.reasoning.value,
+            "content": view.content.value,
+            "tools": view.tools.value,
+            "call_id": view.call_id.value,
+        },
+        "flags": {
+            "supports_tools": flags.supports_tools,
+            "supports_parallel_calls": flags.supports_parallel_calls,
+            "requires_nonnull_content": flags.requires_nonnull_content,
+            "tools_array_wrapped": flags.tools_array_wrapped,
+        },
+        "json_fields": None if fields is None else _fields(fields),
+    }
+
+
+def _fields(fields: JsonFields) -> dict[str, Json]:
+    return {
+        "fun_name_is_key": fields.fun_name_is_key,
+        "function_field": fields.function_field,
+        "name_field": fields.name_field,
+        "args_field": fields.args_field,
+        "id_field": fields.id_field,
+        "gen_id_field": fields.gen_id_field,
+        "parameter_order": list(fields.parameter_order),
+    }
+
+
+def _shape(shape: Shape) -> dict[str, Json]:
+    return {
+        "system": shape.system,
+        "user_content": shape.user_content.value,
+        "assistant_content": shape.assistant_content.value,
+        "empty_content": shape.empty_content.value,
+        "arguments_as_string": shape.arguments_as_string,
+        "tools": shape.tools.value,
+        "calls": shape.calls.value,
+        "answered": shape.answered,
+        "reasoning_form": shape.reasoning_form.value,
+        "reasoning_field": shape.reasoning_field,
+    }
