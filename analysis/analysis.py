@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autoparser.analysis.assembly import assemble, requires_nonnull_content
-from autoparser.analysis.check import Check, battery_tools, self_check
+from autoparser.analysis.check import Check, self_check
 from autoparser.analysis.conversation import Message, Tool, tool_for
 from autoparser.analysis.errors import TemplateUnusableError
 from autoparser.analysis.format import JsonType, TurnFormat
@@ -145,6 +145,3 @@ def _repeatable(prober: Prober, template: ChatTemplate) -> None:
             file=template.origin,
             hint="nothing can be concluded from its renders; remove what is random",
         )
-
-
-__all__ = ["SPECIAL_TOKENS", "Analysis", "analyze", "battery_tools"]

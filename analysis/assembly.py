@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.alignment import edge_units, is_unit
-from autoparser.analysis.conversation import Message, Presence
+from autoparser.analysis.conversation import Presence
 from autoparser.analysis.format import (
     ArgumentForm,
     CallFormat,
     End,
+    Limit,
     Part,
     TurnFormat,
-    Written,
 )
 from autoparser.analysis.learning.calls import learn_calls
 from autoparser.analysis.learning.history import (
     called_turn,
+    following_text,
     historic_end,
     historic_turn,
     learn_retention,
@@ -39,7 +40,7 @@ def assemble(observer: Observer, draft: Draft) -> TurnFormat:
         layouts=draft.layouts,
         calls=calls,
         ends=ends,
-        stop_strings=_stop_strings(ends),
+        stop_strings=_stop_strings(observer, ends, calls),
         argument_form=form,
         setting=dict(observer.prober.setting),
         reasoning_cut=None if draft.cut is None else draft.cut.text,
@@ -51,7 +52,11 @@ def assemble(observer: Observer, draft: Draft) -> TurnFormat:
     opening, close = wrap.open, wrap.close
     unconfirmed: set[Part] = set()
     if not opening.strip() and not draft.shows_reasoning:
-        opening, close = _from_prompts(draft, close)
+        alone = observer.prober.probe((observer.prober.user,), tools=False).text
+        confirmed = bool(close)
+        opening, close = _from_prompts(draft, close, alone)
+        if close and not confirmed:
+            unconfirmed.add(Part.REASONING)
         if not close and draft.worded_reasoning is not None:
             opening, close = draft.worded_reasoning.open, draft.worded_reasoning.close
             unconfirmed.add(Part.REASONING)
@@ -83,11 +88,11 @@ def _ends(observer: Observer, draft: Draft, calls: CallFormat | None) -> tuple[E
         layout = draft.layouts[presence]
         if not layout.parts or layout.parts[-1] is not part or not last:
             continue
-        last_end = layout.literals[-1]
-        if part is Part.CONTENT and last_end.endswith(draft.turn_end):
-            last += last_end.removesuffix(draft.turn_end)
-            last_end = draft.turn_end
-        ends.append(End(part, last_end, historic_end(observer, later, last, last_end)))
+        shown, end = last, layout.literals[-1]
+        if part is Part.CONTENT and end.endswith(draft.turn_end):
+            shown += end.removesuffix(draft.turn_end)
+            end = draft.turn_end
+        ends.append(End(part, end, historic_end(observer, later, shown, end, draft.header)))
     return tuple(ends)
 
 
@@ -95,19 +100,30 @@ def _last_text(observer: Observer, calls: CallFormat | None) -> str:
     return "" if calls is None else calls.write((observer.call(0),))
 
 
-def _stop_strings(ends: tuple[End, ...]) -> tuple[str, ...]:
-    """Name the first marker of each end: where a model stops."""
+def _stop_strings(
+    observer: Observer, ends: tuple[End, ...], calls: CallFormat | None
+) -> tuple[str, ...]:
+    """Name what a model's output stops at: the first marker behind the turn's last part."""
     found: dict[str, None] = {}
     for end in ends:
-        units = edge_units(end.text.strip())
-        first = next((unit for unit in units if is_unit(unit)), "")
-        text = first if end.text.strip().startswith(first) and first else end.text.strip()
-        if text:
-            found[text] = None
+        text = end.text.strip()
+        if not text and end.after is Part.CALLS and calls is not None:
+            text = _close_of_only_call(calls)
+        units = edge_units(text or following_text(observer, end.after).strip())
+        if text or (units and is_unit(units[0])):
+            found[units[0] if is_unit(units[0]) else text] = None
     return tuple(found)
 
 
-def _from_prompts(draft: Draft, close: str) -> tuple[str, str]:
+def _close_of_only_call(calls: CallFormat) -> str:
+    """Where nothing may follow a call, its last marker ends the turn."""
+    if calls.limit is Limit.MANY:
+        return ""
+    units = edge_units(calls.write(()) or str(calls.row[-1]))
+    return units[-1] if units and is_unit(units[-1]) else ""
+
+
+def _from_prompts(draft: Draft, close: str, alone: str) -> tuple[str, str]:
     """Read the reasoning's markers off generation prompts, where no turn shows them.
 
     A prompt that goes on where another stops has opened what the other leaves closed.
@@ -129,9 +145,15 @@ def _from_prompts(draft: Draft, close: str) -> tuple[str, str]:
             if long != short and long.startswith(short):
                 return short, long[len(short) :].strip()
     for rest in rests:
+        if is_unit(rest) and draft.header.strip() and rest not in alone:
+            # A prompt that opens what no turn shows: the closing tag is the usual one.
+            return rest, f"{rest[0]}/{rest[1:]}"
         units = [unit for unit in edge_units(rest) if unit.strip()]
-        if len(units) == 2 and all(is_unit(unit) for unit in units):
-            return units[0], units[1]
+        match units:
+            case [opening, closing] if is_unit(opening) and is_unit(closing):
+                return opening, closing
+            case _:
+                pass
     return "", ""
 
 
@@ -143,7 +165,3 @@ def requires_nonnull_content(observer: Observer, draft: Draft) -> bool:
     null = replace(observer.prober.shape, empty_content=EmptyContent.NULL)
     shown = Observer(observer.prober.using(shape=null)).turn(message)
     return bool(shown.refusal) or shown.text != observer.turn(message).text
-
-
-__all__ = ["Written", "assemble", "requires_nonnull_content"]
-_ = Message

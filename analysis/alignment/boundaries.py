@@ -93,9 +93,7 @@ def common_suffix(first: str, *others: str) -> str:
     if (
         marker is not None
         and length
-        and all(
-            len(text) > length and text[len(text) - length - 1].isalnum() for text in texts
-        )
+        and all(len(text) > length and text[len(text) - length - 1].isalnum() for text in texts)
     ):
         length = len(first) - marker
     return first[len(first) - length :]

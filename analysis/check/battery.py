@@ -49,7 +49,7 @@ _VALUES: tuple[tuple[str, str, Json], ...] = (
     ("false", "active", False),
     ("null", "parent", None),
     ("an empty array", "labels", []),
-    ("an array", "labels", ["a", "it's \"b\"", "<c>"]),
+    ("an array", "labels", ["a", 'it\'s "b"', "<c>"]),
     ("an array of everything", "labels", [1, -2.5, True, None, "x", [], ["y", 2], {"k": "v"}]),
     ("an empty object", "options", {}),
     ("an object", "options", {"mode": "fast", "depth": 3, "dry": False, "base": None}),
@@ -83,14 +83,13 @@ def battery() -> tuple[Case, ...]:
             )
         )
     cases += [
-        Case(f"an argument that is {what}", _one_call({key: value}))
-        for what, key, value in _VALUES
+        Case(f"an argument that is {what}", _one_call({key: value})) for what, key, value in _VALUES
     ]
     cases += [
         Case("a call without arguments", _one_call({})),
         Case("an argument of every type", _one_call(_MIXED)),
         Case("content with whitespace at its edges", Message("\n  Indented, then blank. \n\n")),
-        Case("content with markup", Message("Use <b> & [x], {y} or \"z\":\n\n```\ncode\n```")),
+        Case("content with markup", Message('Use <b> & [x], {y} or "z":\n\n```\ncode\n```')),
         Case(
             "reasoning with whitespace at its edges",
             Message(_CONTENT, "\n\n  So far so good. \n"),

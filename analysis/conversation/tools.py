@@ -21,7 +21,7 @@ def tool_for(name: str, description: str, properties: Mapping[str, str]) -> Tool
         if kind == "array":
             schema["items"] = {"type": "string"}
         elif kind == "object":
-            schema["properties"] = {}
+            schema["additionalProperties"] = {"type": "string"}
         typed[key] = schema
     required: list[Json] = list(properties)
     return {

@@ -1,6 +1,6 @@
 """An analysis as a JSON document with a versioned schema."""
 
-from .switches import effects_of, prompt_under
+from .switches import effects_of, effects_of_text, prompt_under
 from .whole import SCHEMA, document
 
-__all__ = ["SCHEMA", "document", "effects_of", "prompt_under"]
+__all__ = ["SCHEMA", "document", "effects_of", "effects_of_text", "prompt_under"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Container, Edges, Notation, Row, Slot, Text
 
@@ -65,5 +64,3 @@ def notation_document(notation: Notation) -> dict[str, Json]:
         "object": container_document(notation.object),
         "number": text_document(notation.number),
     }
-
-

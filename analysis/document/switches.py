@@ -6,15 +6,19 @@ from collections.abc import Mapping, Sequence
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Opening
-from autoparser.analysis.learning.switches import Effect, Switch
+from autoparser.analysis.learning.switches import ANY_TEXT, Effect, Switch, text_of_value
 
 from .plain import plain
 
 
 def effects_of(switch: Switch, value: Json) -> tuple[Effect, ...]:
     """Say what a value changes against the unset variable."""
-    text = value if isinstance(value, str) else str(value).lower()
-    return switch.effects.get(text, ())
+    return switch.effects.get(text_of_value(value), ())
+
+
+def effects_of_text(switch: Switch) -> tuple[Effect, ...]:
+    """Say what any text changes, where the value itself is written into the prompt."""
+    return switch.effects.get(ANY_TEXT, ()) if switch.inserted else ()
 
 
 def prompt_under(openings: Sequence[Opening], setting: Mapping[str, Json]) -> str | None:
@@ -31,7 +35,9 @@ def switch_document(switch: Switch, openings: Sequence[Opening]) -> dict[str, Js
     return {
         "name": switch.name,
         "default": plain(switch.default),
-        "inserted": switch.inserted,
+        "any_text": {"effects": [effect.value for effect in effects_of_text(switch)]}
+        if switch.inserted
+        else None,
         "values": [
             {
                 "value": plain(value),

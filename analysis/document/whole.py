@@ -42,7 +42,9 @@ def document(analysis: Analysis) -> dict[str, Json]:
         **_view(view),
         "markers": {**markers},
         "preserved_tokens": list(view.preserved_tokens),
-        "switches": [switch_document(switch, analysis.format.openings) for switch in analysis.switches],
+        "switches": [
+            switch_document(switch, analysis.format.openings) for switch in analysis.switches
+        ],
         "format": format_document(analysis.format),
         "check": check_document(analysis.check),
         "shape": _shape(analysis.shape),

@@ -1,4 +1,4 @@
-"""How values are written: one recursive description for JSON, Python literals, tags and the rest."""
+"""How values are written: one recursive description for JSON, Python, tags and the rest."""
 
 from __future__ import annotations
 
@@ -211,6 +211,4 @@ def python_notation() -> Notation:
     text = Text(escape=Escape.PYTHON)
     json_like = json_notation()
     members = replace(json_like.object, key=text)
-    return replace(
-        json_like, string=text, true="True", false="False", null="None", object=members
-    )
+    return replace(json_like, string=text, true="True", false="False", null="None", object=members)

@@ -9,7 +9,7 @@ from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Arguments, CallFormat, Limit, Row, Slot
 
 from .frame import Frame
-from .indices import INDEX_MARK, numbered
+from .indices import INDEX_MARK
 from .observer import Observer
 
 
@@ -28,7 +28,7 @@ def learn_calls(
         # characters with what closes the section.
         call, section_open, section_close = around, "", ""
     row = row_of(call.replace(written, _ARGUMENTS), observer)
-    calls = CallFormat(
+    return CallFormat(
         row=row,
         arguments=arguments,
         section_open=section_open,
@@ -38,7 +38,6 @@ def learn_calls(
         index_base=frame.index_base,
         limit=frame.limit,
     )
-    return calls
 
 
 _ARGUMENTS = "\ue001"
@@ -65,9 +64,7 @@ def row_of(call: str, observer: Observer) -> Row:
     return tuple(row)
 
 
-def learn_empty_row(
-    observer: Observer, calls: CallFormat, before: str, after: str
-) -> Row | None:
+def learn_empty_row(observer: Observer, calls: CallFormat, before: str, after: str) -> Row | None:
     """Learn how a call without arguments is written, where it is not the row with none in it."""
     none: dict[str, Json] = {}
     turn = observer.with_arguments(none)
@@ -93,6 +90,3 @@ def _marked(text: str, calls: CallFormat) -> str:
         if before and text.count(shown) == 1:
             text = text.replace(shown, f"{before}{INDEX_MARK}")
     return text
-
-
-__all__ = ["learn_calls", "learn_empty_row", "numbered", "row_of"]

@@ -35,7 +35,7 @@ def find_cut(observer: Observer, suggestions: Suggestions) -> Cut | None:
     turn = observer.turn(Message(mixed))
     if turn.refusal or turn.text.count(marks.content) == len(constants) + 1:
         return None
-    for constant in constants:
+    for constant in sorted(constants, key=len):
         cut = observer.turn(Message(f"{marks.reasoning}{constant}{marks.content}"))
         if marks.content in cut.text and marks.reasoning not in cut.text:
             return Cut(constant.strip(), cut.probe)

@@ -64,11 +64,11 @@ class Frame:
         return f"{self.repetition.open}{self.inner}{self.repetition.close}"
 
     def first_open(self) -> str:
-        """What opens the first call."""
+        """Give what opens the first call."""
         return numbered(self.repetition.open, self.index_base)
 
     def close_of(self, at: int) -> str:
-        """What closes the call number `at`."""
+        """Give what closes the call number `at`."""
         return numbered(self.repetition.close, self.index_base + at)
 
 

@@ -13,16 +13,27 @@ from .observer import Observer
 
 
 def learn_header(
-    observer: Observer, layouts: Mapping[Presence, Layout], prompts: Sequence[str]
+    observer: Observer,
+    layouts: Mapping[Presence, Layout],
+    prompts: Sequence[str],
+    reasoning_close: str,
 ) -> str:
-    """Find what all turns begin with: as last or earlier turn, and as the generation prompt."""
+    """Find what all turns begin with: as last or earlier turn, and as the generation prompt.
+
+    `reasoning_close` is the text that reasoning is cut at, where it is only cut.
+    """
     beginnings = [layout.literals[0] for layout in layouts.values() if layout.parts]
     beginnings += [text for text in prompts if text and _agrees(text, beginnings)]
     earlier = historic_opening(observer)
     if earlier is not None:
         beginnings.append(earlier)
     header = common_prefix(*beginnings) if beginnings else ""
-    return _without_reasoning(observer, layouts, header)
+    opened = any(
+        layout.parts[:1] == (Part.REASONING,) and layout.literals[0].rstrip() == header.rstrip()
+        for layout in layouts.values()
+    )
+    closed = any(_closes_next(text, header, reasoning_close) for text in beginnings)
+    return _without_reasoning(observer, header) if opened or closed else header
 
 
 def _agrees(prompt: str, beginnings: Sequence[str]) -> bool:
@@ -30,21 +41,16 @@ def _agrees(prompt: str, beginnings: Sequence[str]) -> bool:
     return any(common_prefix(prompt, text) for text in beginnings)
 
 
-def _without_reasoning(
-    observer: Observer, layouts: Mapping[Presence, Layout], header: str
-) -> str:
+def _closes_next(text: str, header: str, close: str) -> bool:
+    return bool(close) and text[len(header) :].lstrip().startswith(close)
+
+
+def _without_reasoning(observer: Observer, header: str) -> str:
     """Give back the reasoning's opening, where every turn opens it.
 
     The header's markers stand around the user's role as well; a marker right before the
     reasoning that the user's turn does not have belongs to the reasoning.
     """
-    opened = {
-        layout.literals[0]
-        for layout in layouts.values()
-        if layout.parts and layout.parts[0] is Part.REASONING
-    }
-    if not any(header.rstrip() == text.rstrip() for text in opened):
-        return header
     units = edge_units(header.rstrip())
     alone = observer.prober.probe((observer.prober.user,), tools=False).text
     if len(units) > 1 and is_unit(units[-1]) and units[-1] not in alone:

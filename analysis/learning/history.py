@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.alignment import common_suffix
+from autoparser.analysis.alignment import common_suffix, edge_units
 from autoparser.analysis.conversation import Answer, Message, Presence, User
-from autoparser.analysis.format import ReasoningRetention
+from autoparser.analysis.format import Part, ReasoningRetention
 from autoparser.analysis.probing import Probe
 
 from .observer import Observer
@@ -25,7 +25,9 @@ def historic_opening(observer: Observer) -> str | None:
     return probe.text[len(observer.before) : probe.text.index(content)]
 
 
-def historic_end(observer: Observer, probe: Probe, last: str, usual: str) -> str | None:
+def historic_end(
+    observer: Observer, probe: Probe, last: str, usual: str, header_of_turn: str
+) -> str | None:
     """Give what ends a turn that another message follows; None where it cannot be told.
 
     `last` is the turn's last text, `usual` what ends it as the last of the conversation.
@@ -49,7 +51,12 @@ def historic_end(observer: Observer, probe: Probe, last: str, usual: str) -> str
         return None
     alone = observer.prober.probe((observer.prober.user,), tools=False).text
     header = common_suffix(between, alone[: alone.find(marks.user)])
-    return between[: len(between) - len(header)]
+    if len(header) < len(between):
+        return between[: len(between) - len(header)]
+    # The message before the first user ends like this turn; the header of a role tells them.
+    units = edge_units(header_of_turn.strip())
+    at = between.find(units[0]) if units else -1
+    return between[:at] if at >= 0 else None
 
 
 def called_turn(observer: Observer) -> Probe:
@@ -65,6 +72,28 @@ def called_turn(observer: Observer) -> Probe:
             User(marks.next_user),
         )
     )
+
+
+def following_text(observer: Observer, after: Part) -> str:
+    """Give what stands between a turn and the next message's text: the next header."""
+    marks = observer.prober.sentinels
+    if after is Part.CALLS:
+        probe, last, following = called_turn(observer), marks.values[0], marks.answer
+    else:
+        probe, last, following = historic_turn(observer), marks.content, marks.next_user
+    at = probe.text.find(last)
+    until = probe.text.find(following, at)
+    if not probe.rendered or min(at, until) < 0:
+        return ""
+    between = probe.text[at + len(last) : until]
+    return between if after is Part.CONTENT else _behind_call(observer, between)
+
+
+def _behind_call(observer: Observer, between: str) -> str:
+    called = observer.shown(Presence(calls=True)).text
+    value = observer.prober.sentinels.values[0]
+    close = called[called.rfind(value) + len(value) :]
+    return between[len(close) :] if between.startswith(close) else ""
 
 
 def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> ReasoningRetention:

@@ -21,8 +21,9 @@ PRESENCES = tuple(
 
 
 def learn_layout(observer: Observer, presence: Presence) -> Layout:
-    """Observe the layout of a turn with these parts; a call reaches from its first sentinel to
-    its last one until the frame is known.
+    """Observe the layout of a turn with these parts.
+
+    A call reaches from its first sentinel to its last one until the frame is known.
     """
     turn = observer.shown(presence)
     if turn.refusal:
@@ -80,7 +81,7 @@ def _with_edges(observer: Observer, presence: Presence, layout: Layout) -> Layou
             if part is Part.REASONING
             else replace(plain, content=padded)
         )
-        edges = _edges(observer, message, layout, part, word)
+        edges = _edges(observer, message, part, word)
         if edges is not None:
             layout = (
                 replace(layout, reasoning=edges)
@@ -90,9 +91,7 @@ def _with_edges(observer: Observer, presence: Presence, layout: Layout) -> Layou
     return layout
 
 
-def _edges(
-    observer: Observer, message: Message, layout: Layout, part: Part, word: str
-) -> Edges | None:
+def _edges(observer: Observer, message: Message, part: Part, word: str) -> Edges | None:
     turn = observer.turn(message)
     before, found, after = turn.text.partition(word)
     plain = observer.turn(_bare(message, part, word))
@@ -121,9 +120,7 @@ class Section:
     layouts: Mapping[Presence, Layout]
 
 
-def cut_section(
-    layouts: Mapping[Presence, Layout], header: str, turn_end: str = ""
-) -> Section:
+def cut_section(layouts: Mapping[Presence, Layout], header: str, turn_end: str = "") -> Section:
     """Tell the markers of the section from the joints around it.
 
     What stands before the calls whatever comes before them opens the section; what stands
@@ -199,14 +196,9 @@ def _empty_wrapper(
 
 def learn_turn_end(layouts: Mapping[Presence, Layout]) -> str:
     """Find what ends a turn, whatever its last part is."""
-    ends = {
-        layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts
-    }
+    ends = {layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts}
     content = ends.get(Part.CONTENT)
     if content is None:
         return next(iter(ends.values()), "")
     shared = common_suffix(content, *ends.values())
     return shared if shared.strip() else content
-
-
-__all__ = ["PRESENCES", "Section", "cut_calls", "cut_section", "learn_layout", "learn_turn_end"]

@@ -170,9 +170,7 @@ def _string_text(place: Place, entries: Entries, default: Row) -> Text | None:
     return None
 
 
-def _with_containers(
-    place: Place, entries: Entries, values: Notation, depth: int
-) -> Notation:
+def _with_containers(place: Place, entries: Entries, values: Notation, depth: int) -> Notation:
     """Learn how the arrays and the objects in a container are written."""
     learnt: dict[JsonType, Container] = {}
     for kind in (JsonType.ARRAY, JsonType.OBJECT):

@@ -8,7 +8,13 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from autoparser.analysis.alignment import Pieces, common_prefix, find_slots, prefix_length
+from autoparser.analysis.alignment import (
+    Pieces,
+    common_prefix,
+    common_suffix,
+    find_slots,
+    prefix_length,
+)
 from autoparser.analysis.conversation import Json, Message, Presence, ToolCall, User
 from autoparser.analysis.probing import Probe, Prober
 from autoparser.analysis.probing.negotiation import answered
@@ -63,9 +69,7 @@ class Observer:
         marks = self.prober.sentinels
         alone = self.prober.probe((self.prober.user,))
         full = self.prober.probe((self.prober.user, Message(marks.content)))
-        if alone.rendered and full.text.startswith(alone.text):
-            return alone.text
-        if alone.rendered and self.behind and full.text.endswith(self.behind):
+        if alone.rendered and full.text.startswith(alone.text.removesuffix(self.behind)):
             return alone.text.removesuffix(self.behind)
         prompt = self.prober.probe((self.prober.user,), generation=True)
         shared = common_prefix(full.text, alone.text if alone.rendered else prompt.text)
@@ -74,14 +78,28 @@ class Observer:
 
     @cached_property
     def behind(self) -> str:
-        """The text that a template writes behind the conversation: its tools, mostly."""
+        """What a template writes behind every conversation.
+
+        Its tools, or a generation prompt that nobody asked for.
+        """
         marks = self.prober.sentinels
+        content = Message(marks.content)
         alone = self.prober.probe((self.prober.user,))
-        full = self.prober.probe((self.prober.user, Message(marks.content)))
-        shared = prefix_length(alone.text, full.text)
-        rest = alone.text[shared:]
-        described = any(str(tool["name"]) in rest for tool in self.prober.tools)
-        return rest if described and full.text.endswith(rest) else ""
+        full = self.prober.probe((self.prober.user, content))
+        if not alone.rendered or not full.rendered:
+            return ""
+        if not full.text.startswith(alone.text):
+            rest = alone.text[prefix_length(alone.text, full.text) :]
+            described = any(str(tool["name"]) in rest for tool in self.prober.tools)
+            return rest if described and full.text.endswith(rest) else ""
+        prompt = self.prober.probe((self.prober.user,), generation=True)
+        if prompt.text != alone.text:
+            return ""
+        shared = common_suffix(alone.text[alone.text.rfind(marks.user) :], full.text)
+        later = self.prober.probe((self.prober.user, content, self.next_user)).text
+        between = later[later.find(marks.content) : later.find(marks.next_user)]
+        always = shared.strip() and later.endswith(shared) and shared not in between
+        return shared if always and marks.user not in shared else ""
 
     def turn(self, message: Message) -> Turn:
         """Observe one message as the last of the conversation."""

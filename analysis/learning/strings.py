@@ -51,7 +51,14 @@ def _between(written: str, open_: str, close: str) -> str | None:
     return None
 
 
-_STYLES = (Escape.VERBATIM, Escape.JSON, Escape.PYTHON, Escape.JSON_ASCII, Escape.HTML, Escape.JSON_HTML)
+_STYLES = (
+    Escape.VERBATIM,
+    Escape.JSON,
+    Escape.PYTHON,
+    Escape.JSON_ASCII,
+    Escape.HTML,
+    Escape.JSON_HTML,
+)
 
 
 def _styled(inside: str, original: str, open_: str, close: str) -> Text | None:
@@ -80,12 +87,11 @@ def _guarded(
         if at < 0:
             continue
         guard_open, guard_close = inside[:at], inside[at + len(body) :]
-        guarded = "".join(
-            char
-            for char in _HOSTILE
-            if write_again(word + char + word)
-            == f"{open_}{guard_open}{Text(escape=escape).write(word + char + word)}{guard_close}{close}"
-        )
+        guarded = ""
+        for char in _HOSTILE:
+            body = Text(escape=escape).write(word + char + word)
+            if write_again(word + char + word) == open_ + guard_open + body + guard_close + close:
+                guarded += char
         return Text(open_, close, escape, guard=Guard(guarded, guard_open, guard_close))
     return None
 
@@ -98,9 +104,7 @@ def _tabled(inside: str, word: str, open_: str, close: str) -> Text | None:
     edges = _edges(parts[0], parts[-1])
     if edges is None:
         return None
-    table = {
-        char: part for char, part in zip(_HOSTILE, parts[1:-1], strict=True) if part != char
-    }
+    table = {char: part for char, part in zip(_HOSTILE, parts[1:-1], strict=True) if part != char}
     return Text(open_, close, Escape.TABLE, edges, table)
 
 

@@ -10,6 +10,9 @@ from autoparser.analysis.conversation import Answer, Dialogue, Json, Message
 from autoparser.analysis.probing import Probe, Prober, Setting, Suggestions
 from autoparser.analysis.probing.negotiation import answered, call_of, switch_candidates
 
+ANY_TEXT = "any text"
+"""Stands for the values of a variable that is written into the text."""
+
 
 class Effect(StrEnum):
     """What a switch changes."""
@@ -71,32 +74,36 @@ def find_switches(prober: Prober, suggestions: Suggestions, *, calls: bool) -> t
 def _try_switch(
     prober: Prober, suggestions: Suggestions, name: str, unset: _Views, *, calls: bool
 ) -> Switch | None:
+    def texts_with(value: Json) -> _Views:
+        return _views(prober, {**prober.setting, name: value}, calls=calls)
+
+    usual = unset.texts()
     word = prober.sentinels.next_user[::-1]
-    values: list[Json] = [*suggestions.values.get(name, ()), True, False, word]
+    inserted = any(word in text for text in texts_with(word).texts())
+    values: list[Json] = list(suggestions.values.get(name, ()))
+    if not inserted:
+        values += [True, False]
     seen: dict[tuple[str, ...], Json] = {}
     effects: dict[str, tuple[Effect, ...]] = {}
+    if inserted:
+        effects[ANY_TEXT] = _effects(prober, unset, texts_with(word))
     default: Json = None
-    usual = unset.texts()
-    inserted = False
     for value in values:
-        if value == word and any(texts != usual for texts in seen):
-            break
-        views = _views(prober, {**prober.setting, name: value}, calls=calls)
+        views = texts_with(value)
         texts = views.texts()
         if texts in seen or (not views.prompt.rendered and unset.prompt.rendered):
             continue
         seen[texts] = value
         if texts == usual:
             default = value
-        effects[_text_of(value)] = _effects(prober, unset, views)
-        inserted = inserted or any(word in text for text in texts)
-    if all(texts == usual for texts in seen):
+        effects[text_of_value(value)] = _effects(prober, unset, views)
+    if not inserted and all(texts == usual for texts in seen):
         return None
-    shown = tuple(value for value in seen.values() if not (value == word and not inserted))
-    return Switch(name, shown, default, effects, inserted)
+    return Switch(name, tuple(seen.values()), default, effects, inserted)
 
 
-def _text_of(value: Json) -> str:
+def text_of_value(value: Json) -> str:
+    """Name a value as reports do."""
     return value if isinstance(value, str) else str(value).lower()
 
 

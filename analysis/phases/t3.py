@@ -19,7 +19,8 @@ CALLS = Presence(calls=True)
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """Tell what repeats with each call from what separates calls and from what surrounds them."""
     layouts = draft.layouts
-    header = learn_header(observer, layouts, [text for _, text in draft.prompts])
+    cut = "" if draft.cut is None else draft.cut.text
+    header = learn_header(observer, layouts, [text for _, text in draft.prompts], cut)
     frame = None if draft.frame is None else draft.frame.without_header(header)
     turn_end = learn_turn_end(layouts)
     if frame is not None:

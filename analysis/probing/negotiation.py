@@ -21,8 +21,22 @@ from .shape import CallForm, ContentForm, EmptyContent, ReasoningForm, Setting, 
 from .suggestions import Suggestions
 
 _STANDARD_FIELDS = frozenset(
-    {"role", "content", "name", "tool_calls", "tool_call_id", "function", "arguments", "type",
-     "id", "text", "parameters", "properties", "required", "description"}
+    {
+        "role",
+        "content",
+        "name",
+        "tool_calls",
+        "tool_call_id",
+        "function",
+        "arguments",
+        "type",
+        "id",
+        "text",
+        "parameters",
+        "properties",
+        "required",
+        "description",
+    }
 )
 """Keys that messages, calls and tools have in every OpenAI-style request."""
 
@@ -61,7 +75,14 @@ class UnusableTemplateError(Exception):
 def negotiate(prober: Prober, suggestions: Suggestions) -> Negotiated:
     """Find the shape. Raises UnusableTemplateError where nothing can be rendered."""
     trials: list[Trial] = []
-    prober = _text_shape(prober, trials)
+    try:
+        prober = _text_shape(prober, trials)
+    except UnusableTemplateError as error:
+        if error.cause is None or error.cause.refused:
+            raise
+        # A variable that the template takes for granted may be what it stumbles over.
+        texts: Setting = dict.fromkeys(switch_candidates(suggestions), "")
+        prober = _text_shape(prober.using(setting=texts), trials)
     prober, calls = _call_shape(prober, suggestions, trials)
     prober, reasoning = _reasoning_shape(prober, suggestions, calls, trials)
     return Negotiated(prober, calls, reasoning, tuple(trials))
@@ -276,9 +297,24 @@ def _may_be_switch(name: str) -> bool:
 
 
 _NOT_SWITCHES = frozenset(
-    {"messages", "tools", "documents", "add_generation_prompt", "raise_exception", "strftime_now",
-     "namespace", "range", "dict", "lipsum", "cycler", "joiner", "loop", "caller", "varargs",
-     "kwargs"}
+    {
+        "messages",
+        "tools",
+        "documents",
+        "add_generation_prompt",
+        "raise_exception",
+        "strftime_now",
+        "namespace",
+        "range",
+        "dict",
+        "lipsum",
+        "cycler",
+        "joiner",
+        "loop",
+        "caller",
+        "varargs",
+        "kwargs",
+    }
 )
 """What transformers passes itself and what Jinja defines."""
 
@@ -298,8 +334,10 @@ def _reasoned(prober: Prober, *, with_calls: bool) -> Message:
 def _fields_shown(
     prober: Prober, fields: Sequence[str], setting: Setting, with_calls: bool
 ) -> tuple[list[str], set[str]]:
-    """Give every field its own word in one render: whose word stands before the rest of the
-    turn, those that any reasoning goes by first, and whose stands behind it.
+    """Give every field its own word in one render, and see where each word stands.
+
+    The fields before the rest of the turn come first, the usual ones of reasoning leading,
+    then those behind it.
     """
     marks = prober.sentinels
     message = replace(_reasoned(prober, with_calls=with_calls), reasoning="")
@@ -352,7 +390,8 @@ def _smallest(prober: Prober, with_calls: bool) -> Prober:
 
 
 def _under(setting: Setting) -> str:
-    return f" with {', '.join(f'{key}={value}' for key, value in setting.items())}" if setting else ""
+    words = ", ".join(f"{key}={value}" for key, value in setting.items())
+    return f" with {words}" if words else ""
 
 
 def _describe(shape: Shape, plain: Shape) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-from autoparser.analysis.conversation import Dialogue, Json, Message, Tool, User
+from autoparser.analysis.conversation import Dialogue, Json, Tool, User
 from autoparser.analysis.errors import TemplateRenderError
 from autoparser.analysis.template import ChatTemplate
 
@@ -117,14 +117,13 @@ class Prober:
 
     def _render(self, dialogue: Dialogue, tools: bool, generation: bool, setting: Setting) -> Probe:
         messages = self.shape.messages(dialogue, self.sentinels.system)
-        probe = Probe(dialogue, tools, generation, setting)
         try:
             text = self.render_messages(
                 messages, tools=tools, generation=generation, setting=setting
             )
         except TemplateRenderError as error:
             return Probe(dialogue, tools, generation, setting, error=error)
-        return Probe(probe.dialogue, tools, generation, setting, text=text)
+        return Probe(dialogue, tools, generation, setting, text=text)
 
     def render_messages(
         self,

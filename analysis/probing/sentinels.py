@@ -93,7 +93,7 @@ def _sentinels(seed: int) -> Sentinels:
     # Keys are handed out in descending order, so that a template which sorts them shows it.
     keys = tuple(sorted((word() for _ in range(3)), reverse=True))
     others = [kind for kind in JsonType if kind is not JsonType.STRING]
-    typed_keys = {JsonType.STRING: keys[0], **{kind: spare() for kind in others}}
+    typed_keys = {JsonType.STRING: keys[0]} | {kind: spare() for kind in others}
     ids = (call_id("k"), call_id("d"), call_id("w"))
     integer = source.randrange(4_000_000, 4_999_999)
     number = source.randrange(600_000, 699_999) + 0.5

@@ -28,64 +28,69 @@ class Suggestions:
 
 def suggest(tree: nodes.Template) -> Suggestions:
     """Collect the suggestions of one template, each in the order of the source."""
-    loaded: dict[str, None] = {}
-    stored: set[str] = set()
-    questioned: set[str] = set()
-    values: dict[str, dict[str, Json]] = {}
-    fields: dict[str, None] = {}
-    constants: dict[str, None] = {}
+    found = _Collector()
     for node in _walk(tree):
-        if isinstance(node, nodes.Name):
-            if node.ctx == "load":
-                loaded[node.name] = None
-            else:
-                stored.add(node.name)
-        elif isinstance(node, nodes.Const):
-            if isinstance(node.value, str):
-                constants[node.value] = None
-        elif isinstance(node, nodes.Getattr):
-            fields[node.attr] = None
-        elif isinstance(node, nodes.Getitem):
-            if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
-                fields[node.arg.value] = None
-        elif isinstance(node, nodes.Test):
-            if isinstance(node.node, nodes.Name) and node.name in ("defined", "undefined"):
-                questioned.add(node.node.name)
-        elif isinstance(node, nodes.Filter):
-            if isinstance(node.node, nodes.Name) and node.name in ("default", "d"):
-                questioned.add(node.node.name)
-        elif isinstance(node, nodes.Compare):
-            _compared(node, values)
-        elif isinstance(node, nodes.Macro):
-            stored.add(node.name)
-    for constant in constants:
-        # A field may be asked for by `'name' in message` or through a loop over names.
-        if constant.isidentifier():
-            fields.setdefault(constant)
-    variables = tuple(name for name in loaded if name not in stored or name in questioned)
-    return Suggestions(
-        variables=variables,
-        names=frozenset(loaded),
-        values={name: tuple(seen.values()) for name, seen in values.items()},
-        fields=tuple(fields),
-        constants=tuple(constants),
-    )
+        found.visit(node)
+    return found.suggestions()
 
 
-def _compared(node: nodes.Compare, values: dict[str, dict[str, Json]]) -> None:
-    sides = [node.expr, *(operand.expr for operand in node.ops)]
-    names = [side.name for side in sides if isinstance(side, nodes.Name)]
-    found: list[Json] = []
-    for side in sides:
-        items = side.items if isinstance(side, nodes.List | nodes.Tuple) else [side]
-        found += [
+class _Collector:
+    """What has been seen of the tree; dictionaries stand for ordered sets."""
+
+    def __init__(self) -> None:
+        self.loaded: dict[str, None] = {}
+        self.stored: set[str] = set()
+        self.questioned: set[str] = set()
+        self.values: dict[str, dict[str, Json]] = {}
+        self.fields: dict[str, None] = {}
+        self.constants: dict[str, None] = {}
+
+    def visit(self, node: nodes.Node) -> None:
+        match node:
+            case nodes.Name(name=name, ctx="load"):
+                self.loaded[name] = None
+            case nodes.Name(name=name) | nodes.Macro(name=name):
+                self.stored.add(name)
+            case nodes.Const(value=str() as value):
+                self.constants[value] = None
+            case nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str() as name)):
+                self.fields[name] = None
+            case nodes.Test(name="defined" | "undefined", node=nodes.Name(name=name)):
+                self.questioned.add(name)
+            case nodes.Filter(name="default" | "d", node=nodes.Name(name=name)):
+                self.questioned.add(name)
+            case nodes.Compare():
+                self._compared(node)
+            case _:
+                pass
+
+    def _compared(self, node: nodes.Compare) -> None:
+        sides = [node.expr, *(operand.expr for operand in node.ops)]
+        items: list[nodes.Node] = []
+        for side in sides:
+            items += side.items if isinstance(side, nodes.List | nodes.Tuple) else [side]
+        found: list[Json] = [
             item.value
             for item in items
             if isinstance(item, nodes.Const) and isinstance(item.value, str | int | float)
         ]
-    for name in names:
-        for value in found:
-            values.setdefault(name, {})[repr(value)] = value
+        for side in sides:
+            if isinstance(side, nodes.Name):
+                for value in found:
+                    self.values.setdefault(side.name, {})[repr(value)] = value
+
+    def suggestions(self) -> Suggestions:
+        # A field may be asked for by `'name' in message` or through a loop over names.
+        named = [constant for constant in self.constants if constant.isidentifier()]
+        return Suggestions(
+            variables=tuple(
+                name for name in self.loaded if name not in self.stored or name in self.questioned
+            ),
+            values={name: tuple(seen.values()) for name, seen in self.values.items()},
+            names=frozenset(self.loaded),
+            fields=tuple(self.fields | dict.fromkeys(named)),
+            constants=tuple(self.constants),
+        )
 
 
 def _walk(node: nodes.Node) -> Iterator[nodes.Node]:

@@ -1,4 +1,6 @@
-"""The seeds' words for a format: modes, markers, fields. Reports show them; nothing parses by them.
+"""The seeds' words for a format: modes, markers, fields.
+
+Reports show them; nothing parses by them.
 """
 
 from .fields import JsonFields, json_fields

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import pairwise
 
 from autoparser.analysis.alignment import edge_units, is_unit
 from autoparser.analysis.format import CallFormat, JsonType, Limit, Slot, Text
@@ -45,7 +46,7 @@ def call_id_position(calls: CallFormat | None, fields: JsonFields | None) -> Cal
 
 
 def section_markers(calls: CallFormat, header: str) -> dict[str, str]:
-    """Name what stands around all calls; an array's brackets and a repeated header are no marker."""
+    """Name what stands around all calls; brackets of an array and a header are no markers."""
     opening, close = calls.section_open.strip(), calls.section_close.strip()
     if is_array(calls):
         opening, close = opening.removesuffix("["), close.removeprefix("]")
@@ -83,32 +84,27 @@ class _Literals:
 
 
 def _literals(calls: CallFormat) -> _Literals:
-    runs: list[str] = [""]
+    """Collect what stands between the slots; of a name that stands twice, the last counts."""
     slots: list[Slot] = []
+    runs = [""]
     for piece in calls.row:
-        if isinstance(piece, Slot) and piece is not Slot.INDEX:
-            if slots and piece in slots and piece is Slot.NAME:
-                # The name stands twice; its second place is the one beside the arguments.
-                runs = ["".join([*runs[:-1], runs[-1]])] if False else [runs[-1]]
-                slots = []
-            else:
-                runs.append("") if slots else None
+        if piece is Slot.INDEX:
+            runs[-1] += str(calls.index_base)
+        elif isinstance(piece, Slot):
+            if piece in slots:
+                slots, runs = [], runs[-1:]
             slots.append(piece)
-            if len(runs) == len(slots):
-                runs.append("")
+            runs.append("")
         else:
-            text = str(calls.index_base) if piece is Slot.INDEX else str(piece)
-            runs[-1] += text
-    found = {"opening": runs[0], "close": runs[-1]}
-    for at in range(len(slots) - 1):
-        found[f"{slots[at]}-{slots[at + 1]}"] = runs[at + 1]
-    before = found.get("id-arguments", found.get("name-arguments", ""))
+            runs[-1] += piece
+    between = dict(zip(pairwise(slots), runs[1:-1], strict=True))
+    before = between.get((Slot.ID, Slot.ARGUMENTS), between.get((Slot.NAME, Slot.ARGUMENTS), ""))
     return _Literals(
         opening=runs[0],
-        name_to_id=found.get("name-id", ""),
-        id_to_name=found.get("id-name", ""),
+        name_to_id=between.get((Slot.NAME, Slot.ID), ""),
+        id_to_name=between.get((Slot.ID, Slot.NAME), ""),
         before_arguments=before,
-        arguments_to_id=found.get("arguments-id", ""),
+        arguments_to_id=between.get((Slot.ARGUMENTS, Slot.ID), ""),
         close=runs[-1],
     )
 
@@ -147,26 +143,28 @@ def _open_call(
 ) -> None:
     """Tell the call's own opening marker from what leads to its first slot."""
     opening = opening.strip()
+    own = _own_opening(opening, behind, calls)
+    markers["per_call_start"] = own
+    markers[rest_name] = opening[len(own) :].strip()
+
+
+def _own_opening(opening: str, behind: str, calls: CallFormat) -> str:
+    """Give the part of a call's opening that is a marker of its own, such as a complete tag."""
     units = edge_units(opening)
     first = units[0] if units else ""
-    line, broken, below = opening.partition("\n")
-    if broken and is_unit(first) and below.strip():
-        first = line.strip()
-    entry = "".join(str(piece) for piece in calls.arguments.members.entry)
+    line, _, below = opening.partition("\n")
+    if is_unit(first) and below.strip():
+        return line.strip()
+    if not is_unit(first):
+        # A sign without brackets, before the bracket that holds the name.
+        bracketed = bool(opening) and unicodedata.category(opening[-1]) in _OPENING
+        return opening[:-1] if bracketed else ""
     rest = opening[len(first) :].strip()
-    if opening and unicodedata.category(opening[-1]) in _OPENING and not is_unit(first):
-        # A sign without brackets before the bracket that holds the name.
-        first, rest = opening[:-1], opening[-1]
-    elif broken and first == line.strip():
-        pass
-    elif not is_unit(first) or (first.startswith("<") and not first.endswith(">")):
-        first, rest = "", opening
-    elif first in entry and rest:
-        first, rest = "", opening
-    elif not rest and _closes(first, behind):
-        first, rest = "", opening
-    markers["per_call_start"] = first
-    markers[rest_name] = rest
+    entry = "".join(str(piece) for piece in calls.arguments.members.entry)
+    unfinished = first.startswith("<") and not first.endswith(">")
+    if unfinished or (rest and first in entry) or (not rest and _closes(first, behind)):
+        return ""
+    return first
 
 
 def _closes(opening: str, behind: str) -> bool:
@@ -204,7 +202,7 @@ def _argument_brackets(calls: CallFormat, literals: _Literals) -> tuple[str, str
 
 
 def _vanishing(calls: CallFormat, before: str, after: str) -> tuple[str, str, str, str]:
-    """What is not written when there are no arguments belongs to the arguments."""
+    """Give to the arguments what is not written when there are none."""
     row = calls.empty_row or ()
     last = str(row[-1]) if row and not isinstance(row[-1], Slot) else ""
     if last == before + after:
@@ -232,7 +230,7 @@ def argument_markers(calls: CallFormat) -> dict[str, str]:
             runs[at] += piece
     text = calls.arguments.values.string
     opening, close = _quotes(text)
-    suffix, prefix = _split_middle(runs.get("key", ""), calls)
+    suffix, prefix = _split_middle(runs.get("key", ""))
     return {
         "arg_name_prefix": runs["start"],
         "arg_name_suffix": suffix,
@@ -248,13 +246,12 @@ def _quotes(text: Text) -> tuple[str, str]:
     return text.open, text.close
 
 
-def _split_middle(middle: str, calls: CallFormat) -> tuple[str, str]:
+def _split_middle(middle: str) -> tuple[str, str]:
     """Tell what closes the key from what opens the value: the first complete unit closes."""
-    units = [unit for unit in edge_units(middle.strip()) if unit.strip()]
+    middle = middle.strip()
+    units = [unit for unit in edge_units(middle) if unit.strip()]
     if len(units) > 1 and is_unit(units[0]) and units[0].endswith((">", "]")):
-        first = units[0]
-        return first, middle.strip()[len(first) :]
-    del calls
+        return units[0], middle[len(units[0]) :]
     return middle, ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from autoparser.analysis.conversation import Json
@@ -39,28 +39,24 @@ def json_fields(calls: CallFormat) -> JsonFields | None:
     """Read a call as JSON (or as a Python literal); None where the name stands in no JSON."""
     if not calls.has(Slot.NAME):
         return None
-    python = any(
-        isinstance(piece, str) and not isinstance(piece, Slot) and "'" in piece
-        for piece in calls.row
-    )
-    text = _sample(calls, '"')
+    python = any("'" in piece for piece in calls.row if not isinstance(piece, Slot))
+    text = _sample(calls)
     for start, value, end in _values(text, python=python):
         if not start < text.index(_NAME) < end:
             continue
         found = _describe(value)
         if found is None:
             continue
-        before, after = text[:start], text[end:]
-        return JsonFields(*found, before=before, after=after)
+        return replace(found, before=text[:start], after=text[end:])
     return None
 
 
-def _sample(calls: CallFormat, quote: str) -> str:
+def _sample(calls: CallFormat) -> str:
     words = {
         Slot.NAME: _NAME,
         Slot.ID: _ID,
         Slot.INDEX: str(_INDEX),
-        Slot.ARGUMENTS: f"{quote}{_ARGUMENTS}{quote}",
+        Slot.ARGUMENTS: f'"{_ARGUMENTS}"',
     }
     return "".join(
         words.get(piece, "") if isinstance(piece, Slot) else piece for piece in calls.row
@@ -95,35 +91,41 @@ def _literal(text: str, start: int) -> tuple[Json, int] | None:
     return None
 
 
-def _describe(
-    value: Json,
-) -> tuple[bool, str, str, str, str, str, tuple[str, ...]] | None:
+def _describe(value: Json) -> JsonFields | None:
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):
         return None
     if _NAME in value:
-        return (True, "", "", "", "", "", ())
-    outer = ""
-    inner: dict[str, Json] = value
-    name = _key_of(value, _NAME)
-    if name is None:
-        for key, nested in value.items():
-            if isinstance(nested, dict) and _key_of(nested, _NAME) is not None:
-                outer, inner, name = key, nested, _key_of(nested, _NAME)
+        return JsonFields(fun_name_is_key=True)
+    outer, inner = _holder_of_name(value)
+    name = _key_of(inner, _NAME)
     if name is None:
         return None
     arguments = _key_of(inner, _ARGUMENTS) or _key_of(value, _ARGUMENTS) or ""
     call_id = _key_of(value, _ID) or _key_of(inner, _ID) or ""
     counted = _key_of(value, _INDEX) or _key_of(value, str(_INDEX)) or ""
-    wanted = {name, arguments, call_id, counted, outer} - {""}
+    wanted = {name, arguments, call_id, counted} - {""}
     order: list[str] = []
     for key in value:
-        if key == outer:
-            order += [inner_key for inner_key in inner if inner_key in wanted]
-        elif key in wanted:
-            order.append(key)
-    return (False, outer, name, arguments, call_id, counted, tuple(order))
+        members = inner if key == outer else {key: value}
+        order += [member for member in members if member in wanted]
+    return JsonFields(
+        function_field=outer,
+        name_field=name,
+        args_field=arguments,
+        id_field=call_id,
+        gen_id_field=counted,
+        parameter_order=tuple(order),
+    )
+
+
+def _holder_of_name(value: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+    """Give the object that holds the name, and the key it stands under, if it is not the whole."""
+    for key, nested in value.items():
+        if isinstance(nested, dict) and _key_of(nested, _NAME) is not None:
+            return key, nested
+    return "", value
 
 
 def _key_of(members: dict[str, Json], value: Json) -> str | None:

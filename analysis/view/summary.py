@@ -63,7 +63,9 @@ def view_of(format_: TurnFormat, *, requires_nonnull_content: bool) -> View:
     if calls is not None:
         parts.append(section_markers(calls, format_.header))
         parts.append(fence_markers(calls))
-        parts.append(tagged_call_markers(calls) if fields is None else json_call_markers(calls, fields))
+        parts.append(
+            tagged_call_markers(calls) if fields is None else json_call_markers(calls, fields)
+        )
         if kind is ToolFormat.TAG_WITH_TAGGED:
             parts.append(argument_markers(calls))
     markers = marker_registry(*parts)

@@ -77,8 +77,9 @@ def _first_marker(text: str) -> str:
 
 def reasoning_mode(format_: TurnFormat, wrap: Wrap) -> ReasoningMode:
     """Sort the reasoning by where it shows and by what the generation prompts write."""
-    shown = [presence for presence, layout in format_.layouts.items()
-             if Part.REASONING in layout.parts]
+    shown = [
+        presence for presence, layout in format_.layouts.items() if Part.REASONING in layout.parts
+    ]
     if not shown and not wrap.close.strip():
         return ReasoningMode.NONE
     written = {opening.written for opening in format_.openings}
