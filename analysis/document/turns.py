@@ -35,7 +35,9 @@ def format_document(format_: TurnFormat) -> dict[str, Json]:
         "argument_form": format_.argument_form.value,
         "setting": plain_mapping(format_.setting),
         "reasoning_open": format_.reasoning_open,
+        "reasoning_close": format_.reasoning_close,
         "reasoning_cut": format_.reasoning_cut,
+        "unconfirmed": [*sorted(part.value for part in format_.unconfirmed)],
         "retention": {
             "tool_loop": retention.tool_loop,
             "next_user": retention.next_user,

@@ -12,7 +12,9 @@ from autoparser.analysis.alignment import (
     Pieces,
     common_prefix,
     common_suffix,
+    edge_units,
     find_slots,
+    is_unit,
     prefix_length,
 )
 from autoparser.analysis.conversation import Json, Message, Presence, ToolCall, User
@@ -91,15 +93,17 @@ class Observer:
         if not full.text.startswith(alone.text):
             rest = alone.text[prefix_length(alone.text, full.text) :]
             described = any(str(tool["name"]) in rest for tool in self.prober.tools)
-            return rest if described and full.text.endswith(rest) else ""
-        prompt = self.prober.probe((self.prober.user,), generation=True)
-        if prompt.text != alone.text:
-            return ""
-        shared = common_suffix(alone.text[alone.text.rfind(marks.user) :], full.text)
+            if described and full.text.endswith(rest):
+                return rest
+        shared = common_suffix(
+            alone.text.rpartition(marks.user)[2], full.text.rpartition(marks.content)[2]
+        )
         later = self.prober.probe((self.prober.user, content, self.next_user)).text
         between = later[later.find(marks.content) : later.find(marks.next_user)]
-        always = shared.strip() and later.endswith(shared) and shared not in between
-        return shared if always and marks.user not in shared else ""
+        between = between.removeprefix(marks.content)
+        if not shared.strip() or shared in between or not later.endswith(shared):
+            return ""
+        return shared[len(_end_in_both(shared, between)) :]
 
     def turn(self, message: Message) -> Turn:
         """Observe one message as the last of the conversation."""
@@ -170,3 +174,12 @@ class Observer:
     def next_user(self) -> User:
         """A second user message."""
         return User(self.prober.sentinels.next_user)
+
+
+def _end_in_both(behind: str, between: str) -> str:
+    """Give the end of the turn at the beginning of both texts, without the next header's marker."""
+    first = edge_units(behind)[0]
+    shared = common_prefix(behind, between[max(between.find(first), 0) :])
+    units = edge_units(shared)
+    markers = [at for at, unit in enumerate(units) if is_unit(unit)]
+    return "".join(units[: markers[-1]]) if len(markers) > 1 else shared

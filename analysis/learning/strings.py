@@ -7,7 +7,7 @@ from itertools import product
 
 from autoparser.analysis.format import Edges, Escape, Guard, Strip, Text
 
-_HOSTILE = ('"', "'", "\\", "\n", "\t", "<", ">", "&", "/", "é", "日", "\u2028", "😀", "{", "%")
+_HOSTILE = ('"', "'", "\\", "\n", "\t", "<", ">", "&", "/", "é", "日", "😀", "{", "%")
 _LEAD, _TRAIL = "\n\n ", " \n\n"
 
 
