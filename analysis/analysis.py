@@ -14,17 +14,17 @@ from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.switches import Switch, find_switches
 from autoparser.analysis.phases import Draft, Finding, run_phases
 from autoparser.analysis.probing import (
+    Negotiated,
     Prober,
     Sentinels,
     Shape,
-    choose_sentinels,
-    suggest,
-)
-from autoparser.analysis.probing.negotiation import (
-    Negotiated,
+    StringArguments,
+    Suggestions,
     Trial,
     UnusableTemplateError,
+    choose_sentinels,
     negotiate,
+    suggest,
 )
 from autoparser.analysis.template import ChatTemplate
 from autoparser.analysis.view import MarkerRegistry, View, view_of
@@ -52,6 +52,8 @@ class Analysis:
     check: Check
     switches: tuple[Switch, ...]
     shape: Shape
+    string_arguments: StringArguments | None
+    """What becomes of arguments given as JSON text; None: calls are not written at all."""
     trials: tuple[Trial, ...]
     stand_ins: Mapping[str, str]
     """Special tokens that the template reads and that are not known, and what stood for them."""
@@ -83,7 +85,7 @@ def analyze(template: ChatTemplate) -> Analysis:
         tokens={**template.special_tokens, **stand_ins},
         tools=[_probing_tool(sentinels)],
     )
-    negotiated = _negotiated(prober, template)
+    negotiated = _negotiated(prober, template, suggestions)
     prober = negotiated.prober
     switches = find_switches(prober, suggestions, calls=negotiated.calls)
     observer = Observer(prober)
@@ -100,6 +102,7 @@ def analyze(template: ChatTemplate) -> Analysis:
         check=check,
         switches=switches,
         shape=prober.shape,
+        string_arguments=negotiated.string_arguments,
         trials=negotiated.trials,
         stand_ins=stand_ins,
         renders=prober.meter.renders,
@@ -114,8 +117,7 @@ def _probing_tool(sentinels: Sentinels) -> Tool:
     return tool_for(sentinels.names[0], "Does what it says.", properties)
 
 
-def _negotiated(prober: Prober, template: ChatTemplate) -> Negotiated:
-    suggestions = suggest(template.syntax_tree)
+def _negotiated(prober: Prober, template: ChatTemplate, suggestions: Suggestions) -> Negotiated:
     try:
         negotiated = negotiate(prober, suggestions)
     except UnusableTemplateError as error:

@@ -18,8 +18,7 @@ from autoparser.analysis.alignment import (
     prefix_length,
 )
 from autoparser.analysis.conversation import Json, Message, Presence, ToolCall, User
-from autoparser.analysis.probing import Probe, Prober
-from autoparser.analysis.probing.negotiation import answered
+from autoparser.analysis.probing import Probe, Prober, answered
 
 
 class Kind(StrEnum):

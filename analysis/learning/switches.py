@@ -7,8 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from autoparser.analysis.conversation import Answer, Dialogue, Json, Message
-from autoparser.analysis.probing import Probe, Prober, Setting, Suggestions
-from autoparser.analysis.probing.negotiation import answered, call_of, switch_candidates
+from autoparser.analysis.probing import (
+    Probe,
+    Prober,
+    Setting,
+    Suggestions,
+    answered,
+    call_of,
+    switch_candidates,
+)
 
 ANY_TEXT = "any text"
 """Stands for the values of a variable that is written into the text."""

@@ -1,5 +1,7 @@
 """Probing a template: sentinels, shapes, and the renders themselves."""
 
+from .call_shape import StringArguments
+from .negotiation import Negotiated, negotiate
 from .prober import NO_SETTING, Meter, Probe, Prober
 from .sentinels import Sentinels, choose_sentinels
 from .shape import (
@@ -13,6 +15,7 @@ from .shape import (
     offered,
 )
 from .suggestions import Suggestions, suggest
+from .trials import Trial, UnusableTemplateError, answered, call_of, switch_candidates
 
 __all__ = [
     "NO_SETTING",
@@ -20,15 +23,23 @@ __all__ = [
     "ContentForm",
     "EmptyContent",
     "Meter",
+    "Negotiated",
     "Probe",
     "Prober",
     "ReasoningForm",
     "Sentinels",
     "Setting",
     "Shape",
+    "StringArguments",
     "Suggestions",
     "ToolForm",
+    "Trial",
+    "UnusableTemplateError",
+    "answered",
+    "call_of",
     "choose_sentinels",
+    "negotiate",
     "offered",
     "suggest",
+    "switch_candidates",
 ]
