@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from autoparser.analysis.assembly import assemble, requires_nonnull_content
 from autoparser.analysis.check import Check, self_check
-from autoparser.analysis.conversation import Message, Tool, tool_for
-from autoparser.analysis.errors import TemplateUnusableError
+from autoparser.analysis.conversation import Json, Message, Tool, tool_for
+from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
 from autoparser.analysis.format import JsonType, TurnFormat
 from autoparser.analysis.learning.observer import Observer
-from autoparser.analysis.learning.switches import Switch, find_switches
+from autoparser.analysis.learning.switches import MOST_VARIABLES, Switch, find_switches
 from autoparser.analysis.phases import Draft, Finding, run_phases
 from autoparser.analysis.probing import (
     Negotiated,
@@ -25,6 +25,7 @@ from autoparser.analysis.probing import (
     choose_sentinels,
     negotiate,
     suggest,
+    switch_candidates,
 )
 from autoparser.analysis.template import ChatTemplate
 from autoparser.analysis.view import MarkerRegistry, View, view_of
@@ -60,6 +61,13 @@ class Analysis:
     renders: int
     """How many renders the analysis took."""
 
+    def to_dict(self) -> dict[str, Json]:
+        """Give everything as JSON values; the schema is versioned and described in the docs."""
+        # The document reads analyses, so it is imported only when one is asked for.
+        from autoparser.analysis.document import document  # noqa: PLC0415
+
+        return document(self)
+
     @property
     def markers(self) -> MarkerRegistry:
         """The markers by the seeds' names."""
@@ -89,7 +97,8 @@ def analyze(template: ChatTemplate) -> Analysis:
     prober = negotiated.prober
     switches = find_switches(prober, suggestions, calls=negotiated.calls)
     observer = Observer(prober)
-    draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, switches)
+    untried = max(0, len(switch_candidates(suggestions)) - MOST_VARIABLES)
+    draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, switches, untried)
     draft, findings = run_phases(observer, draft)
     format_ = assemble(observer, draft)
     view = view_of(format_, requires_nonnull_content=requires_nonnull_content(observer, draft))
@@ -133,14 +142,20 @@ def _negotiated(prober: Prober, template: ChatTemplate, suggestions: Suggestions
     return negotiated
 
 
-_REPEATS = 3
+_REPEATS = 6
 
 
 def _repeatable(prober: Prober, template: ChatTemplate) -> None:
     """Raise where the same conversation renders differently each time."""
     marks = prober.sentinels
     messages = prober.shape.messages((prober.user, Message(marks.content)), marks.system)
-    texts = {prober.render_messages(messages, generation=True) for _ in range(_REPEATS)}
+    texts: set[str] = set()
+    for _ in range(_REPEATS):
+        try:
+            texts.add(prober.render_messages(messages))
+        except TemplateRenderError as error:
+            # It did render before: what a template raises now and then is random, too.
+            texts |= {"", str(error)}
     if len(texts) > 1:
         raise TemplateUnusableError(
             "the template writes a different text each time it is rendered",

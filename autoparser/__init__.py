@@ -1,26 +1,102 @@
 """A debugger for chat templates.
 
-This is the public face: the names below, and the values that they give.
+This is the public face: the names below, and the values that they give. Each is imported when
+it is first asked for, so that a program which needs one does not wait for all.
+
+    >>> from autoparser import analyze, load_template
+    >>> analysis = analyze(load_template("chat_template.jinja"))
+    >>> analysis.markers.reasoning_start
+    '<think>'
 """
 
 from __future__ import annotations
 
-from autoparser.analysis.errors import (
-    AutoparserError,
-    TemplateNotFoundError,
-    TemplateReadError,
-    TemplateRenderError,
-    TemplateSyntaxError,
-)
-from autoparser.analysis.sources import load_template
-from autoparser.analysis.template import ChatTemplate
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from autoparser.analysis.analysis import Analysis, analyze
+    from autoparser.analysis.check import Check, Failure
+    from autoparser.analysis.conversation import Json, Message, Presence, ToolCall
+    from autoparser.analysis.document import SCHEMA, document
+    from autoparser.analysis.errors import (
+        AutoparserError,
+        TemplateNotFoundError,
+        TemplateReadError,
+        TemplateRenderError,
+        TemplateSyntaxError,
+        TemplateUnusableError,
+    )
+    from autoparser.analysis.format import RefusedMessageError, TurnFormat
+    from autoparser.analysis.learning.switches import Switch
+    from autoparser.analysis.phases import Evidence, Finding
+    from autoparser.analysis.sources import load_template
+    from autoparser.analysis.template import ChatTemplate
+    from autoparser.analysis.view import MarkerRegistry, View
 
 __all__ = [
+    "SCHEMA",
+    "Analysis",
     "AutoparserError",
     "ChatTemplate",
+    "Check",
+    "Evidence",
+    "Failure",
+    "Finding",
+    "Json",
+    "MarkerRegistry",
+    "Message",
+    "Presence",
+    "RefusedMessageError",
+    "Switch",
     "TemplateNotFoundError",
     "TemplateReadError",
     "TemplateRenderError",
     "TemplateSyntaxError",
+    "TemplateUnusableError",
+    "ToolCall",
+    "TurnFormat",
+    "View",
+    "analyze",
+    "document",
     "load_template",
 ]
+
+_HOMES = {
+    "analysis": ("Analysis", "analyze"),
+    "check": ("Check", "Failure"),
+    "conversation": ("Json", "Message", "Presence", "ToolCall"),
+    "document": ("SCHEMA", "document"),
+    "errors": (
+        "AutoparserError",
+        "TemplateNotFoundError",
+        "TemplateReadError",
+        "TemplateRenderError",
+        "TemplateSyntaxError",
+        "TemplateUnusableError",
+    ),
+    "format": ("RefusedMessageError", "TurnFormat"),
+    "learning.switches": ("Switch",),
+    "phases": ("Evidence", "Finding"),
+    "sources": ("load_template",),
+    "template": ("ChatTemplate",),
+    "view": ("MarkerRegistry", "View"),
+}
+"""Which module of the engine each name is in."""
+
+
+if not TYPE_CHECKING:
+    # Hidden from type checkers, to which every misspelt name would otherwise be there.
+
+    def __getattr__(name: str) -> object:
+        """Import a public name from its module."""
+        for module, names in _HOMES.items():
+            if name in names:
+                value = getattr(import_module(f"autoparser.analysis.{module}"), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

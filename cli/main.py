@@ -1,14 +1,39 @@
-"""The command ``autoparser``: its commands are put together here."""
+"""The command ``autoparser``: its commands are put together here, and every error becomes a line.
+
+Contract of the exit code: 0 done, 1 done with findings that the command is there to report,
+2 an input that cannot be read or a use that makes no sense, in one line on standard error.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, cast
 
 import typer
 
-__all__ = ["app", "main"]
+from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError, one_line
 
-app = typer.Typer(name="autoparser", no_args_is_help=True, add_completion=False)
+from .analyze import analyze
+from .output import be_printable, quiet_standard_output
+
+__all__ = ["app", "main", "run"]
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="autoparser",
+    add_completion=False,
+    # Plain help: no boxes, and quicker.
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(analyze)
+
+_UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
+"""The base of all complaints about the use. Typer brings its own click, and of its errors
+exports but this one and two that are none."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -22,6 +47,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback(invoke_without_command=True)
 def autoparser(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -30,8 +56,45 @@ def autoparser(
     ] = False,
 ) -> None:
     """Find out how a chat template writes what a model says."""
+    del version
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and give its exit code."""
+    be_printable()
+    command = typer.main.get_command(app)
+    try:
+        code: object = command.main([*arguments], prog_name="autoparser", standalone_mode=False)
+    except AutoparserError as error:
+        excerpt = error.excerpt if isinstance(error, TemplateSyntaxError) else ""
+        return _complain(str(error), excerpt)
+    except typer.Abort:
+        return INTERRUPTED
+    except BrokenPipeError:
+        quiet_standard_output()
+        return 0
+    except _UsageError as error:
+        return _complain(_usage(error))
+    return code if isinstance(code, int) else 0
+
+
+def _complain(line: str, excerpt: str = "") -> int:
+    typer.echo(line, err=True)
+    if excerpt:
+        typer.echo(excerpt, err=True)
+    return BAD_INPUT
+
+
+def _usage(error: BaseException) -> str:
+    context: object = getattr(error, "ctx", None)
+    path: str = getattr(context, "command_path", "autoparser")
+    say: Callable[[], str] = getattr(error, "format_message", error.__str__)
+    words: str = say()
+    return f"{path}: {one_line(words).rstrip('.')}; see '{path} --help'"
 
 
 def main() -> None:
     """Run the command line."""
-    app()
+    sys.exit(run(sys.argv[1:]))

@@ -27,12 +27,17 @@ def _inside(text: str, position: int) -> tuple[int, int] | None:
     """Find the unit of `text` that `position` falls strictly inside of."""
     if not 0 < position < len(text):
         return None
-    for match in _UNIT.finditer(text):
+    for match in _UNIT.finditer(text, _line_start(text, position)):
         if match.start() >= position:
             return None
         if position < match.end():
             return match.span()
     return None
+
+
+def _line_start(text: str, position: int) -> int:
+    """Give where the line of a position begins; no unit reaches over the end of a line."""
+    return text.rfind("\n", 0, position) + 1
 
 
 def prefix_length(left: str, right: str) -> int:
@@ -101,7 +106,7 @@ def common_suffix(first: str, *others: str) -> str:
 
 def _marker_ending(text: str, position: int) -> int | None:
     """Give the beginning of the bracketed unit that ends at `position`."""
-    for match in _UNIT.finditer(text):
+    for match in _UNIT.finditer(text, _line_start(text, position)):
         if match.end() == position and _bracketed(match.group()):
             return match.start()
         if match.start() >= position:

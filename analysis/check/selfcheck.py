@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.observer import Observer, Turn
 from autoparser.analysis.probing import Prober
 
 from .battery import Case, battery, battery_tools
@@ -38,6 +38,8 @@ class Check:
     total: int
     refused: int
     """Messages, counted as passed, that the template refuses as the format says it would."""
+    crashed: int
+    """Messages, counted as passed, on which it crashes as the format says it would."""
     failures: tuple[Failure, ...]
 
     @property
@@ -55,30 +57,34 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
     """Write every message of the battery by the format and by the template."""
     observer = Observer(prober.using(tools=battery_tools()))
     failures: list[Failure] = []
-    refused = 0
+    refused = crashed = 0
     cases = battery()
     for case in cases:
-        failure, refusal = _judge(format_, observer, case)
-        refused += refusal
+        turn = observer.turn(case.message)
+        failure = _judge(format_, observer, case, turn)
         if failure is not None:
             failures.append(failure)
-    return Check(len(cases) - len(failures), len(cases), refused, tuple(failures))
+        elif turn.probe.error is not None:
+            refused += turn.probe.error.refused
+            crashed += not turn.probe.error.refused
+    passed = len(cases) - len(failures)
+    return Check(passed, len(cases), refused, crashed, tuple(failures))
 
 
-def _judge(format_: TurnFormat, observer: Observer, case: Case) -> tuple[Failure | None, bool]:
-    turn = observer.turn(case.message)
+def _judge(format_: TurnFormat, observer: Observer, case: Case, turn: Turn) -> Failure | None:
     try:
         written: str | None = format_.write(case.message)
     except RefusedMessageError:
         written = None
     if turn.refusal:
         if written is None:
-            return None, True
-        return Failure(case.title, case.message, written, None, turn.refusal), False
+            return None
+        return Failure(case.title, case.message, written, None, turn.refusal)
     if turn.rewrites:
+        whole = None if written is None else observer.before + written + observer.behind
         reason = "the template changes the text before the turn"
-        return Failure(case.title, case.message, written, turn.text, reason), False
+        return Failure(case.title, case.message, whole, turn.probe.text, reason)
     if written == turn.text:
-        return None, False
+        return None
     reason = "the texts differ" if written is not None else "the template does render it"
-    return Failure(case.title, case.message, written, turn.text, reason), False
+    return Failure(case.title, case.message, written, turn.text, reason)

@@ -60,6 +60,7 @@ def check_document(check: Check) -> dict[str, Json]:
         "passed": check.passed,
         "total": check.total,
         "refused": check.refused,
+        "crashed": check.crashed,
         "failures": [_failure(failure) for failure in check.failures],
     }
 

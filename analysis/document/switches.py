@@ -6,19 +6,21 @@ from collections.abc import Mapping, Sequence
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Opening
-from autoparser.analysis.learning.switches import ANY_TEXT, Effect, Switch, text_of_value
+from autoparser.analysis.learning.switches import Effect, Switch
 
 from .plain import plain
 
 
 def effects_of(switch: Switch, value: Json) -> tuple[Effect, ...]:
     """Say what a value changes against the unset variable."""
-    return switch.effects.get(text_of_value(value), ())
+    # By their texts, since to Python true is 1.
+    known = {repr(one): effects for one, effects in zip(switch.values, switch.effects, strict=True)}
+    return known.get(repr(value), ())
 
 
 def effects_of_text(switch: Switch) -> tuple[Effect, ...]:
     """Say what any text changes, where the value itself is written into the prompt."""
-    return switch.effects.get(ANY_TEXT, ()) if switch.inserted else ()
+    return switch.text_effects
 
 
 def prompt_under(openings: Sequence[Opening], setting: Mapping[str, Json]) -> str | None:

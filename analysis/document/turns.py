@@ -102,6 +102,7 @@ def _calls(calls: CallFormat) -> dict[str, Json]:
         "limit": calls.limit.value,
         "arguments": {
             "verbatim": arguments.verbatim,
+            "encoded": arguments.encoded,
             "margin": arguments.margin,
             "refused": [*sorted(kind.value for kind in arguments.refused)],
             "members": container_document(arguments.members),

@@ -48,6 +48,9 @@ def document(analysis: Analysis) -> dict[str, Json]:
         "format": format_document(analysis.format),
         "check": check_document(analysis.check),
         "shape": _shape(analysis.shape),
+        "string_arguments": None
+        if analysis.string_arguments is None
+        else analysis.string_arguments.value,
         "trials": [{"what": trial.what, "outcome": trial.outcome} for trial in analysis.trials],
         "phases": [
             finding_document(finding, analysis.shape, system, markers)

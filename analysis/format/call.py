@@ -39,6 +39,8 @@ class Arguments:
     """What the lines around the arguments begin with; only indented notations use it."""
     refused: frozenset[JsonType] = frozenset()
     """Types of values on which the template raises."""
+    encoded: bool = False
+    """The whole is JSON text inside a JSON string."""
     verbatim: bool = False
     """The caller's own JSON text is pasted; the notation is then what callers usually send."""
 
@@ -50,7 +52,8 @@ class Arguments:
         """Write the arguments of one call."""
         if self.verbatim:
             return json.dumps(dict(arguments), ensure_ascii=False)
-        return self.members.write(list(arguments.items()), self.values, self.margin)
+        text = self.members.write(list(arguments.items()), self.values, self.margin)
+        return json.dumps(text, ensure_ascii=False) if self.encoded else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ def learn_arguments(show: Show, sentinels: Sentinels, *, as_string: bool) -> Arg
     usual = json_notation()
     if as_string and json.dumps(sample) in text:
         return Arguments(usual.object, usual, verbatim=True)
-    whole = _whole_notation(show, sentinels)
+    whole = _whole_notation(show, sentinels) or _encoded_notation(show, sentinels)
     return whole or _learnt_notation(show, sentinels)
 
 
@@ -50,6 +50,19 @@ def _whole_notation(show: Show, sentinels: Sentinels) -> Arguments | None:
                 for notation in known_notations(comma=comma, colon=colon, indent=indent):
                     if notation.write(rich, margin) in rich_text:
                         return Arguments(notation.object, notation, margin)
+    return None
+
+
+def _encoded_notation(show: Show, sentinels: Sentinels) -> Arguments | None:
+    """Recognise arguments that are JSON text inside a JSON string."""
+    rich: dict[str, Json] = {**rich_object(sentinels)}
+    text = show(rich)
+    if text is None:
+        return None
+    for notation in known_notations():
+        arguments = Arguments(notation.object, notation, encoded=True)
+        if arguments.write(rich) in text:
+            return arguments
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.alignment import Repetition, common_prefix, common_suffix, decompose
@@ -50,6 +51,24 @@ class Frame:
                 prefix=cut.prefix + header,
                 open=cut.open.removeprefix(header),
                 separator=cut.separator + header,
+            ),
+        )
+
+    def with_close_before(self, afters: Sequence[str]) -> Frame:
+        """Keep of a call's close what is written whatever comes next.
+
+        `afters` are the texts behind the last call of a turn of one.
+        """
+        cut = self.repetition
+        written = self.close_of(0)
+        if INDEX_MARK in cut.close or all(after.startswith(written) for after in afters):
+            return self
+        close = common_prefix(written, *afters).rstrip()
+        rest = written[len(close) :]
+        return replace(
+            self,
+            repetition=replace(
+                cut, close=close, separator=rest + cut.separator, suffix=rest + cut.suffix
             ),
         )
 

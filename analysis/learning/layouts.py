@@ -64,6 +64,15 @@ def _part(slot: Mark) -> Part:
             return Part.CALLS
 
 
+def behind_calls(layouts: Mapping[Presence, Layout]) -> list[str]:
+    """Give what stands right behind the calls, in every layout that has some."""
+    return [
+        layout.literals[layout.parts.index(Part.CALLS) + 1]
+        for layout in layouts.values()
+        if Part.CALLS in layout.parts
+    ]
+
+
 _LEAD, _TRAIL = "\n\n \t\n", "\n\t \n\n"
 """Whitespace on which every way of stripping shows itself."""
 

@@ -111,8 +111,7 @@ class Observer:
             return Turn(message, probe)
         text = probe.text
         if message.calls and self.prober.shape.answered:
-            at = text.find(self.prober.sentinels.answer)
-            text = text[:at] if at >= 0 else text
+            text = self._before_answer(text)
         before, behind = self.before, self.behind
         if text.startswith(before) and text.endswith(behind):
             return Turn(message, probe, text[len(before) : len(text) - len(behind)])
@@ -121,6 +120,19 @@ class Observer:
         rest = text[text.rfind(user) + len(user) :]
         shared = common_prefix(rest, tail)
         return Turn(message, probe, rest[len(shared) :], rewrites=True)
+
+    def _before_answer(self, text: str) -> str:
+        """Cut a text where the turn ends that an answer follows."""
+        marks = self.prober.sentinels
+        at = text.find(marks.answer)
+        if at < 0:
+            return text
+        plain = self.prober.probe((self.prober.user, Message(marks.content))).text
+        end = plain.rpartition(marks.content)[2].rstrip()
+        ended = text.rfind(end, 0, at) if end else -1
+        first = max(text.rfind(word, 0, at) for word in (*marks.names, *marks.values, *marks.ids))
+        # The header of the answer is the next message's, where the turn's end shows.
+        return text[: ended + len(end)] if ended > first else text[:at]
 
     def pieces(self, text: str) -> Pieces[Mark]:
         """Find the sentinels of messages in a text."""

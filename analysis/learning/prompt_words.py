@@ -36,6 +36,10 @@ class WordedCall:
     told: Probe
 
 
+_LONGEST_INSIDE = 40
+"""Characters between two tags that are named together, such as a placeholder or "and"."""
+
+
 def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> WordedPair | None:
     """Look for a pair of tags in what a switch adds to the text before the turn."""
     prober = observer.prober
@@ -47,7 +51,7 @@ def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> Wor
             told = prober.probe((prober.user,), setting={**prober.setting, switch.name: value})
             added = diff_split(unset.text, told.text).right
             for opening, inside, close in _pairs(added):
-                if not any(char.isalnum() for char in inside):
+                if len(inside) <= _LONGEST_INSIDE and "\n" not in inside:
                     return WordedPair(opening, close, unset, told)
     return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,9 +15,6 @@ from autoparser.analysis.probing import (
     call_of,
     switch_candidates,
 )
-
-ANY_TEXT = "any text"
-"""Stands for the values of a variable that is written into the text."""
 
 
 class Effect(StrEnum):
@@ -40,15 +36,18 @@ class Switch:
     """Values whose renders all differ."""
     default: Json
     """The value that renders as the unset variable does; None: no value that was tried does."""
-    effects: Mapping[str, tuple[Effect, ...]]
-    """What each value changes against the unset variable, by the value's JSON text."""
+    effects: tuple[tuple[Effect, ...], ...]
+    """What each of the values changes against the unset variable."""
     inserted: bool = False
-    """The value itself is written into the text."""
+    """The value itself is written into the text, so any text is a value."""
+    text_effects: tuple[Effect, ...] = ()
+    """What any text changes, where it is inserted."""
 
     @property
     def changes(self) -> frozenset[Effect]:
         """All that any value changes."""
-        return frozenset(effect for effects in self.effects.values() for effect in effects)
+        every = (*self.effects, self.text_effects)
+        return frozenset(effect for effects in every for effect in effects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +66,15 @@ class _Views:
         )
 
 
+MOST_VARIABLES = 64
+"""So many variables are tried; the corpus's most open template reads fewer."""
+
+
 def find_switches(prober: Prober, suggestions: Suggestions, *, calls: bool) -> tuple[Switch, ...]:
-    """Try every variable that the syntax tree suggests; renders decide which are switches."""
+    """Try the variables that the syntax tree suggests; renders decide which are switches."""
     unset = _views(prober, prober.setting, calls=calls)
     found: list[Switch] = []
-    for name in switch_candidates(suggestions):
+    for name in switch_candidates(suggestions)[:MOST_VARIABLES]:
         switch = _try_switch(prober, suggestions, name, unset, calls=calls)
         if switch is not None:
             found.append(switch)
@@ -91,9 +94,7 @@ def _try_switch(
     if not inserted:
         values += [True, False]
     seen: dict[tuple[str, ...], Json] = {}
-    effects: dict[str, tuple[Effect, ...]] = {}
-    if inserted:
-        effects[ANY_TEXT] = _effects(prober, unset, texts_with(word))
+    effects: list[tuple[Effect, ...]] = []
     default: Json = None
     for value in values:
         views = texts_with(value)
@@ -103,15 +104,11 @@ def _try_switch(
         seen[texts] = value
         if texts == usual:
             default = value
-        effects[text_of_value(value)] = _effects(prober, unset, views)
+        effects.append(_effects(prober, unset, views))
     if not inserted and all(texts == usual for texts in seen):
         return None
-    return Switch(name, tuple(seen.values()), default, effects, inserted)
-
-
-def text_of_value(value: Json) -> str:
-    """Name a value as reports do."""
-    return value if isinstance(value, str) else str(value).lower()
+    told = _effects(prober, unset, texts_with(word)) if inserted else ()
+    return Switch(name, tuple(seen.values()), default, tuple(effects), inserted, told)
 
 
 def _views(prober: Prober, setting: Setting, *, calls: bool) -> _Views:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from autoparser.analysis.format import Escape
 from autoparser.analysis.learning.observer import Observer
 
 from .draft import Draft
 from .finding import Evidence, Finding
+
+_ESCAPES = {
+    Escape.VERBATIM: "as they are",
+    Escape.JSON: "with the escapes of JSON",
+    Escape.JSON_ASCII: "with the escapes of JSON, in ASCII alone",
+    Escape.PYTHON: "as Python's repr does",
+    Escape.HTML: "with the escapes of HTML",
+    Escape.JSON_HTML: "with the escapes of JSON, then those of HTML",
+    Escape.TABLE: "with escapes of their own",
+}
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
@@ -20,7 +31,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         conclusion = "no values to compare"
     else:
         text = draft.arguments.values.string
-        conclusion = f"strings are written {text.escape}"
+        conclusion = f"strings are written {_ESCAPES[text.escape]}"
         if text.open or text.close:
             conclusion += f" between {text.open!r} and {text.close!r}"
         if text.guard is not None:

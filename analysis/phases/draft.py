@@ -23,6 +23,8 @@ class Draft:
     shows_reasoning: bool
     shows_calls: bool
     switches: tuple[Switch, ...] = ()
+    untried: int = 0
+    """Variables beyond the number that is tried."""
     layouts: Mapping[Presence, Layout] = field(default_factory=dict[Presence, Layout])
     cut: Cut | None = None
     worded_reasoning: WordedPair | None = None

@@ -47,10 +47,12 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         conclusion = "no generation prompt"
     else:
         conclusion = "one generation prompt, whatever is set"
+    if draft.untried:
+        conclusion += f"; {draft.untried} further variables were not tried"
     if worded is not None:
         conclusion += "; a switch's words in the prompt name a pair of tags"
     return draft, Finding(
-        "R2", "thinking switch", conclusion, tuple(pairs), confirmed=worded is None
+        "R2", "reasoning switch", conclusion, tuple(pairs), confirmed=worded is None
     )
 
 

@@ -7,7 +7,12 @@ from dataclasses import replace
 from autoparser.analysis.conversation import Presence
 from autoparser.analysis.format import Limit
 from autoparser.analysis.learning.header import learn_header
-from autoparser.analysis.learning.layouts import cut_calls, cut_section, learn_turn_end
+from autoparser.analysis.learning.layouts import (
+    behind_calls,
+    cut_calls,
+    cut_section,
+    learn_turn_end,
+)
 from autoparser.analysis.learning.observer import Observer
 
 from .draft import Draft
@@ -24,6 +29,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     frame = None if draft.frame is None else draft.frame.without_header(header)
     turn_end = learn_turn_end(layouts)
     if frame is not None:
+        frame = frame.with_close_before(behind_calls(layouts))
         layouts = {presence: cut_calls(layout, frame) for presence, layout in layouts.items()}
         if frame.limit is Limit.MANY and header.startswith(frame.repetition.prefix):
             # What a later call repeats of the header belongs to the call.

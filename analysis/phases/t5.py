@@ -36,5 +36,6 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         conclusion = "the caller's JSON text is pasted"
     else:
         members = draft.arguments.members
-        conclusion = f"{members.separator!r} separates arguments, in the order {members.order}"
+        separated = f"{members.separator!r} separates" if members.separator else "nothing separates"
+        conclusion = f"{separated} arguments, their order: {members.order}"
     return draft, Finding("T5", "several arguments", conclusion, (evidence,), ("arg_separator",))

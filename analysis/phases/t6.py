@@ -29,7 +29,9 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         conclusion = "a call without arguments is written differently"
     else:
         members = draft.arguments.members
-        conclusion = f"arguments stand between {members.open!r} and {members.close!r}"
+        around = members.open or members.close
+        between = f"arguments stand between {members.open!r} and {members.close!r}"
+        conclusion = between if around else "nothing encloses the arguments alone"
     return draft, Finding(
         "T6", "argument container", conclusion, (evidence,), ("args_start", "args_end")
     )

@@ -95,7 +95,7 @@ def _shown_of_call(prober: Prober) -> tuple[int, str]:
     text = probe.text[probe.text.rfind(marks.user) :]
     name, argument = marks.names[0] in text, marks.values[0] in text and marks.keys[0] in text
     if name and argument:
-        literal = f'\\"{marks.keys[0]}\\"' in text
+        literal = f"{marks.keys[0]}\\" in text
         return (3 if literal else 4), "shown, arguments encoded twice" if literal else "shown"
     if marks.ids[0] in text and argument:
         return 3, "shown by its id, without its name"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autoparser.analysis.alignment import diff_split
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.errors import TemplateRenderError
 from autoparser.analysis.template import REASONING_FIELDS
@@ -78,8 +77,9 @@ def _marked(prober: Prober, with_calls: bool) -> bool:
     message = _reasoned(prober, with_calls=with_calls)
     without = prober.probe(answered(prober, replace(message, reasoning="")))
     having = prober.probe(answered(prober, message))
-    split = diff_split(without.text, having.text)
-    return split.right.strip() != prober.sentinels.reasoning
+    # Signs of its own are left over when the text itself is taken away.
+    bare = having.text.replace(prober.sentinels.reasoning, "")
+    return "".join(bare.split()) != "".join(without.text.split())
 
 
 def _reasoning_fields(suggestions: Suggestions) -> list[str]:
@@ -134,8 +134,15 @@ def _fields_shown(
 
 
 def _numbered(word: str, number: int) -> str:
-    high, low = divmod(number, 26)
-    return f"{word}{chr(ord('a') + high)}{chr(ord('a') + low)}"
+    """Give a word of its own to each number; none begins another."""
+    letters = ""
+    for _ in range(_LETTERS):
+        number, letter = divmod(number, _ALPHABET)
+        letters = chr(ord("a") + letter) + letters
+    return word + letters
+
+
+_LETTERS, _ALPHABET = 4, 26
 
 
 def _shown_alone(

@@ -18,7 +18,7 @@ def text_shape(prober: Prober, trials: list[Trial]) -> Prober:
     shapes = [Shape()]
     shapes += [
         Shape(system=system, user_content=user, assistant_content=assistant, tools=tools)
-        for tools in (ToolForm.WRAPPED, ToolForm.NONE)
+        for tools in ToolForm
         for system in (False, True)
         for user in ContentForm
         for assistant in ContentForm

@@ -90,8 +90,9 @@ def _parser_position(environment: Environment, text: str) -> int | None:
         start = len(text)
 
     parser = Parser(environment, "")
-    parser.stream = TokenStream(environment.lexer.wrap(counted()), None, None)
     try:
+        # Making the stream reads its first token, which may be what is wrong.
+        parser.stream = TokenStream(environment.lexer.wrap(counted()), None, None)
         parser.parse()
     except JinjaSyntaxError:
         return start

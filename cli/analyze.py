@@ -1,0 +1,139 @@
+"""``autoparser analyze``: from a template to its format, its markers and the evidence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError
+
+from .output import PLAIN_WIDTH, print_report, report_width, write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from autoparser.analysis.analysis import Analysis
+
+__all__ = ["analyze"]
+
+FAILURES = 1
+"""The exit code of an analysis that does not reproduce its template."""
+
+
+def analyze(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A template file, a model directory, a tokenizer_config.json,"
+            " or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(help="Which of several named templates, such as tool_use."),
+    ] = None,
+    phase: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PHASE",
+            help="Show only this phase, in full: its conversations, and where their renders"
+            " differ. May be given several times.",
+        ),
+    ] = None,
+    diffs: Annotated[
+        bool, typer.Option("--diffs", help="Show every phase in full, after the report.")
+    ] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print everything as JSON; docs/json-schema.md explains it."),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
+    ] = None,
+) -> int:
+    """Find the format of a chat template by rendering it.
+
+    Reports how the model reasons, how content and tool calls are written, every marker, the
+    switches, and which renders say so. The analysis is checked: it must write a fixed battery
+    of messages exactly as the template renders them.
+
+    Exit code: 0 if it does, 1 if some messages come out differently, 2 if there is nothing to
+    analyze.
+    """
+    if as_json and (phase or diffs):
+        raise AutoparserError(
+            "--json holds every phase in full already", hint="leave out --phase and --diffs"
+        )
+    _keep_source(source, output)
+
+    # Imported here so that help does without the engine.
+    from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.sources import load_template
+
+    analysis = analyzed(load_template(source, name=name))
+    wanted = _phases(analysis, phase or [])
+    if as_json:
+        _give_json(analysis, output)
+    else:
+        _give_report(analysis, wanted, output, diffs=diffs)
+    check = analysis.check
+    if output is not None and not check.ok:
+        typer.echo(f"{source}: self-check {check.passed}/{check.total}, see {output}", err=True)
+    return 0 if check.ok else FAILURES
+
+
+def _keep_source(source: str, output: Path | None) -> None:
+    if output is None or not output.exists() or not Path(source).exists():
+        return
+    if output.samefile(source):
+        raise AutoparserError(
+            "--output would overwrite the template", file=source, hint="name another file"
+        )
+
+
+def _phases(analysis: Analysis, asked: Sequence[str]) -> list[str]:
+    """Give the phases that are meant, in any case of letters. Raises AutoparserError."""
+    known = [finding.phase for finding in analysis.phases]
+    for name in asked:
+        if name.upper() not in known:
+            from difflib import get_close_matches
+
+            close = get_close_matches(name.upper(), known, n=1, cutoff=0.5)
+            advice = f"did you mean {close[0]}? " if close else ""
+            raise AutoparserError(
+                f"there is no phase {name!r}", hint=f"{advice}the phases are {', '.join(known)}"
+            )
+    return [name.upper() for name in asked]
+
+
+def _give_json(analysis: Analysis, output: Path | None) -> None:
+    from autoparser.analysis.document import document
+
+    # ASCII alone: no reader and no terminal takes it for anything else.
+    text = json.dumps(document(analysis), indent=2, allow_nan=False)
+    if output is None:
+        typer.echo(text)
+    else:
+        write_file(output, f"{text}\n")
+
+
+def _give_report(
+    analysis: Analysis, phases: Sequence[str], output: Path | None, *, diffs: bool
+) -> None:
+    from autoparser.reports import analysis_report, phases_report
+
+    width = PLAIN_WIDTH if output is not None else report_width()
+    report = (
+        phases_report(analysis, phases, width)
+        if phases
+        else analysis_report(analysis, width, diffs=diffs)
+    )
+    if output is None:
+        print_report(report)
+    else:
+        write_file(output, f"{report.plain}\n")

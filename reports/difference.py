@@ -1,0 +1,122 @@
+"""Two texts and where they differ, to the character."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+
+from rich.text import Text
+
+from .layout import Lines, sentence, wrapped
+from .visible import lines
+
+__all__ = ["Piece", "Side", "compared", "difference_lines"]
+
+ALIKE_LINES = 4
+ALIKE_CHARACTERS = 320
+DIFFERENT_CHARACTERS = 2400
+COMPARED_CHARACTERS = 4000
+"""Longer middles are not aligned character by character, which takes time by their square."""
+
+
+class Side(StrEnum):
+    """Which of two texts a piece is of; the value is the sign in the margin."""
+
+    BOTH = " "
+    LEFT = "-"
+    RIGHT = "+"
+
+
+_STYLES = {Side.BOTH: "dim", Side.LEFT: "red", Side.RIGHT: "green"}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of characters of one text, or of both."""
+
+    side: Side
+    text: str
+
+
+def compared(left: str, right: str) -> list[Piece]:
+    """Cut two texts into what both have and what each has alone."""
+    start = _shared(left, right)
+    end = _shared(left[start:][::-1], right[start:][::-1])
+    middle_left, middle_right = left[start : len(left) - end], right[start : len(right) - end]
+    pieces = [Piece(Side.BOTH, left[:start])]
+    if max(len(middle_left), len(middle_right)) > COMPARED_CHARACTERS:
+        pieces += [Piece(Side.LEFT, middle_left), Piece(Side.RIGHT, middle_right)]
+    else:
+        pieces += _aligned(middle_left, middle_right)
+    pieces.append(Piece(Side.BOTH, left[len(left) - end :]))
+    return [piece for piece in pieces if piece.text]
+
+
+def _shared(left: str, right: str) -> int:
+    limit = min(len(left), len(right))
+    return next((at for at in range(limit) if left[at] != right[at]), limit)
+
+
+SHORTEST_MATCH = 4
+"""Fewer equal characters between two differences are a coincidence."""
+
+
+def _aligned(left: str, right: str) -> Iterator[Piece]:
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    at_left = at_right = 0
+    for match in matcher.get_matching_blocks():
+        if match.size and match.size < SHORTEST_MATCH:
+            continue
+        yield Piece(Side.LEFT, left[at_left : match.a])
+        yield Piece(Side.RIGHT, right[at_right : match.b])
+        yield Piece(Side.BOTH, left[match.a : match.a + match.size])
+        at_left, at_right = match.a + match.size, match.b + match.size
+
+
+def difference_lines(pieces: Sequence[Piece], width: int, indent: int = 2) -> Lines:
+    """Draw pieces one below the other, each line with its side's sign in the margin.
+
+    Of what both texts have only the lines beside a difference are drawn.
+    """
+    drawn: Lines = []
+    for at, piece in enumerate(pieces):
+        style = _STYLES[piece.side]
+        if piece.side is Side.BOTH:
+            texts = _context(piece.text, first=at == 0, last=at == len(pieces) - 1)
+        else:
+            texts = _limited(piece.text, style)
+        for text in texts:
+            for line in wrapped(text, max(width - indent - 2, 10), words=False):
+                drawn.append(sentence(" " * indent, (f"{piece.side.value} ", style), line))
+    return drawn
+
+
+def _limited(text: str, style: str) -> Lines:
+    left = len(text) - DIFFERENT_CHARACTERS
+    if left <= 0:
+        return lines(text, style)
+    return [*lines(text[:DIFFERENT_CHARACTERS], style), _left_out(left, "more characters")]
+
+
+def _left_out(count: int, what: str) -> Text:
+    return Text(f"… {count} {what}", style="dim italic")
+
+
+def _context(text: str, *, first: bool, last: bool) -> Lines:
+    """Keep the end of what stands before a difference, the beginning of what stands behind."""
+    head = "" if first else _beginning(text)
+    tail = "" if last else _end(text)
+    if len(head) + len(tail) >= len(text):
+        return lines(text, "dim")
+    left_out = _left_out(len(text) - len(head) - len(tail), "characters that both have")
+    return [*lines(head, "dim"), left_out, *lines(tail, "dim")]
+
+
+def _beginning(text: str) -> str:
+    return "".join(text.splitlines(keepends=True)[:ALIKE_LINES])[:ALIKE_CHARACTERS]
+
+
+def _end(text: str) -> str:
+    return "".join(text.splitlines(keepends=True)[-ALIKE_LINES:])[-ALIKE_CHARACTERS:]

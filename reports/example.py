@@ -1,0 +1,236 @@
+"""An invented message as a format writes it, every part of the text by its name.
+
+Contract: the texts of the spans, one after the other, are exactly what the format writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.conversation import Json, Message, Presence, ToolCall
+from autoparser.analysis.format import (
+    Arguments,
+    CallFormat,
+    JsonType,
+    Layout,
+    Part,
+    RefusedMessageError,
+    Row,
+    Slot,
+    TurnFormat,
+    type_of,
+)
+from autoparser.analysis.view import MarkerRegistry
+
+__all__ = ["Span", "call_spans", "example_call", "example_message", "turn_spans"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a text and what it is."""
+
+    label: str
+    text: str
+    written: bool = False
+    """The model's own words rather than markup."""
+
+
+_CALLS = (
+    ToolCall("weather", {"city": "Rio", "day": 3}, "aB3dE6gH1"),
+    ToolCall("weather", {"city": "Ulm", "day": 1}, "kL5mN7pQ2"),
+)
+"""Short enough that a call in JSON is one line of a report."""
+
+_FULL = Message("Let me look.", "Two cities, so two lookups.", _CALLS)
+_PART_OF = {Part.REASONING: "reasoning", Part.CONTENT: "content", Part.CALLS: "calls"}
+
+
+def example_message(format_: TurnFormat) -> Message:
+    """Invent a message with as many parts as the format writes in one turn."""
+    by_size = sorted(
+        format_.layouts, key=lambda presence: (sum(presence), presence.calls), reverse=True
+    )
+    for presence in by_size:
+        layout = format_.layouts[presence]
+        if {_PART_OF[part] for part in layout.parts} != _names(presence):
+            continue
+        for calls in (2, 1):
+            message = _message(format_, presence, calls)
+            if _accepted(format_, message):
+                return message
+    return Message(_FULL.content)
+
+
+def _names(presence: Presence) -> set[str]:
+    return {name for name, there in presence._asdict().items() if there}
+
+
+def _message(format_: TurnFormat, presence: Presence, calls: int) -> Message:
+    return Message(
+        _FULL.content if presence.content else "",
+        _FULL.reasoning if presence.reasoning else "",
+        tuple(example_call(format_, at) for at in range(calls)) if presence.calls else (),
+    )
+
+
+def example_call(format_: TurnFormat, position: int) -> ToolCall:
+    """Invent a call that the format can write."""
+    call = _CALLS[position]
+    calls = format_.calls
+    refused = frozenset[JsonType]() if calls is None else calls.arguments.refused
+    kept: dict[str, Json] = {
+        key: value for key, value in call.arguments.items() if type_of(value) not in refused
+    }
+    return replace(call, arguments=kept)
+
+
+def _accepted(format_: TurnFormat, message: Message) -> bool:
+    try:
+        format_.write(message)
+    except (RefusedMessageError, KeyError):
+        return False
+    return True
+
+
+def turn_spans(format_: TurnFormat, markers: MarkerRegistry, message: Message) -> list[Span]:
+    """Name the parts of the turn that the format writes for this message.
+
+    Raises RefusedMessageError where the template raises on it.
+    """
+    text = format_.write(message)
+    layout = format_.layouts[message.presence]
+    spans = [span for span in _turn(format_, layout, markers, message) if span.text]
+    if "".join(span.text for span in spans) != text:
+        return [Span("turn", text)]
+    return spans
+
+
+def _turn(
+    format_: TurnFormat, layout: Layout, markers: MarkerRegistry, message: Message
+) -> Iterator[Span]:
+    for at, literal in enumerate(layout.literals):
+        before = layout.parts[at - 1] if at else None
+        after = layout.parts[at] if at < len(layout.parts) else None
+        yield from _joint(format_, markers, literal, before, after)
+        if after is Part.CALLS and format_.calls is not None:
+            yield from _calls(format_.calls, message)
+        elif after is not None:
+            yield Span(after.value, _written_part(format_, layout, after, message), written=True)
+
+
+def _written_part(format_: TurnFormat, layout: Layout, part: Part, message: Message) -> str:
+    alone = Layout((part,), ("", ""), layout.reasoning, layout.content)
+    return replace(format_, layouts={message.presence: alone}).write(message)
+
+
+def _joint(
+    format_: TurnFormat,
+    markers: MarkerRegistry,
+    literal: str,
+    before: Part | None,
+    after: Part | None,
+) -> Iterator[Span]:
+    """Cut the literal between two parts: what closes the one, what opens the other."""
+    rest = literal
+    if before is None and rest.startswith(format_.header):
+        yield Span("header", format_.header)
+        rest = rest[len(format_.header) :]
+    closer = {Part.REASONING: markers.reasoning_end, Part.CONTENT: markers.content_end}
+    marker = closer.get(before, "") if before is not None else ""
+    if marker and marker in rest and before is not None:
+        end = rest.index(marker) + len(marker)
+        # The whitespace behind a closer goes with it, unless something opens there.
+        if after is None or not rest[end:].strip():
+            end += len(rest[end:]) - len(rest[end:].lstrip())
+        yield Span(f"{before.value} closes", rest[:end])
+        rest = rest[end:]
+    if after is None:
+        yield Span("turn ends", rest)
+    elif rest.strip():
+        yield Span(f"{after.value} {'open' if after is Part.CALLS else 'opens'}", rest)
+    else:
+        yield Span("between", rest)
+
+
+def _calls(calls: CallFormat, message: Message) -> Iterator[Span]:
+    yield Span("calls open", calls.section_open)
+    for position, call in enumerate(calls.written(message.calls)):
+        if position:
+            yield Span("separator", calls.separator)
+        yield Span(f"call {position + 1}", calls.write_call(call, position), written=True)
+    yield Span("calls close", calls.section_close)
+
+
+def call_spans(calls: CallFormat, call: ToolCall) -> list[Span]:
+    """Name the parts of one call, its arguments taken apart."""
+    text = calls.write_call(call, 0)
+    for row in (calls.row, calls.empty_row or ()):
+        spans = [span for span in _call(calls, row, call) if span.text]
+        if "".join(span.text for span in spans) == text:
+            return spans
+    return [Span("call", text)]
+
+
+def _call(calls: CallFormat, row: Row, call: ToolCall) -> Iterator[Span]:
+    values = {
+        Slot.NAME: call.name,
+        Slot.ID: call.id,
+        Slot.INDEX: str(calls.index_base),
+    }
+    for at, piece in enumerate(row):
+        if piece is Slot.ARGUMENTS:
+            yield from _arguments(calls.arguments, call)
+        elif isinstance(piece, Slot):
+            yield Span(piece.value, values.get(piece, ""), written=True)
+        else:
+            yield Span(_between(row, at, "call"), piece)
+
+
+def _arguments(arguments: Arguments, call: ToolCall) -> Iterator[Span]:
+    members = arguments.members
+    text = arguments.write(call.arguments)
+    # An indented notation begins a line with the margin wherever another has nothing.
+    inner = arguments.margin + members.indent
+    line = f"\n{inner}" if members.indent else ""
+    spans = [Span("arguments open", members.open + line)]
+    written = 0
+    for key, value in members_in_order(arguments, call):
+        row = members.row(type_of(value))
+        if row is None:
+            continue
+        if written:
+            spans.append(Span("separator", members.separator + line))
+        written += 1
+        pieces = {
+            Slot.KEY: members.key.write(key),
+            Slot.VALUE: (members.values or arguments.values).write(value, inner),
+        }
+        for at, piece in enumerate(row):
+            if isinstance(piece, Slot):
+                spans.append(Span(f"argument's {piece.value}", pieces[piece], written=True))
+            else:
+                spans.append(Span(_between(row, at, "argument"), piece))
+    last = f"\n{arguments.margin}" if members.indent else ""
+    spans.append(Span("arguments close", last + members.close))
+    if "".join(span.text for span in spans) == text:
+        yield from spans
+    else:
+        yield Span("arguments", text, written=True)
+
+
+def members_in_order(arguments: Arguments, call: ToolCall) -> list[tuple[str, Json]]:
+    """Give a call's arguments in the order in which they are written."""
+    order = arguments.members.order.arrange(list(call.arguments))
+    return [(key, call.arguments[key]) for key in order]
+
+
+def _between(row: Row, at: int, whole: str) -> str:
+    if at == 0:
+        return f"{whole} opens"
+    if at == len(row) - 1:
+        return f"{whole} closes"
+    before, after = row[at - 1], row[at + 1]
+    if isinstance(before, Slot) and isinstance(after, Slot):
+        return f"{before.value} to {after.value}"
+    return "between"

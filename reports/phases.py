@@ -1,0 +1,114 @@
+"""What each phase concluded, and the renders that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.conversation import Answer, Dialogue, Message, User
+from autoparser.analysis.phases import Evidence, Finding
+from autoparser.analysis.probing import Probe
+
+from .difference import Piece, Side, difference_lines
+from .layout import Lines, Row, blank, heading, joined, prose, rows, sentence
+from .visible import quoted, shown, visible
+from .words import doubt, setting_words
+
+__all__ = ["phase_section", "phases_section"]
+
+
+def phases_section(analysis: Analysis, width: int) -> Lines:
+    """List the phases with their conclusions, one row each."""
+    pairs = [(_title(finding), _conclusion(finding)) for finding in analysis.phases]
+    return [
+        *heading("Phases", width),
+        *prose("--phase T3 shows the renders behind one, --diffs those behind all.", width),
+        *rows(pairs, width),
+    ]
+
+
+def _title(finding: Finding) -> str:
+    return f"{finding.phase} {finding.title}"
+
+
+def _conclusion(finding: Finding) -> Text:
+    words = Text(visible(finding.conclusion))
+    return words if finding.confirmed else sentence(words, doubt())
+
+
+def phase_section(analysis: Analysis, finding: Finding, width: int) -> Lines:
+    """Show a phase in full: its conclusion, its markers, and each pair of renders."""
+    markers = analysis.markers.items()
+    found = [
+        sentence(f"{name} ", quoted(markers[name])) for name in finding.markers if name in markers
+    ]
+    drawn = [*heading(f"Phase {_title(finding)}", width), *prose(_conclusion(finding), width)]
+    if found:
+        drawn += prose(sentence("markers: ", joined(found, ", ")), width)
+    for evidence in finding.evidence:
+        drawn += _evidence(evidence, width)
+    return drawn
+
+
+def _evidence(evidence: Evidence, width: int) -> Lines:
+    first, _, second = evidence.difference.partition(" / ")
+    names = (first or "the one", second or "the other")
+    sides = ((Side.LEFT, names[0], evidence.left), (Side.RIGHT, names[1], evidence.right))
+    drawn = [*blank(), *prose(Text(visible(evidence.difference), style="bold"), width)]
+    for side, name, probe in sides:
+        drawn += prose(f"{side.value} {visible(name)}: {_how(probe)}", width, hang=2)
+        drawn += rows(_dialogue(probe.dialogue), width, indent=6, words=False, label=9)
+    drawn += blank()
+    for side, _, probe in sides:
+        if probe.error is not None:
+            reason = visible(probe.error.reason)
+            drawn += prose(f"{side.value} no text, the template raises: {reason}", width, hang=2)
+    split = evidence.split
+    pieces = [
+        Piece(Side.BOTH, split.prefix),
+        Piece(Side.LEFT, split.left),
+        Piece(Side.RIGHT, split.right),
+        Piece(Side.BOTH, split.suffix),
+    ]
+    if not split.left and not split.right and split.prefix:
+        return drawn + prose("both render the same text", width)
+    return drawn + difference_lines([piece for piece in pieces if piece.text], width)
+
+
+def _how(probe: Probe) -> str:
+    """Say what else went into a render."""
+    words = ["with tools" if probe.tools else "without tools"]
+    if probe.generation:
+        words.append("with the generation prompt")
+    if probe.setting:
+        words.append(f"with {setting_words(probe.setting)}")
+    return ", ".join(words)
+
+
+def _dialogue(dialogue: Dialogue) -> list[Row]:
+    pairs: list[Row] = []
+    for entry in dialogue:
+        match entry:
+            case User():
+                pairs.append(("user", Text(shown(entry.text))))
+            case Answer():
+                pairs.append(("tool", Text(shown(entry.text))))
+            case Message():
+                texts = _message(entry) or ["(nothing)"]
+                pairs += [("" if at else "assistant", Text(text)) for at, text in enumerate(texts)]
+    return pairs
+
+
+def _message(message: Message) -> Sequence[str]:
+    texts = [
+        f"{name}: {shown(text)}"
+        for name, text in (("reasoning", message.reasoning), ("content", message.content))
+        if text
+    ]
+    for call in message.calls:
+        arguments = ", ".join(f"{key}={value!r}" for key, value in call.arguments.items())
+        call_id = f"  id {call.id}" if call.id else ""
+        texts.append(visible(f"call: {call.name}({arguments}){call_id}"))
+    return texts

@@ -1,0 +1,242 @@
+"""The summary: a format in words for a person who has never seen the template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.check import Check
+from autoparser.analysis.format import ArgumentForm, CallFormat, Limit, Part, TurnFormat
+from autoparser.analysis.probing import (
+    CallForm,
+    ContentForm,
+    EmptyContent,
+    Shape,
+    StringArguments,
+    ToolForm,
+)
+from autoparser.analysis.view import ContentMode, MarkerRegistry, ReasoningMode, ToolFormat
+
+from .layout import Lines, Row, joined, rows, sentence
+from .values import value_samples
+from .verdict import verdict
+from .visible import quoted, visible
+from .words import doubt
+
+__all__ = ["summary_section"]
+
+
+def summary_section(analysis: Analysis, width: int) -> Lines:
+    """Say how the model reasons, speaks and calls, and how sure that is."""
+    return rows(list(_rows(analysis)), width, indent=0)
+
+
+def _rows(analysis: Analysis) -> Iterator[Row]:
+    template, format_ = analysis.template, analysis.format
+    origin = Text(visible(template.origin or "a text"))
+    if template.name not in (None, "default"):
+        origin.append(f" (named {visible(str(template.name))})")
+    yield "Template", origin
+    yield "Verdict", _verdict(analysis.check)
+    doubted = format_.unconfirmed
+    yield "Reasoning", _doubted(_reasoning(analysis), Part.REASONING in doubted)
+    yield "Content", _doubted(_content(analysis), Part.CONTENT in doubted)
+    yield "Tool calls", _doubted(_calls(analysis), Part.CALLS in doubted)
+    if format_.calls is not None:
+        yield "Arguments", _arguments(analysis, format_.calls)
+        yield "Values", value_samples(format_.calls.arguments)
+        yield "Call ids", _ids(analysis)
+    yield "Prompt", _prompt(format_)
+    yield "Stop strings", _stops(format_)
+    wants = _wants(analysis.shape)
+    if wants:
+        yield "It wants", Text("; ".join(wants))
+    if analysis.stand_ins:
+        names = ", ".join(sorted(analysis.stand_ins))
+        yield (
+            "Not known",
+            Text(f"{names}: shown as {', '.join(sorted(analysis.stand_ins.values()))}"),
+        )
+
+
+def _doubted(words: Text, doubted: bool) -> Text:
+    return sentence(words, doubt()) if doubted else words
+
+
+def _verdict(check: Check) -> Text:
+    alike = check.passed - check.refused - check.crashed
+    subject = "every test message is" if alike == check.total else f"{alike} test messages are"
+    words = f": {subject} written as the template renders it"
+    if alike != check.total:
+        words = words.removesuffix("it") + "them"
+    if check.refused:
+        words += f", {check.refused} are refused, as the analysis says"
+    if check.crashed:
+        words += f", on {check.crashed} the template crashes, as the analysis says"
+    if not check.ok:
+        words += f", {check.total - check.passed} differ, see the end"
+    return sentence(verdict(check), words)
+
+
+def _reasoning(analysis: Analysis) -> Text:
+    mode, markers, format_ = analysis.view.reasoning, analysis.markers, analysis.format
+    if mode is ReasoningMode.NONE:
+        return sentence("none reaches the text ", _mode(mode))
+    opening = quoted(markers.reasoning_start) if markers.reasoning_start else Text("its start")
+    close = quoted(markers.reasoning_end) if markers.reasoning_end else Text("the next part")
+    between = sentence("between ", opening, " and ", close)
+    words: dict[ReasoningMode, Text] = {
+        ReasoningMode.TAG_BASED: between,
+        ReasoningMode.DELIMITER: sentence("from the turn's start up to ", close),
+        ReasoningMode.FORCED_OPEN: sentence(between, "; the generation prompt has opened it"),
+        ReasoningMode.FORCED_CLOSED: sentence(
+            between, "; the generation prompt opens it, or closes it when a switch says so"
+        ),
+        ReasoningMode.TOOLS_ONLY: sentence(between, ", only in turns with tool calls"),
+    }
+    said = sentence(words[mode], " ", _mode(mode))
+    field = analysis.shape.reasoning_field
+    if format_.reasoning_cut and not any(
+        "reasoning" in layout.parts for layout in format_.layouts.values()
+    ):
+        said.append("; never written from a field, only cut out of the content")
+    elif field:
+        said.append(f"; given as {visible(field)}")
+    kept = format_.retention.next_user
+    if kept is not None:
+        said.append(
+            "; earlier turns keep theirs" if kept else "; dropped once the next user message comes"
+        )
+    return said
+
+
+def _mode(mode: str) -> Text:
+    return Text(f"({mode})", style="dim")
+
+
+def _content(analysis: Analysis) -> Text:
+    mode, markers = analysis.view.content, analysis.markers
+    if mode is ContentMode.PLAIN:
+        return sentence("as it is, nothing around it ", _mode(mode))
+    between = sentence("between ", quoted(markers.content_start))
+    if markers.content_end:
+        between = sentence(between, " and ", quoted(markers.content_end))
+    else:
+        between = sentence("behind ", quoted(markers.content_start))
+    when = " beside reasoning " if mode is ContentMode.WRAPPED_WITH_REASONING else " "
+    return sentence(between, when, _mode(mode))
+
+
+_LIMITS = {
+    Limit.MANY: "several in one turn",
+    Limit.REFUSED: "one in a turn, more are refused",
+    Limit.FIRST: "one in a turn, of several only the first is written",
+    Limit.LAST: "one in a turn, of several only the last is written",
+}
+
+
+def _calls(analysis: Analysis) -> Text:
+    view, calls = analysis.view, analysis.format.calls
+    if calls is None:
+        return sentence("none reaches the text ", _mode(view.tools))
+    words = {
+        ToolFormat.JSON_NATIVE: "a JSON object that holds name and arguments",
+        ToolFormat.TAG_WITH_JSON: "the name, then the arguments as JSON",
+        ToolFormat.TAG_WITH_TAGGED: "the name, then each argument by itself",
+    }
+    said = sentence(words.get(view.tools, ""), _around(view.markers), " ", _mode(view.tools))
+    if view.flags.tools_array_wrapped:
+        said.append("; all calls in one array")
+    if Part.CALLS in analysis.format.unconfirmed:
+        return said
+    return said.append(f"; {_LIMITS[calls.limit]}")
+
+
+def _around(markers: MarkerRegistry) -> Text:
+    if markers.per_call_start and markers.per_call_end:
+        return sentence(
+            ", each between ", quoted(markers.per_call_start), " and ", quoted(markers.per_call_end)
+        )
+    if markers.per_call_start:
+        return sentence(", each behind ", quoted(markers.per_call_start))
+    if markers.tool_section_start and markers.tool_section_end:
+        return sentence(
+            ", all between ",
+            quoted(markers.tool_section_start),
+            " and ",
+            quoted(markers.tool_section_end),
+        )
+    if markers.tool_section_start:
+        return sentence(", all behind ", quoted(markers.tool_section_start))
+    return Text()
+
+
+_STRING_ARGUMENTS = {
+    StringArguments.SAME: "; JSON text does as well",
+    StringArguments.PASTED: "; JSON text is pasted as it is",
+    StringArguments.ENCODED_TWICE: "; JSON text is encoded a second time",
+    StringArguments.DROPPED: "; JSON text is dropped",
+    StringArguments.RAISES: "; it raises on JSON text",
+}
+
+
+def _arguments(analysis: Analysis, calls: CallFormat) -> Text:
+    form, texts = analysis.format.argument_form, analysis.string_arguments
+    wanted = "an object" if form is ArgumentForm.OBJECT else "a JSON string"
+    said = Text(f"the template wants them as {wanted}")
+    if calls.arguments.verbatim:
+        said.append(" and pastes the text as it is")
+    elif texts is not None and form is ArgumentForm.OBJECT:
+        said.append(_STRING_ARGUMENTS[texts])
+    if calls.arguments.refused:
+        kinds = ", ".join(sorted(kind.value for kind in calls.arguments.refused))
+        said.append(f"; it raises on values of type {kinds}")
+    return said
+
+
+def _ids(analysis: Analysis) -> Text:
+    fields, calls = analysis.view.json_fields, analysis.format.calls
+    if fields is not None and fields.id_field:
+        return sentence("in the field ", quoted(fields.id_field))
+    if fields is not None and fields.gen_id_field:
+        return sentence("counted by the template in the field ", quoted(fields.gen_id_field))
+    if calls is None or not any(piece == "id" for piece in calls.row):
+        return Text("not written")
+    words = {
+        "PRE_FUNC_NAME": "written before the name",
+        "BETWEEN_FUNC_AND_ARGS": "written between name and arguments",
+        "POST_ARGS": "written behind the arguments",
+    }
+    position = analysis.view.call_id
+    return sentence(words.get(position.value, "written"), " ", _mode(position))
+
+
+def _prompt(format_: TurnFormat) -> Text:
+    """Say what `add_generation_prompt` adds, and how much of the turn that is."""
+    opening = next((opening for opening in format_.openings if not opening.setting), None)
+    if opening is None or not opening.text:
+        return Text("add_generation_prompt adds nothing")
+    return sentence("ends with ", quoted(opening.text), f", which is {opening.written.value}")
+
+
+def _stops(format_: TurnFormat) -> Text:
+    if not format_.stop_strings:
+        return Text("none: nothing closes a turn")
+    return joined([quoted(text) for text in format_.stop_strings], ", ")
+
+
+def _wants(shape: Shape) -> list[str]:
+    """Say what a caller must know of the messages' shape, where it is unusual."""
+    unusual = {
+        "a system message first": shape.system,
+        "the user's content as a list of parts": shape.user_content is ContentForm.PARTS,
+        "the assistant's content as a list of parts": shape.assistant_content is ContentForm.PARTS,
+        "no content key beside calls": shape.empty_content is EmptyContent.ABSENT,
+        "null as content beside calls": shape.empty_content is EmptyContent.NULL,
+        "tools as bare function schemas": shape.tools is ToolForm.BARE,
+        "calls without the wrapper of type function": shape.calls is CallForm.BARE,
+        "an answer to every call": shape.answered,
+    }
+    return [words for words, needed in unusual.items() if needed]

@@ -1,0 +1,92 @@
+"""The markers and the switches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.document import effects_of, effects_of_text, prompt_under
+from autoparser.analysis.format import Part
+from autoparser.analysis.learning.switches import Effect, Switch
+
+from .layout import Lines, Row, heading, prose, rows, sentence
+from .visible import LEGEND, literal, quoted, visible
+from .words import DOUBT_STYLE, value_words
+
+__all__ = ["marker_section", "switch_section"]
+
+
+def marker_section(analysis: Analysis, width: int) -> Lines:
+    """List every marker by its name, with the phase that found it."""
+    markers = analysis.markers.items()
+    sources = {name: finding.phase for finding in analysis.phases for name in finding.markers}
+    if not markers:
+        return [*heading("Markers", width), *prose("none: nothing stands around any part", width)]
+    pairs = [
+        (
+            f"{sources.get(name, ''):2}  {name}",
+            _doubted(analysis, name, literal(text)),
+        )
+        for name, text in markers.items()
+    ]
+    pairs += [("    stop string", literal(text)) for text in analysis.format.stop_strings]
+    return [*heading("Markers", width), *prose(LEGEND, width), *rows(pairs, width, words=False)]
+
+
+_PARTS = {"reasoning": Part.REASONING, "content": Part.CONTENT}
+
+
+def _doubted(analysis: Analysis, name: str, text: Text) -> Text:
+    part = _PARTS.get(name.partition("_")[0], Part.CALLS)
+    if part not in analysis.format.unconfirmed:
+        return text
+    return sentence(text, ("  not confirmed", DOUBT_STYLE))
+
+
+def switch_section(analysis: Analysis, width: int) -> Lines:
+    """List the variables that a caller may set, and what each value changes."""
+    switches = analysis.switches
+    if not switches:
+        return [*heading("Switches", width), *prose("none: no variable changes a render", width)]
+    drawn = heading("Switches", width)
+    usual = prompt_under(analysis.format.openings, {})
+    if usual is not None:
+        drawn += prose(sentence("generation prompt when nothing is set: ", _prompt(usual)), width)
+    for switch in switches:
+        drawn += rows([(visible(switch.name), Text(_default(switch)))], width)
+        drawn += rows(list(_values(analysis, switch)), width, indent=4)
+    return drawn
+
+
+def _default(switch: Switch) -> str:
+    if switch.default is not None:
+        return f"{value_words(switch.default)} is what happens when it is not set"
+    return "" if switch.inserted else "unset is unlike every value that was tried"
+
+
+def _values(analysis: Analysis, switch: Switch) -> Iterator[Row]:
+    if switch.inserted:
+        yield "any text", Text(f"is written in; {_effects(effects_of_text(switch))}")
+    for value in switch.values:
+        effects = effects_of(switch, value)
+        words = Text(_effects(effects))
+        prompt = prompt_under(analysis.format.openings, {switch.name: value})
+        if prompt is not None and Effect.GENERATION_PROMPT in effects:
+            words.append(": ").append_text(_prompt(prompt))
+        yield value_words(value), words
+
+
+def _effects(effects: Sequence[Effect]) -> str:
+    if not effects:
+        return "as when it is not set"
+    if Effect.RAISES in effects:
+        return Effect.RAISES.value
+    # What else it changes first, since the prompt's text follows.
+    ordered = sorted(effects, key=lambda effect: effect is Effect.GENERATION_PROMPT)
+    return f"changes {' and '.join(effect.value for effect in ordered)}"
+
+
+def _prompt(text: str) -> Text:
+    return quoted(text) if text else Text("empty")

@@ -1,0 +1,215 @@
+"""The engine holds no marker and no model's name: whatever it knows, renders told it.
+
+Every string constant in analysis/ is looked at, docstrings excepted; the pieces of an f-string
+count, and so do the parts of an implicit concatenation, which Python joins.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ANALYSIS = Path(__file__).parents[2] / "analysis"
+
+MODELS_AND_VENDORS = (
+    "alibaba",
+    "anthropic",
+    "apertus",
+    "apriel",
+    "arcee",
+    "baichuan",
+    "bielik",
+    "chatglm",
+    "claude",
+    "cohere",
+    "command-r",
+    "deepseek",
+    "devstral",
+    "ernie",
+    "exaone",
+    "falcon",
+    "functionary",
+    "gemini",
+    "gemma",
+    "glm",
+    "gorilla",
+    "gpt",
+    "granite",
+    "grok",
+    "harmony",
+    "hermes",
+    "hunyuan",
+    "internlm",
+    "jamba",
+    "kimi",
+    "lfm2",
+    "ling",
+    "llama",
+    "magistral",
+    "minicpm",
+    "minimax",
+    "ministral",
+    "mistral",
+    "mixtral",
+    "moonshot",
+    "nemotron",
+    "olmo",
+    "openai",
+    "phi",
+    "qwen",
+    "qwq",
+    "seed-oss",
+    "smollm",
+    "solar",
+    "starcoder",
+    "step3",
+    "toolace",
+    "vicuna",
+    "watt-tool",
+    "xlam",
+    "yi",
+    "zephyr",
+)
+SUSPICIONS = (
+    # Closed or not: an f-string cuts a tag in two. A regular expression's group is no tag.
+    ("a tag", re.compile(r"(?<!\?P)</?\w|(?<!\?P)<[^<>\n]*[^<>\s=!|]+[^<>\n]*>")),
+    ("a word in square brackets", re.compile(r"\[/?[A-Z][A-Z0-9_ ]*\]")),
+    ("a special token's delimiter", re.compile(r"<\||\|>|<｜|｜>")),
+    ("the word of many reasoning markers", re.compile(r"think", re.IGNORECASE)),
+    (
+        "a model's or a vendor's name",
+        # A part of a longer word, such as "sampling", is no name.
+        re.compile(
+            rf"(?<![a-z])(?:{'|'.join(map(re.escape, MODELS_AND_VENDORS))})(?![a-z])",
+            re.IGNORECASE,
+        ),
+    ),
+)
+
+HOSTILE = "a text of the self-check's battery that a format has to carry through unharmed"
+
+ALLOWED: dict[tuple[str, str], str] = {
+    ("check/battery.py", "<b>bold</b> & <br/> [x] {y} %}"): HOSTILE,
+    ("check/battery.py", "<c>"): HOSTILE,
+    ("check/battery.py", "Report <1>"): HOSTILE,
+    ("check/battery.py", 'Use <b> & [x], {y} or "z":\n\n```\ncode\n```'): HOSTILE,
+    (
+        "template/messages.py",
+        "thinking",
+    ): "a message field that transformers fills; the test suite of template/ compares with it",
+}
+"""Module and constant, and why it may stand there. Constants not in use fail a test below."""
+
+
+class Offender(NamedTuple):
+    """A constant that looks like knowledge of a template."""
+
+    module: str
+    line: int
+    constant: str
+    suspicion: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line}: {self.constant!r} looks like {self.suspicion}"
+
+
+def constants(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Give the string constants of a module that are no docstrings."""
+    texts = {
+        id(statement.value)
+        for node in ast.walk(tree)
+        for statement in ast.iter_child_nodes(node)
+        # A bare text as a statement: a docstring, or the explanation below a field.
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or id(node) in texts:
+            continue
+        if isinstance(node.value, str | bytes):
+            yield node
+
+
+def offenders(source: str, module: str = "module.py") -> list[Offender]:
+    """Find the suspicious constants of one module."""
+    found: list[Offender] = []
+    for node in constants(ast.parse(source)):
+        value = node.value
+        assert isinstance(value, str | bytes)
+        text = value if isinstance(value, str) else value.decode("latin-1")
+        found += [
+            Offender(module, node.lineno, text, suspicion)
+            for suspicion, pattern in SUSPICIONS
+            if pattern.search(text)
+        ]
+    return found
+
+
+def all_offenders() -> list[Offender]:
+    found: list[Offender] = []
+    for path in sorted(ANALYSIS.rglob("*.py")):
+        module = path.relative_to(ANALYSIS).as_posix()
+        found += offenders(path.read_text(encoding="utf-8"), module)
+    return found
+
+
+def test_the_engine_holds_no_marker_and_no_name() -> None:
+    found = [each for each in all_offenders() if (each.module, each.constant) not in ALLOWED]
+    assert not found, "\n".join(["", *map(str, found)])
+
+
+def test_every_exception_is_still_needed() -> None:
+    there = {(each.module, each.constant) for each in all_offenders()}
+    assert set(ALLOWED) <= there
+
+
+def test_the_modules_are_found() -> None:
+    assert len(list(ANALYSIS.rglob("*.py"))) > 50
+
+
+@pytest.mark.parametrize(
+    ("source", "suspicion"),
+    [
+        ("x = '<tool_call>'", "a tag"),
+        ("x = '</answer>'", "a tag"),
+        ("x = 'before <fx:call name=\"' f'{y}\">'", "a tag"),
+        ("x = '[INST]'", "a word in square brackets"),
+        ("x = '[/TOOL_CALLS]'", "a word in square brackets"),
+        ("x = '[AVAILABLE TOOLS]'", "a word in square brackets"),
+        ("x = '<|'", "a special token's delimiter"),
+        ("x = 'im_end|>'", "a special token's delimiter"),
+        ("x = '<｜end'", "a special token's delimiter"),
+        ("x = 'enable_thinking'", "the word of many reasoning markers"),
+        ("x = b'think'", "the word of many reasoning markers"),
+        ("x = {'a': ['reTHINK']}", "the word of many reasoning markers"),
+        ("x = f'{y} thinks {z}'", "the word of many reasoning markers"),
+        ("def f(x='qwen3'): pass", "a model's or a vendor's name"),
+        ("match x:\n    case 'DeepSeek-R1': pass", "a model's or a vendor's name"),
+        ("x = name.startswith('gpt_oss')", "a model's or a vendor's name"),
+    ],
+)
+def test_a_planted_constant_is_found(source: str, suspicion: str) -> None:
+    assert suspicion in [each.suspicion for each in offenders(source)]
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("'''Reads <tag>.'''", "a module's docstring"),
+        ("class A:\n    x: int\n    '''As <think> has it.'''", "a field's explanation"),
+        ("def f():\n    '''Of a <tag>.'''", "a function's docstring"),
+        ("x = a < b > c", "no constant"),
+        ("x = 'sampling'", "a name inside a word"),
+        ("x = '<'", "one bracket"),
+        ("x = 'a -> b'", "one bracket"),
+        ("x = '(?P<value>.*)'", "a group in a regular expression"),
+        ("x = '[0-9]'", "no word"),
+        ("x = '[A-Z]'", "a range of letters"),
+    ],
+)
+def test_what_is_no_marker_is_left_alone(source: str, reason: str) -> None:
+    assert not offenders(source), reason

@@ -1,0 +1,62 @@
+"""Running the command line in this process and in another one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from autoparser.cli.main import run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run: TypeAlias = Callable[..., Ran]
+
+
+@pytest.fixture
+def autoparser(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line here, in the project's root, 80 characters wide."""
+    monkeypatch.chdir(ROOT)
+    for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def ran(*arguments: str | Path) -> Ran:
+        code = run([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return Ran(code, out, err)
+
+    return ran
+
+
+@pytest.fixture
+def process() -> Run:
+    """Run the command line in a process of its own."""
+
+    def ran(*arguments: str | Path, stdin: bytes = b"", **variables: str) -> Ran:
+        done = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
+            [sys.executable, "-m", "autoparser", *map(str, arguments)],
+            input=stdin,
+            capture_output=True,
+            cwd=ROOT,
+            env={**os.environ, **variables},
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return ran

