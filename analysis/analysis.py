@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from autoparser.analysis.assembly import assemble, requires_nonnull_content
 from autoparser.analysis.check import Check, self_check
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
+from autoparser.analysis.document import document
 from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
 from autoparser.analysis.format import JsonType, TurnFormat
 from autoparser.analysis.learning.observer import Observer
@@ -63,9 +64,6 @@ class Analysis:
 
     def to_dict(self) -> dict[str, Json]:
         """Give everything as JSON values; the schema is versioned and described in the docs."""
-        # The document reads analyses, so it is imported only when one is asked for.
-        from autoparser.analysis.document import document  # noqa: PLC0415
-
         return document(self)
 
     @property

@@ -8,24 +8,86 @@ and `docs/analysis.schema.json` describes it; a change that is no mere addition 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
+from autoparser.analysis.check import Check
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.probing import Shape, choose_sentinels
+from autoparser.analysis.format import TurnFormat
+from autoparser.analysis.learning.switches import Switch
+from autoparser.analysis.phases import Finding
+from autoparser.analysis.probing import Shape, StringArguments, Trial, choose_sentinels
+from autoparser.analysis.template import ChatTemplate
 from autoparser.analysis.view import JsonFields, View
 
 from .evidence import check_document, finding_document
 from .switches import switch_document
 from .turns import format_document
 
-if TYPE_CHECKING:
-    from autoparser.analysis.analysis import Analysis
-
 SCHEMA = "autoparser.analysis/1"
 """Name and version of the document's schema."""
 
 
-def document(analysis: Analysis) -> dict[str, Json]:
+class Documented(Protocol):
+    """What a document is made of: an analysis, which is made above the document."""
+
+    @property
+    def template(self) -> ChatTemplate:
+        """The template."""
+        ...
+
+    @property
+    def format(self) -> TurnFormat:
+        """Its format."""
+        ...
+
+    @property
+    def view(self) -> View:
+        """The format in the seeds' words."""
+        ...
+
+    @property
+    def phases(self) -> Sequence[Finding]:
+        """What each phase found."""
+        ...
+
+    @property
+    def check(self) -> Check:
+        """The self-check's verdict."""
+        ...
+
+    @property
+    def switches(self) -> Sequence[Switch]:
+        """Its switches."""
+        ...
+
+    @property
+    def shape(self) -> Shape:
+        """What it wants of its messages."""
+        ...
+
+    @property
+    def string_arguments(self) -> StringArguments | None:
+        """What becomes of arguments that are JSON text."""
+        ...
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """The shapes that were tried."""
+        ...
+
+    @property
+    def stand_ins(self) -> Mapping[str, str]:
+        """What stood for unknown special tokens."""
+        ...
+
+    @property
+    def renders(self) -> int:
+        """How many renders it took."""
+        ...
+
+
+def document(analysis: Documented) -> dict[str, Json]:
     """Give all of an analysis as values that JSON can hold, always in the same order."""
     template, view = analysis.template, analysis.view
     markers = dict(view.markers.items())
