@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autoparser.analysis.alignment import edge_units, is_unit
+from autoparser.analysis.alignment import edge_units, first_marker, is_unit
 from autoparser.analysis.conversation import Presence
 from autoparser.analysis.format import (
     ArgumentForm,
@@ -109,9 +109,12 @@ def _stop_strings(
         text = end.text.strip()
         if not text and end.after is Part.CALLS and calls is not None:
             text = _close_of_only_call(calls)
-        units = edge_units(text or following_text(observer, end.after).strip())
-        if text or (units and is_unit(units[0])):
-            found[units[0] if is_unit(units[0]) else text] = None
+        behind = text or following_text(observer, end.after).strip()
+        units = edge_units(behind)
+        if units and is_unit(units[0]):
+            found[first_marker(behind).strip()] = None
+        elif text:
+            found[text] = None
     return tuple(found)
 
 

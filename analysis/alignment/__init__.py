@@ -1,6 +1,13 @@
 """Pure text alignment: where two renders differ, where the sentinels are, what repeats."""
 
-from .boundaries import common_prefix, common_suffix, edge_units, is_unit, prefix_length
+from .boundaries import (
+    common_prefix,
+    common_suffix,
+    edge_units,
+    first_marker,
+    is_unit,
+    prefix_length,
+)
 from .diff import DiffSplit, diff_split
 from .pieces import Pieces, find_slots
 from .repetition import Repetition, decompose
@@ -15,6 +22,7 @@ __all__ = [
     "diff_split",
     "edge_units",
     "find_slots",
+    "first_marker",
     "is_unit",
     "prefix_length",
 ]

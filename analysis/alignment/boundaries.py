@@ -138,3 +138,23 @@ def is_unit(text: str) -> bool:
     """Whether the text is one bracketed unit, the usual look of a marker."""
     match = _UNIT.fullmatch(text)
     return match is not None and _bracketed(text)
+
+
+def first_marker(text: str) -> str:
+    """Cut a text behind its first marker and the whitespace that follows it.
+
+    A marker that leads to a word goes with the word, up to the marker behind it. A text without
+    a marker comes back whole.
+    """
+    units = edge_units(text)
+    for at, unit in enumerate(units):
+        if not is_unit(unit):
+            continue
+        end = at + 1
+        following = units[end : end + 2]
+        if len(following) > 1 and following[0].isalnum() and is_unit(following[1]):
+            end += 2
+        while end < len(units) and not units[end].strip():
+            end += 1
+        return "".join(units[:end])
+    return text

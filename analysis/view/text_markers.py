@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autoparser.analysis.alignment import common_prefix, common_suffix, edge_units, is_unit
+from autoparser.analysis.alignment import common_prefix, common_suffix, first_marker
 from autoparser.analysis.conversation import Presence
 from autoparser.analysis.format import Layout, Part, TurnFormat, Written
 
@@ -56,23 +56,7 @@ def reasoning_wrap(format_: TurnFormat) -> Wrap:
     if format_.header.strip():
         # A header that is written again opens the next part.
         close = close.partition(format_.header.strip())[0]
-    return Wrap(opening or format_.reasoning_open, _first_marker(close))
-
-
-def _first_marker(text: str) -> str:
-    """Cut a text behind its first marker; what else always follows belongs to the next part.
-
-    A marker that leads to a word goes with the word, up to the marker behind it.
-    """
-    units = edge_units(text)
-    for at, unit in enumerate(units):
-        if not is_unit(unit):
-            continue
-        following = units[at + 1 : at + 3]
-        if len(following) > 1 and following[0].isalnum() and is_unit(following[1]):
-            return "".join(units[: at + 3])
-        return "".join(units[: at + 1])
-    return text
+    return Wrap(opening or format_.reasoning_open, first_marker(close))
 
 
 def reasoning_mode(format_: TurnFormat, wrap: Wrap) -> ReasoningMode:
