@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from autoparser.analysis.conversation import Json, Presence
+from autoparser.analysis.conversation import Presence
 from autoparser.analysis.format import Arguments, Layout, Row
 from autoparser.analysis.learning.cut import Cut
 from autoparser.analysis.learning.frame import Frame
@@ -38,4 +38,3 @@ class Draft:
     section: Section | None = None
     arguments: Arguments | None = None
     empty_row: Row | None = None
-    setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
