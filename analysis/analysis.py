@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from autoparser.analysis.assembly import assemble, requires_nonnull_content
 from autoparser.analysis.check import Check, self_check
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.document import document
 from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
+from autoparser.analysis.expression import build, request_of
 from autoparser.analysis.format import JsonType, TurnFormat
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.switches import MOST_VARIABLES, Switch, find_switches
+from autoparser.analysis.parsing import OutputParser
 from autoparser.analysis.phases import Draft, Finding, run_phases
 from autoparser.analysis.probing import (
     Negotiated,
@@ -65,6 +68,39 @@ class Analysis:
     def to_dict(self) -> dict[str, Json]:
         """Give everything as JSON values; the schema is versioned and described in the docs."""
         return document(self)
+
+    def parser(
+        self,
+        tools: Sequence[object] | None = None,
+        *,
+        prompt: str | None = None,
+        tool_choice: object = "auto",
+        parallel_tool_calls: bool = True,
+        json_schema: Mapping[str, object] | None = None,
+        reasoning: Literal["separate", "inline"] = "separate",
+        call_deltas: Literal["incremental", "whole"] = "incremental",
+    ) -> OutputParser:
+        """Make the parser of what a model writes for a request.
+
+        `tools` and `tool_choice` are OpenAI's; without tools every function name is taken.
+        `prompt` is the rendered prompt, or any tail of it that holds the generation prompt;
+        None stands for the template's default one. `json_schema` says that the answer is JSON:
+        without tools, nothing in it is a call. Raises RequestError for tools that are no tools.
+        """
+        request = request_of(
+            tools,
+            prompt=prompt,
+            tool_choice=tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+        )
+        if json_schema is not None and tools is None:
+            request = replace(request, calls=False)
+        return OutputParser(
+            build(self.format, request),
+            offered=None if request.tools is None else frozenset(request.tools),
+            inline=reasoning == "inline",
+            whole_calls=call_deltas == "whole",
+        )
 
     @property
     def markers(self) -> MarkerRegistry:

@@ -1,0 +1,157 @@
+"""The expression of a turn: a tree of few node types that parser, grammar and printout walk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from autoparser.analysis.alignment import edge_units
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import Arguments, Limit, Part, Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Text that the template writes, the whitespace at its edges apart."""
+
+    before: str = ""
+    core: str = ""
+    after: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> Literal:
+        """Cut a text into its core and its edges; all of a text without a core is before it."""
+        core = text.strip()
+        if not core:
+            return cls(before=text)
+        start = text.index(core[0])
+        return cls(text[:start], core, text[start + len(core) :])
+
+    @property
+    def text(self) -> str:
+        """All that is written."""
+        return f"{self.before}{self.core}{self.after}"
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The parts of the core between which a model may put whitespace."""
+        return tuple(unit.strip() for unit in edge_units(self.core) if unit.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Free text, up to whatever may follow it."""
+
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The name of a function; one of those offered, where any are."""
+
+    offered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """An id or a number, up to the next literal."""
+
+    slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentList:
+    """A call's arguments, typed by the schema of the function that was named."""
+
+    arguments: Arguments
+    schemas: Mapping[str, Json]
+    """Parameters' JSON schema by function name."""
+
+
+RowItem: TypeAlias = Literal | Name | Word | ArgumentList
+
+
+@dataclass(frozen=True, slots=True)
+class RowCall:
+    """A call that is literals and slots in a row."""
+
+    row: tuple[RowItem, ...]
+    empty_row: tuple[RowItem, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JsonCall:
+    """A call that is one JSON object; its members come in any order."""
+
+    before: Literal
+    name: Name
+    arguments: ArgumentList
+    after: Literal
+    name_is_key: bool = False
+    function_field: str = ""
+    name_field: str = ""
+    arguments_field: str = ""
+    id_field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """All calls of a turn."""
+
+    open: Literal
+    call: RowCall | JsonCall
+    separator: Literal
+    close: Literal
+    limit: Limit
+    later_close: Literal = Literal()
+    """What closes every call but the first, in templates that do so."""
+    space: str = ""
+    """Whitespace that the template writes between content and calls."""
+    behind: str = ""
+    """Whitespace that it writes between calls and content behind them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Reasoning or content, with what opens and closes it."""
+
+    body: Text
+    open: Literal
+    close: Literal
+    others: tuple[Literal, ...] = ()
+    """Literals that open it beside other parts."""
+    leads: bool = False
+    """The turn begins with it, and nothing opens it."""
+
+
+class Start(StrEnum):
+    """Where in the turn the prompt has ended."""
+
+    TURN = "at the turn's beginning"
+    HEADER = "behind the header"
+    REASONING = "in the reasoning"
+    CONTENT = "behind the reasoning"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A whole turn."""
+
+    start: Start
+    header: Literal
+    reasoning: Block | None
+    content: Block
+    calls: Section | None
+    ends: tuple[Literal, ...]
+    unwritten: str = ""
+    """Whitespace of the reasoning's opening that the prompt has left to the model."""
+    lead: str = ""
+    """Whitespace that the template writes between the header and content."""
+    goes_on: bool = False
+    """What ends a turn may also stand inside it, with another header behind it."""
+    tail: str = ""
+    """Whitespace that ends the turn, where nothing else does."""
+    prefill: str = ""
+    """What the prompt has already written of the message itself."""

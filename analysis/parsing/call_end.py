@@ -1,0 +1,35 @@
+"""How the reading of a call ends, and what its reader must know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autoparser.analysis.reading import Tape
+
+
+class CallEnd(StrEnum):
+    """How the reading of a call ended."""
+
+    CLOSED = "closed"
+    CUT = "cut"
+    """The text ended in the middle of the call."""
+    NO_CALL = "no call"
+    """What began like a call is none, or cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a call's reader must know of what stands around it."""
+
+    stops: tuple[str, ...]
+    """Texts that may follow a call."""
+    offered: frozenset[str] | None
+    """The tools; None: any."""
+    tentative: bool
+    """Nothing but the name of an offered tool makes it a call."""
+
+
+def at_end(tape: Tape) -> bool:
+    """Whether all text has come and was taken."""
+    return tape.closed and not tape.left()

@@ -1,0 +1,204 @@
+"""Reading a call that is one JSON object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.expression import (
+    JsonCall,
+)
+from autoparser.analysis.reading import (
+    Emit,
+    Outcome,
+    Reading,
+    SpanKind,
+    Tape,
+    at_any,
+    at_text,
+    read_arguments,
+    read_json,
+    read_literal,
+    skip_space,
+)
+
+from .call_end import CallEnd, Surroundings, at_end
+from .collector import Collector
+from .message import Status
+
+
+class JsonReader:
+    """Reads a call that is one JSON object, its members in any order."""
+
+    def __init__(
+        self, tape: Tape, call: JsonCall, around: Surroundings, collector: Collector
+    ) -> None:
+        self.tape, self.call, self.around, self.collector = tape, call, around, collector
+        self.name: str | None = None
+        self.id = ""
+        self.early: list[str] = []
+        self.given = False
+        self.repaired = False
+
+    def read(self) -> Reading[CallEnd]:
+        """Read from what opens the call to what closes it."""
+        if self.call.before.core and not (yield from read_literal(self.tape, self.call.before)):
+            return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+        yield from skip_space(self.tape)
+        ended = yield from self._object(inner=False)
+        if ended is not CallEnd.CLOSED:
+            return ended
+        if not self.collector.calling:
+            return CallEnd.NO_CALL
+        if not self.given:
+            self.collector.arguments("".join(self.early) or "{}")
+        status = Status.REPAIRED if self.repaired else Status.OK
+        if self.call.after.core and not (yield from read_literal(self.tape, self.call.after)):
+            status = Status.REPAIRED
+        self.collector.close_call(status)
+        return CallEnd.CLOSED
+
+    def _object(self, *, inner: bool) -> Reading[CallEnd]:
+        """Read the members of the call's object, or of the one inside it."""
+        if not (yield from at_text(self.tape, "{")):
+            return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+        self.tape.take(1, SpanKind.MARKUP)
+        while True:
+            yield from skip_space(self.tape)
+            if not (yield from self.tape.wait(1)):
+                return CallEnd.CUT
+            char = self.tape.text[self.tape.at]
+            if char == "}":
+                self.tape.take(1, SpanKind.MARKUP)
+                return CallEnd.CLOSED
+            if char == ",":
+                self.tape.take(1, SpanKind.MARKUP)
+                continue
+            if (yield from at_any(self.tape, self.around.stops)) and self.collector.calling:
+                self.repaired = True
+                return CallEnd.CLOSED
+            if char not in "\"'":
+                return CallEnd.NO_CALL
+            ended = yield from self._member(inner=inner)
+            if ended is not None:
+                return ended
+
+    def _member(self, *, inner: bool) -> Reading[CallEnd | None]:
+        key = yield from self._string()
+        if key is None:
+            return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+        yield from skip_space(self.tape)
+        if not (yield from at_text(self.tape, ":")):
+            return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+        self.tape.take(1, SpanKind.MARKUP)
+        yield from skip_space(self.tape)
+        if not (yield from self.tape.wait(1)):
+            return CallEnd.CUT
+        return (yield from self._inner(key) if inner else self._outer(key))
+
+    def _outer(self, key: str) -> Reading[CallEnd | None]:
+        call = self.call
+        if call.name_is_key:
+            return (yield from self._name_is_key(key))
+        nested = bool(call.function_field) and key == call.function_field
+        if nested and (yield from at_text(self.tape, "{")):
+            ended = yield from self._object(inner=True)
+            return None if ended is CallEnd.CLOSED else ended
+        return (yield from self._inner(key))
+
+    def _name_is_key(self, key: str) -> Reading[CallEnd | None]:
+        if self.name is not None:
+            return (yield from self._value(_ignore))
+        self.name = key
+        refused = self._open()
+        return refused if refused is not None else (yield from self._arguments())
+
+    def _inner(self, key: str) -> Reading[CallEnd | None]:
+        call = self.call
+        if key == call.name_field and self.name is None:
+            name = yield from self._string()
+            if name is None:
+                return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+            self.name = name
+            return self._open()
+        if key == call.arguments_field and not self.given:
+            return (yield from self._arguments())
+        if key == call.id_field:
+            pieces: list[str] = []
+            ended = yield from self._value(pieces.append)
+            self.id = "".join(pieces).strip('"')
+            if self.collector.calling:
+                self.collector.name_call(self.id)
+            return ended
+        return (yield from self._value(_ignore))
+
+    def _open(self) -> CallEnd | None:
+        """Open the call, now that its name is known."""
+        name = self.name or ""
+        offered = self.around.offered
+        if self.around.tentative and (offered is None or name not in offered):
+            return CallEnd.NO_CALL
+        self.collector.open_call(name, self.id)
+        if self.early:
+            self.collector.arguments("".join(self.early))
+            self.early = []
+            self.given = True
+        return None
+
+    def _arguments(self) -> Reading[CallEnd | None]:
+        emit = self.collector.arguments if self.collector.calling else self.early.append
+        self.given = self.collector.calling
+        schemas = self.call.arguments.schemas
+        outcome = yield from read_arguments(
+            self.tape,
+            self.call.arguments.arguments,
+            cast("Mapping[str, Json] | None", schemas.get(self.name or "")),
+            self.around.stops,
+            emit,
+            finish=True,
+        )
+        return self._end_of(outcome)
+
+    def _value(self, emit: Emit) -> Reading[CallEnd | None]:
+        outcome = yield from read_json(self.tape, emit, self.around.stops, finish=True)
+        return self._end_of(outcome)
+
+    def _end_of(self, outcome: Outcome) -> CallEnd | None:
+        if outcome is Outcome.BAD:
+            return CallEnd.NO_CALL
+        if outcome is Outcome.CUT:
+            return CallEnd.CUT
+        self.repaired = self.repaired or outcome is Outcome.REPAIRED
+        return None
+
+    def _string(self) -> Reading[str | None]:
+        """Read a quoted string; None where there is none."""
+        while True:
+            text = self.tape.text
+            match = _STRING.match(text, self.tape.at)
+            if match:
+                self.tape.take(match.end() - self.tape.at, SpanKind.MARKUP)
+                return _UNESCAPE.sub(_unescaped, match.group(1) or match.group(2) or "")
+            if self.tape.left() and text[self.tape.at] not in "\"'":
+                return None
+            if self.tape.closed:
+                return None
+            yield
+
+
+def _ignore(text: str) -> None:
+    del text
+
+
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
+_UNESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match.group(1)
+    if len(code) > 1:
+        return chr(int(code[1:], 16))
+    return _ESCAPES.get(code, code)

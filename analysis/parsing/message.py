@@ -1,0 +1,104 @@
+"""What a parser gives: deltas while the text comes, a message when it has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.reading import Span
+
+
+class Status(StrEnum):
+    """How a message or a call came out."""
+
+    OK = "ok"
+    REPAIRED = "repaired"
+    """Closers were missing at the end of finished output."""
+    MALFORMED = "malformed"
+    """A call was opened that could not be read; it stays in the content."""
+    UNKNOWN_TOOL = "unknown tool"
+    CUT = "cut"
+    """The text was cut before it ended."""
+
+
+class DeltaKind(StrEnum):
+    """What a delta adds to."""
+
+    REASONING = "reasoning"
+    CONTENT = "content"
+    CALL = "call"
+    """Opens a call: its name, whole."""
+    ARGUMENTS = "arguments"
+
+
+@dataclass(slots=True)
+class Delta:
+    """A piece of the message."""
+
+    kind: DeltaKind
+    text: str
+    index: int = 0
+    """Of the call."""
+    id: str = ""
+
+    def to_openai(self) -> dict[str, Json]:
+        """Give the delta of an OpenAI streaming chunk."""
+        match self.kind:
+            case DeltaKind.REASONING:
+                return {"reasoning_content": self.text}
+            case DeltaKind.CONTENT:
+                return {"content": self.text}
+            case DeltaKind.CALL:
+                function: dict[str, Json] = {"name": self.text, "arguments": ""}
+                call: dict[str, Json] = {
+                    "index": self.index,
+                    "id": self.id or f"call_{self.index}",
+                    "type": "function",
+                    "function": function,
+                }
+                return {"tool_calls": [call]}
+            case DeltaKind.ARGUMENTS:
+                return {"tool_calls": [{"index": self.index, "function": {"arguments": self.text}}]}
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCall:
+    """One call that was read."""
+
+    name: str
+    arguments: str
+    """JSON text."""
+    id: str = ""
+    status: Status = Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMessage:
+    """The message that a model wrote."""
+
+    content: str | None
+    reasoning_content: str | None
+    tool_calls: tuple[ParsedCall, ...]
+    """The calls that closed."""
+    partial_call: ParsedCall | None
+    """The call that the end cut."""
+    status: Status
+    spans: tuple[Span, ...]
+    """What each part of the text was; every character is in exactly one."""
+
+    def to_openai(self) -> dict[str, Json]:
+        """Give the message as an OpenAI chat completion has it."""
+        message: dict[str, Json] = {"role": "assistant", "content": self.content}
+        if self.reasoning_content is not None:
+            message["reasoning_content"] = self.reasoning_content
+        if self.tool_calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.id or f"call_{index}",
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for index, call in enumerate(self.tool_calls)
+            ]
+        return message

@@ -1,0 +1,191 @@
+"""Reading a call that is a row of literals and slots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from autoparser.analysis.alignment import first_marker
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.expression import (
+    ArgumentList,
+    Literal,
+    Name,
+    RowCall,
+    RowItem,
+    Word,
+)
+from autoparser.analysis.format import Slot
+from autoparser.analysis.reading import (
+    Outcome,
+    Reading,
+    SpanKind,
+    Tape,
+    read_arguments,
+    read_literal,
+    skip_space,
+)
+
+from .call_end import CallEnd, Surroundings, at_end
+from .collector import Collector
+from .message import Status
+
+
+class RowReader:
+    """Reads a call that is a row."""
+
+    def __init__(
+        self, tape: Tape, call: RowCall, around: Surroundings, collector: Collector
+    ) -> None:
+        self.tape, self.call, self.around, self.collector = tape, call, around, collector
+        self.name = ""
+        self.id = ""
+        self.status = Status.OK
+        last = call.empty_row[-1] if call.empty_row else None
+        self.behind_name = last.units[:1] if isinstance(last, Literal) else ()
+
+    def read(self) -> Reading[CallEnd]:
+        """Read from what opens the call to what closes it."""
+        row = self.call.row
+        for at, item in enumerate(row):
+            if isinstance(item, Literal):
+                ended = yield from self._literal(item, at)
+            elif isinstance(item, ArgumentList):
+                ended = yield from self._arguments(item, row[at + 1 :])
+            else:
+                ended = yield from self._slot(item, row[at + 1 : at + 3])
+            if ended is not None:
+                return ended
+        return self._close(self.status)
+
+    def _slot(self, item: Name | Word, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
+        """Read a name, an id or a number; give how the call ends where there is none."""
+        word = yield from self._word(following)
+        if word is None or (isinstance(item, Name) and self.name and word != self.name):
+            return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+        if isinstance(item, Name):
+            self.name = word
+        elif item.slot is Slot.ID:
+            self.id = word
+            if not any(isinstance(other, Name) for other in self.call.row):
+                self.name = self._name_in(word)
+            if self.collector.calling:
+                self.collector.name_call(word)
+        return None
+
+    def _close(self, status: Status) -> CallEnd:
+        self.collector.close_call(status)
+        return CallEnd.CLOSED
+
+    def _literal(self, literal: Literal, at: int) -> Reading[CallEnd | None]:
+        """Take a literal; give how the call ends where it is not there."""
+        there = yield from read_literal(self.tape, literal)
+        if there:
+            return None
+        if self.collector.calling:
+            return self._close(Status.REPAIRED)
+        if (yield from self._without_arguments(at)):
+            return CallEnd.CLOSED
+        return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+
+    def _without_arguments(self, at: int) -> Reading[bool]:
+        """Try to close a call that is written otherwise where it has no arguments."""
+        empty = self.call.empty_row
+        if empty is None or not self.name or not isinstance(empty[-1], Literal):
+            return False
+        if at < len(empty) - 1 or not (yield from read_literal(self.tape, empty[-1])):
+            return False
+        if not self._is_offered():
+            return False
+        self.collector.open_call(self.name, self.id)
+        self.collector.arguments("{}")
+        self.collector.close_call(Status.OK)
+        return True
+
+    def _is_offered(self) -> bool:
+        offered = self.around.offered
+        return not self.around.tentative or (offered is not None and self.name in offered)
+
+    def _word(self, following: Sequence[RowItem]) -> Reading[str | None]:
+        """Read a name or an id up to the literal behind it."""
+        stops = (*_word_stops(following), *self.behind_name)
+        yield from skip_space(self.tape)
+        size = 0
+        while True:
+            text = self.tape.text[self.tape.at :]
+            ends = [at for at in (*map(text.find, stops), _space_in(text)) if at >= 0]
+            if ends:
+                size = min(ends)
+                break
+            if self.tape.closed or len(text) > _LONGEST_WORD:
+                return None
+            yield
+        word = self.tape.text[self.tape.at : self.tape.at + size]
+        if not word or _NO_WORD.search(word):
+            return None
+        return self.tape.take(size, SpanKind.NAME)
+
+    def _name_in(self, call_id: str) -> str:
+        """Find the name in an id that carries it."""
+        offered = self.around.offered or frozenset[str]()
+        inside = [name for name in offered if name in call_id]
+        if inside:
+            return max(inside, key=len)
+        match = _NAME_IN_ID.search(call_id)
+        return match.group(1) if match else call_id
+
+    def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
+        """Open the call and read its arguments; give how it ends where that is not the close."""
+        if not self.name or not self._is_offered():
+            return CallEnd.NO_CALL
+        closers = [
+            first_marker(each.core).strip()
+            for each in rest
+            if isinstance(each, Literal) and each.core
+        ]
+        stops = (*closers, *self.around.stops)
+        self.collector.open_call(self.name, self.id)
+        outcome = yield from read_arguments(
+            self.tape,
+            item.arguments,
+            cast("Mapping[str, Json] | None", item.schemas.get(self.name)),
+            stops,
+            self.collector.arguments,
+            finish=True,
+        )
+        match outcome:
+            case Outcome.BAD:
+                return CallEnd.NO_CALL
+            case Outcome.CUT:
+                return CallEnd.CUT
+            case Outcome.REPAIRED:
+                self.status = Status.REPAIRED
+            case Outcome.COMPLETE:
+                pass
+        return None
+
+
+def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
+    """Give the texts that may stand right behind a word of a row."""
+    for item in following:
+        if isinstance(item, Literal) and item.units:
+            yield item.units[0]
+            return
+        if isinstance(item, ArgumentList):
+            members = item.arguments.members
+            first = members.entry[0]
+            for text in (members.open, "" if isinstance(first, Slot) else first):
+                if text.strip():
+                    yield text.strip()
+
+
+_LONGEST_WORD = 256
+_NO_WORD = re.compile(r"[\s{}\[\]<>\"']")
+_SPACE = re.compile(r"\s")
+_NAME_IN_ID = re.compile(r"([^.:\s]+)(?::\d+)?$")
+
+
+def _space_in(text: str) -> int:
+    match = _SPACE.search(text)
+    return match.start() if match else -1

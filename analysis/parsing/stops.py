@@ -1,0 +1,90 @@
+"""The texts that end a free text, found as it comes: nothing is held back without need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+Label = TypeVar("Label")
+
+
+class Found(NamedTuple, Generic[Label]):
+    """A stop in a text."""
+
+    start: int
+    end: int
+    label: Label
+
+
+class Stops(Generic[Label]):
+    """Texts to look for, each with what it means; the longest that fits is the one."""
+
+    __slots__ = ("_firsts", "_labels", "_pattern", "_reach", "_texts", "spaces")
+
+    def __init__(self, stops: Sequence[tuple[str, str, Label]]) -> None:
+        """Take stops as (whitespace that may stand before, text, label)."""
+        known: dict[str, Label] = {}
+        self.spaces: dict[str, str] = {}
+        """The whitespace that the template writes before each text."""
+        for before, text, label in stops:
+            if text:
+                known.setdefault(text, label)
+                if len(before) > len(self.spaces.get(text, "")):
+                    self.spaces[text] = before
+        texts = sorted(known, key=len, reverse=True)
+        self._labels = known
+        self._texts = tuple(texts)
+        self._pattern = re.compile("|".join(map(re.escape, texts))) if texts else None
+        firsts = "".join(sorted({re.escape(text[0]) for text in texts}))
+        self._firsts = re.compile(f"[{firsts}]") if firsts else None
+        longest = max((len(text) for text in texts), default=0)
+        widest = max(map(len, self.spaces.values()), default=0)
+        self._reach = (longest, widest)
+
+    def plain(self, text: str, at: int) -> bool:
+        """Say at once that a text holds no stop, nor the beginning of one."""
+        firsts = self._firsts
+        return (firsts is None or firsts.search(text, at) is None) and not text[-1:].isspace()
+
+    def find(self, text: str, at: int) -> Found[Label] | None:
+        """Find the first stop from `at` on."""
+        match = self._pattern.search(text, at) if self._pattern else None
+        if match is None:
+            return None
+        return Found(match.start(), match.end(), self._labels[match.group()])
+
+    def longer(self, text: str, found: Found[Label]) -> bool:
+        """Whether more text could make a longer stop of the one that was found."""
+        return self._begins(text[found.start :])
+
+    def _begins(self, rest: str) -> bool:
+        """Whether a stop begins with all of `rest`, and goes on."""
+        return any(len(stop) > len(rest) and stop.startswith(rest) for stop in self._texts)
+
+    def safe(self, text: str, at: int, tail: int = 0) -> int:
+        """Say up to where no stop can have begun; whitespace before a stop is held with it.
+
+        `tail` is how much whitespace may end the whole text.
+        """
+        longest, widest = self._reach
+        end = len(text)
+        if self._firsts is not None:
+            for match in self._firsts.finditer(text, max(at, end - longest)):
+                if self._begins(text[match.start() :]):
+                    end = match.start()
+                    break
+        floor = max(at, end - max(widest, tail))
+        while end > floor and text[end - 1].isspace():
+            end -= 1
+        return end
+
+    def written_before(self, text: str, found: Found[Label], at: int) -> int:
+        """Say where the whitespace begins that the template writes before a stop."""
+        spaces = self.spaces.get(text[found.start : found.end], "")
+        start = found.start
+        for char in reversed(spaces):
+            if start <= at or text[start - 1] != char:
+                break
+            start -= 1
+        return start

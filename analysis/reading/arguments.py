@@ -1,0 +1,52 @@
+"""Reading a call's arguments, in whatever notation the format has for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import Arguments
+
+from .entries import EntryReader
+from .json_text import Emit, Outcome, read_json
+from .tape import Reading, Tape
+
+
+def read_arguments(
+    tape: Tape,
+    arguments: Arguments,
+    schema: Mapping[str, Json] | None,
+    stops: Sequence[str],
+    emit: Emit,
+    *,
+    finish: bool,
+) -> Reading[Outcome]:
+    """Read arguments and emit them as the text of one JSON object.
+
+    `schema` is that of the parameters, `stops` are the texts that may follow the arguments.
+    """
+    if arguments.encoded:
+        return (yield from _read_encoded(tape, emit, stops, finish=finish))
+    if arguments.verbatim or arguments.members.open.strip() == "{" or _pasted(arguments):
+        return (yield from read_json(tape, emit, stops, finish=finish))
+    return (yield from EntryReader(tape, arguments, schema, stops, emit).read(finish=finish))
+
+
+def _pasted(arguments: Arguments) -> bool:
+    return arguments.values.is_json and arguments.members.key.open == '"'
+
+
+def _read_encoded(
+    tape: Tape, emit: Emit, stops: Sequence[str], *, finish: bool
+) -> Reading[Outcome]:
+    """Read JSON text inside a JSON string."""
+    pieces: list[str] = []
+    outcome = yield from read_json(tape, pieces.append, stops, finish=finish)
+    text = "".join(pieces)
+    try:
+        inner: object = json.loads(text)
+    except ValueError:
+        return Outcome.CUT if outcome is Outcome.CUT else Outcome.BAD
+    emit(inner if isinstance(inner, str) else text)
+    return outcome

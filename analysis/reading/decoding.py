@@ -1,0 +1,288 @@
+"""From the written text of a value back to the value."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import Container, Escape, JsonType, Notation, Row, Slot, Text
+
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
+def unescape(inside: str, text: Text) -> str:
+    """Take back what `Text.write` did to the inside of a string."""
+    match text.escape:
+        case Escape.JSON | Escape.JSON_ASCII:
+            return _from_json(inside)
+        case Escape.HTML:
+            return html.unescape(inside)
+        case Escape.JSON_HTML:
+            return _from_json(html.unescape(inside))
+        case Escape.PYTHON:
+            return _from_python(inside)
+        case Escape.TABLE:
+            return _from_table(inside, text.table)
+        case Escape.VERBATIM:
+            return _unguarded(inside, text)
+
+
+def _from_json(inside: str) -> str:
+    try:
+        return str(json.loads(f'"{inside}"', strict=False))
+    except ValueError:
+        return inside
+
+
+def _from_python(inside: str) -> str:
+    try:
+        value = ast.literal_eval(inside)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return inside
+    return value if isinstance(value, str) else inside
+
+
+def _from_table(inside: str, table: Mapping[str, str]) -> str:
+    back = {written: char for char, written in table.items() if written}
+    if not back:
+        return inside
+    written = "|".join(map(re.escape, sorted(back, key=len, reverse=True)))
+    return re.sub(written, lambda match: back[match.group()], inside)
+
+
+def _unguarded(inside: str, text: Text) -> str:
+    guard = text.guard
+    if guard and inside.startswith(guard.open) and inside.endswith(guard.close):
+        return inside[len(guard.open) : len(inside) - len(guard.close)]
+    return inside
+
+
+class Unreadable(Exception):
+    """The text is no value of the notation."""
+
+
+class Decoder:
+    """Reads a value from a whole text, by a notation."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def value(self, notation: Notation) -> Json:
+        """Read a value at the front; raises Unreadable."""
+        self._space()
+        found = self._string(notation.string)
+        if found is not None:
+            return found
+        for container, keyed in ((notation.object, True), (notation.array, False)):
+            if container.open.strip() and self._takes(container.open.strip()):
+                return self._entries(container, notation, keyed=keyed)
+        for word, value in (
+            (notation.true, True),
+            (notation.false, False),
+            (notation.null, None),
+            ("true", True),
+            ("false", False),
+            ("null", None),
+        ):
+            if word and self._takes(word):
+                return value
+        self._takes(notation.number.open.strip())
+        match = _NUMBER.match(self.text, self.at)
+        if match is None:
+            raise Unreadable
+        self.at = match.end()
+        self._takes(notation.number.close.strip())
+        return cast("Json", json.loads(match.group()))
+
+    def end(self) -> bool:
+        """Whether nothing but whitespace is left."""
+        self._space()
+        return self.at == len(self.text)
+
+    def _space(self) -> None:
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+
+    def _takes(self, wanted: str) -> bool:
+        if wanted and self.text.startswith(wanted, self.at):
+            self.at += len(wanted)
+            return True
+        return False
+
+    def _string(self, text: Text) -> str | None:
+        if text.escape is Escape.PYTHON or (text.open in ('"', "'") and text.escape in _QUOTED):
+            return self._quoted()
+        opening, close = text.open.strip(), text.close.strip()
+        if not opening or not self._takes(opening):
+            return None
+        end = self.text.find(close, self.at)
+        if end < 0:
+            raise Unreadable
+        inside = self.text[self.at : end]
+        self.at = end + len(close)
+        return unescape(inside, text)
+
+    def _quoted(self) -> str | None:
+        match = _QUOTES.match(self.text, self.at)
+        if match is None:
+            return None
+        self.at = match.end()
+        whole = match.group()
+        return _from_json(whole[1:-1]) if whole[0] == '"' else _from_python(whole)
+
+    def _entries(self, container: Container, outer: Notation, *, keyed: bool) -> Json:
+        values = container.values or outer
+        close = container.close.strip()
+        members: dict[str, Json] = {}
+        items: list[Json] = []
+        while True:
+            self._space()
+            if close and self._takes(close):
+                return members if keyed else items
+            if self.at >= len(self.text):
+                raise Unreadable
+            self._takes(container.separator.strip())
+            self._space()
+            if close and self.text.startswith(close, self.at):
+                continue
+            key, value = self._entry(container, values)
+            if keyed:
+                members[key] = value
+            else:
+                items.append(value)
+
+    def _entry(self, container: Container, values: Notation) -> tuple[str, Json]:
+        row: Row = container.row(JsonType.STRING) or container.entry
+        key = ""
+        value: Json = None
+        for at, piece in enumerate(row):
+            self._space()
+            if piece is Slot.KEY:
+                key = self._key(container, row[at + 1] if at + 1 < len(row) else "")
+            elif piece is Slot.VALUE:
+                value = self.value(values)
+            elif not self._takes(str(piece).strip()):
+                raise Unreadable
+        return key, value
+
+    def _key(self, container: Container, following: str | Slot) -> str:
+        own = bool(container.key.open) or container.key.escape is Escape.PYTHON
+        quoted = self._quoted() if own else None
+        if quoted is not None:
+            return quoted
+        stop = str(following).strip()
+        end = self.text.find(stop, self.at) if stop else -1
+        if end < 0:
+            raise Unreadable
+        key = self.text[self.at : end].strip()
+        self.at = end
+        return key
+
+
+_QUOTED = frozenset({Escape.JSON, Escape.JSON_ASCII})
+_QUOTES = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
+
+
+def decode(text: str, notation: Notation) -> Json:
+    """Read a whole text as one value of the notation, of JSON or of Python; raises Unreadable."""
+    decoder = Decoder(text)
+    try:
+        value = decoder.value(notation)
+        if decoder.end():
+            return value
+    except (Unreadable, RecursionError, ValueError):
+        pass
+    if notation.string.escape in (Escape.HTML, Escape.JSON_HTML):
+        text = html.unescape(text)
+    try:
+        return cast("Json", json.loads(text, strict=False))
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return _plain(ast.literal_eval(text.strip()))
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        raise Unreadable from None
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, dict):
+        members = cast("dict[object, object]", value)
+        return {str(key): _plain(inner) for key, inner in members.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in cast("list[object]", value)]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise TypeError
+
+
+_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("null", (type(None),)),
+    ("boolean", (bool,)),
+    ("integer", (int,)),
+    ("number", (int, float)),
+    ("array", (list,)),
+    ("object", (dict,)),
+)
+
+
+def allowed_types(schema: Json) -> frozenset[str] | None:
+    """Name the types that a parameter's schema allows; None: it does not say."""
+    if not isinstance(schema, dict):
+        return None
+    declared = schema.get("type")
+    if isinstance(declared, str):
+        return frozenset({declared})
+    if isinstance(declared, list):
+        return frozenset(str(each) for each in declared)
+    values = schema.get("enum")
+    if isinstance(values, list) and values:
+        return frozenset(_type_name(value) for value in values)
+    for union in ("anyOf", "oneOf"):
+        options = schema.get(union)
+        if isinstance(options, list):
+            found = [allowed_types(option) for option in options]
+            if all(each is not None for each in found):
+                return frozenset[str]().union(*(each for each in found if each))
+    return None
+
+
+def _type_name(value: Json) -> str:
+    for name, types in _TYPES:
+        if isinstance(value, types) and (name != "integer" or not isinstance(value, bool)):
+            return name
+    return "string"
+
+
+def typed(text: str, types: frozenset[str] | None, notation: Notation) -> Json:
+    """Read the raw text of a value whose notation does not quote strings.
+
+    By the schema's types: a string stays as it is; of several types, the first that the text
+    reads as, in the order null, boolean, integer, number, array, object, string. Without types,
+    text that a value of another type is written as is that value, everything else a string.
+    A text that reads as none of its types is a string.
+    """
+    if types == frozenset({"string"}):
+        return text
+    try:
+        value = decode(text, notation)
+    except Unreadable:
+        return text
+    if types is None:
+        return value if not isinstance(value, str) else text
+    if isinstance(value, float) and value.is_integer() and "number" not in types:
+        value = int(value) if "integer" in types else value
+    for name, kinds in _TYPES:
+        if name in types and isinstance(value, kinds):
+            if isinstance(value, bool) and name in ("integer", "number"):
+                continue
+            return value
+    return text
+
+
+__all__ = ["Decoder", "Unreadable", "allowed_types", "decode", "typed", "unescape"]

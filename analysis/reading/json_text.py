@@ -1,0 +1,234 @@
+"""Reading JSON as models write it: valid JSON passes as it is, Python's literals are rewritten."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from json.encoder import encode_basestring
+from typing import TypeAlias
+
+from .literals import at_any
+from .tape import Reading, SpanKind, Tape
+
+Emit: TypeAlias = Callable[[str], None]
+"""Takes pieces of JSON text, in order."""
+
+
+class Outcome(StrEnum):
+    """How the reading of a value ended."""
+
+    COMPLETE = "complete"
+    REPAIRED = "repaired"
+    """Closers were missing; what was emitted is valid all the same."""
+    CUT = "cut"
+    """The text ended in the middle."""
+    BAD = "bad"
+    """This is no value."""
+
+
+_SPACE = re.compile(r"\s+")
+_WORD = re.compile(r"[\w.+\-$]+")
+_PLAIN = {
+    '"': re.compile(r'[^"\\\x00-\x1f]+'),
+    "'": re.compile(r"[^'\\\x00-\x1f\"]+"),
+}
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
+_WORDS = {
+    "true": "true",
+    "false": "false",
+    "null": "null",
+    "True": "true",
+    "False": "false",
+    "None": "null",
+}
+_CLOSERS = {"{": "}", "[": "]", "(": ")"}
+_WRITTEN = {"(": "[", ")": "]"}
+_LONGEST_ESCAPE = 6
+_UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}")
+
+
+class _Reader:
+    """Reads one value."""
+
+    def __init__(self, tape: Tape, emit: Emit, stops: Sequence[str], *, finish: bool) -> None:
+        self.tape, self.emit, self.stops, self.finish = tape, emit, tuple(stops), finish
+        self.open: list[str] = []
+        self.gap = ""
+        self.key_next = False
+        self.value_next = True
+        self.repaired = False
+
+    def read(self) -> Reading[Outcome]:
+        tape = self.tape
+        while True:
+            if not (yield from tape.wait(1)):
+                return self._ended()
+            text, at = tape.text, tape.at
+            char = text[at]
+            if char.isspace():
+                match = _SPACE.match(text, at)
+                count = match.end() - at if match else 1
+                taken = tape.take(count, SpanKind.ARGUMENTS)
+                if self.open:
+                    self.gap += taken
+                continue
+            done = yield from self._token(char)
+            if done is not None:
+                return done
+            if not self.open and not self.value_next:
+                return Outcome.REPAIRED if self.repaired else Outcome.COMPLETE
+
+    def _token(self, char: str) -> Reading[Outcome | None]:
+        """Read one token; give the outcome where the value cannot go on."""
+        tape = self.tape
+        if char in "\"'" and (self.value_next or self.key_next):
+            self._flush()
+            if not (yield from self._string(char)):
+                return Outcome.CUT
+            self._after_scalar()
+        elif char in _CLOSERS and self.value_next:
+            self._flush()
+            tape.take(1, SpanKind.ARGUMENTS)
+            self.open.append(_CLOSERS[char])
+            self.emit(_WRITTEN.get(char, char))
+            self.key_next, self.value_next = char == "{", char != "{"
+        elif char in "}])" and char in self.open:
+            self._close(char)
+        elif char == "," and self.open and not (self.value_next and self.open[-1] == "}"):
+            tape.take(1, SpanKind.ARGUMENTS)
+            self.gap += ","
+            self.key_next, self.value_next = self.open[-1] == "}", self.open[-1] != "}"
+        elif char == ":" and self.open and not self.key_next and not self.value_next:
+            tape.take(1, SpanKind.ARGUMENTS)
+            self._flush()
+            self.emit(":")
+            self.value_next = True
+        elif _WORD.match(char) and (self.value_next or self.key_next):
+            return (yield from self._word())
+        else:
+            return (yield from self._stopped())
+        return None
+
+    def _flush(self) -> None:
+        if self.gap:
+            self.emit(self.gap)
+            self.gap = ""
+
+    def _after_scalar(self) -> None:
+        self.key_next = self.value_next = False
+
+    def _close(self, char: str) -> None:
+        """Close a container, and those in it that were left open."""
+        gap = self.gap.replace(",", "")
+        self.gap = ""
+        while self.open and self.open[-1] != char:
+            self.emit(_WRITTEN.get(self.open[-1], self.open[-1]))
+            self.open.pop()
+            self.repaired = True
+        self.tape.take(1, SpanKind.ARGUMENTS)
+        self.open.pop()
+        self.emit(gap + _WRITTEN.get(char, char))
+        self.key_next = self.value_next = False
+
+    def _stopped(self) -> Reading[Outcome]:
+        """End at a text that is no part of the value."""
+        if self.open and not self.value_next and (yield from at_any(self.tape, self.stops)):
+            return self._repair()
+        return Outcome.BAD
+
+    def _repair(self) -> Outcome:
+        while self.open:
+            char = self.open.pop()
+            self.emit(_WRITTEN.get(char, char))
+        return Outcome.REPAIRED
+
+    def _ended(self) -> Outcome:
+        if self.open and self.finish and not self.value_next:
+            return self._repair()
+        return Outcome.CUT
+
+    def _word(self) -> Reading[Outcome | None]:
+        tape = self.tape
+        while True:
+            match = _WORD.match(tape.text, tape.at)
+            if match is None:
+                return Outcome.BAD
+            if match.end() < len(tape.text) or tape.closed:
+                break
+            yield
+        word = match.group()
+        if self.key_next:
+            self._flush()
+            self.emit(encode_basestring(word))
+        elif word in _WORDS:
+            self._flush()
+            self.emit(_WORDS[word])
+        elif _NUMBER.match(word):
+            self._flush()
+            self.emit(word)
+        else:
+            return Outcome.CUT if tape.closed and match.end() == len(tape.text) else Outcome.BAD
+        tape.take(len(word), SpanKind.ARGUMENTS)
+        self._after_scalar()
+        return None
+
+    def _string(self, quote: str) -> Reading[bool]:
+        """Read a string; false where the text ends in it."""
+        tape, emit = self.tape, self.emit
+        tape.take(1, SpanKind.ARGUMENTS)
+        emit('"')
+        plain = _PLAIN[quote]
+        while True:
+            if not (yield from tape.wait(1)):
+                return False
+            text, at = tape.text, tape.at
+            match = plain.match(text, at)
+            if match:
+                emit(tape.take(match.end() - at, SpanKind.ARGUMENTS))
+                continue
+            char = text[at]
+            if char == quote:
+                tape.take(1, SpanKind.ARGUMENTS)
+                emit('"')
+                return True
+            if char == "\\":
+                if not (yield from self._escape()):
+                    return False
+                continue
+            emit(encode_basestring(tape.take(1, SpanKind.ARGUMENTS))[1:-1])
+
+    def _escape(self) -> Reading[bool]:
+        tape = self.tape
+        if not (yield from tape.wait(2)):
+            return False
+        char = tape.text[tape.at + 1]
+        if char in '"\\/bfnrt':
+            self.emit(tape.take(2, SpanKind.ARGUMENTS))
+        elif char == "u":
+            whole = yield from tape.wait(_LONGEST_ESCAPE)
+            if whole and _UNICODE.match(tape.text, tape.at):
+                self.emit(tape.take(_LONGEST_ESCAPE, SpanKind.ARGUMENTS))
+            elif not whole:
+                return False
+            else:
+                self.emit("\\\\" + tape.take(2, SpanKind.ARGUMENTS)[1:])
+        elif char == "'":
+            tape.take(2, SpanKind.ARGUMENTS)
+            self.emit("'")
+        else:
+            # A backslash that escapes nothing stands for itself.
+            tape.take(1, SpanKind.ARGUMENTS)
+            self.emit("\\\\")
+        return True
+
+
+def read_json(
+    tape: Tape, emit: Emit, stops: Sequence[str] = (), *, finish: bool
+) -> Reading[Outcome]:
+    """Read one value and emit it as JSON text.
+
+    Valid JSON passes byte for byte. Where the value is not closed and one of `stops` comes, or
+    the text ends and `finish` says that it is whole, the missing closers are emitted.
+    """
+    return (yield from _Reader(tape, emit, stops, finish=finish).read())

@@ -1,0 +1,36 @@
+"""An entry's literals, and the types of values that are written so."""
+
+from __future__ import annotations
+
+from autoparser.analysis.format import Arguments, JsonType, Row, Slot
+
+
+class EntryRow:
+    """The literals of an entry: before its key, between key and value, behind the value."""
+
+    def __init__(self, row: Row) -> None:
+        """Take a row apart."""
+        self.before, self.middle, self.after, self.end = "", "", "", ""
+        self.keyed_close = False
+        place = "before"
+        for piece in row:
+            if piece is Slot.KEY and place == "after":
+                self.keyed_close, place = True, "end"
+            elif piece is Slot.KEY:
+                place = "middle"
+            elif piece is Slot.VALUE:
+                place = "after"
+            else:
+                setattr(self, place, getattr(self, place) + str(piece))
+        self.kinds: set[JsonType] = set()
+
+
+def entry_rows(arguments: Arguments) -> list[EntryRow]:
+    """Give the rows that differ, with the types that each is for."""
+    members = arguments.members
+    known: dict[Row, EntryRow] = {}
+    for kind in JsonType:
+        row = members.row(kind)
+        if row is not None:
+            known.setdefault(row, EntryRow(row)).kinds.add(kind)
+    return list(known.values())

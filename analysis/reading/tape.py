@@ -1,0 +1,134 @@
+"""The text as it arrives: what has been fed, how far it was read, and what each part of it was.
+
+Readers are generators. A reader that needs more text than there is yields; whoever feeds the
+tape resumes it. Nothing is read twice, and each character goes to exactly one span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias, TypeVar
+
+Result = TypeVar("Result")
+
+Reading: TypeAlias = Generator[None, None, Result]
+"""A reader: yields where it needs more text, returns what it read."""
+
+
+class SpanKind(StrEnum):
+    """What a part of the text is."""
+
+    MARKUP = "markup"
+    REASONING = "reasoning"
+    CONTENT = "content"
+    NAME = "name"
+    ID = "id"
+    ARGUMENTS = "arguments"
+    JUNK = "junk"
+
+
+class Span(NamedTuple):
+    """A part of the text, by character positions; `end` is exclusive."""
+
+    start: int
+    end: int
+    kind: SpanKind
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A span whose end is not known yet."""
+
+    start: int
+    end: int
+    kind: SpanKind
+
+
+class Tape:
+    """Text that is fed in pieces and taken from the front."""
+
+    __slots__ = ("_recorded", "_spans", "at", "closed", "offset", "text")
+
+    def __init__(self) -> None:
+        """Begin with no text."""
+        self.text = ""
+        """What has been fed and not yet dropped; readers look at it from `at` on."""
+        self.at = 0
+        self.offset = 0
+        """The position of `text[0]` in all that was fed."""
+        self.closed = False
+        """No more text will come."""
+        self._spans: list[_Growing] = []
+        self._recorded: list[str] | None = None
+
+    def feed(self, text: str) -> None:
+        """Add text at the end; what has been taken is dropped."""
+        at = self.at
+        if not at:
+            self.text += text
+            return
+        self.offset += at
+        self.text = text if at == len(self.text) else self.text[at:] + text
+        self.at = 0
+
+    @property
+    def position(self) -> int:
+        """How many characters have been taken in all."""
+        return self.offset + self.at
+
+    def left(self) -> int:
+        """How many characters are there to look at."""
+        return len(self.text) - self.at
+
+    def take(self, count: int, kind: SpanKind) -> str:
+        """Take so many characters from the front, as a part of this kind."""
+        if not count:
+            return ""
+        at = self.at
+        end = at + count
+        taken = self.text[at:end]
+        self.at = end
+        spans = self._spans
+        if spans and spans[-1].kind is kind:
+            spans[-1].end = self.offset + end
+        else:
+            spans.append(_Growing(self.offset + at, self.offset + end, kind))
+        if self._recorded is not None:
+            self._recorded.append(taken)
+        return taken
+
+    def record(self) -> None:
+        """Keep what is taken from here on, in case it turns out to be something else."""
+        self._recorded = []
+
+    def recorded(self) -> str:
+        """Stop recording; give what was taken meanwhile."""
+        text = "".join(self._recorded or ())
+        self._recorded = None
+        return text
+
+    def relabel(self, start: int, kind: SpanKind) -> None:
+        """Say that all taken from the position `start` on is of this kind after all."""
+        spans = self._spans
+        end = self.position
+        while spans and spans[-1].start >= start:
+            spans.pop()
+        if spans and spans[-1].end > start:
+            spans[-1].end = start
+        if end > start:
+            if spans and spans[-1].kind is kind:
+                start = spans.pop().start
+            spans.append(_Growing(start, end, kind))
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """What has been taken, in order, without gaps."""
+        return tuple(Span(span.start, span.end, span.kind) for span in self._spans)
+
+    def wait(self, count: int) -> Reading[bool]:
+        """Wait until so many characters are there; False where the text ends before."""
+        while len(self.text) - self.at < count and not self.closed:
+            yield
+        return len(self.text) - self.at >= count
