@@ -22,6 +22,7 @@ from autoparser.analysis.reading import (
     Reading,
     SpanKind,
     Tape,
+    behind_space,
     read_arguments,
     read_literal,
     skip_space,
@@ -80,7 +81,7 @@ class RowReader:
 
     def _literal(self, literal: Literal, at: int) -> Reading[CallEnd | None]:
         """Take a literal; give how the call ends where it is not there."""
-        there = yield from read_literal(self.tape, literal)
+        there = yield from (self._opening(literal) if not at else read_literal(self.tape, literal))
         if there:
             return None
         if self.collector.calling:
@@ -88,6 +89,15 @@ class RowReader:
         if (yield from self._without_arguments(at)):
             return CallEnd.CLOSED
         return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+
+    def _opening(self, literal: Literal) -> Reading[bool]:
+        """Take what opens the call; its first markers may have been forgotten."""
+        units = literal.units
+        for first, unit in enumerate(units):
+            if (yield from behind_space(self.tape, unit)):
+                rest = Literal.of(literal.core[literal.core.index(unit) :])
+                return (yield from read_literal(self.tape, rest if first else literal))
+        return not units and (yield from read_literal(self.tape, literal))
 
     def _without_arguments(self, at: int) -> Reading[bool]:
         """Try to close a call that is written otherwise where it has no arguments."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from autoparser.analysis.alignment import edge_units, first_marker, is_unit
+from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.expression import (
     JsonCall,
     Literal,
-    Name,
     RowCall,
     Section,
     Start,
@@ -31,6 +30,7 @@ from .calls import CallEnd, Surroundings, read_call
 from .collector import Collector
 from .message import Status
 from .stops import Found, Stops
+from .triggers import call_open, call_opens, is_marked, named_triggers, trigger
 
 
 class _Mark(Enum):
@@ -63,6 +63,7 @@ class TurnReader:
         )
         self._stops: Stops[_Mark] = Stops(list(self._content_stops()))
         self._tail = len(turn.tail)
+        self._ends = tuple(end.core for end in turn.ends)
         self._written_behind = {
             _Mark.REASONING_CLOSE: "" if reasoning is None else reasoning.close.after,
             _Mark.CONTENT: turn.content.open.after,
@@ -72,7 +73,7 @@ class TurnReader:
         self._around = Surroundings(
             stops=tuple(self._behind_calls()),
             offered=offered,
-            tentative=turn.calls is not None and not _marked(turn.calls),
+            tentative=turn.calls is not None and not is_marked(turn.calls),
         )
 
     def _content_stops(self) -> Iterator[tuple[str, str, _Mark]]:
@@ -81,15 +82,15 @@ class TurnReader:
             yield _stop(end, _Mark.END)
         if turn.calls is not None:
             space = turn.calls.space
-            for literal in _call_opens(turn.calls):
-                trigger = _trigger(literal)
-                if any(trigger == end.core for end in turn.ends):
-                    trigger = literal.core
-                yield space + literal.before, trigger, _Mark.CALLS
-            names = tuple(_named_triggers(turn.calls, self.offered))
+            for literal in call_opens(turn.calls):
+                text = trigger(literal)
+                if any(text == end.core for end in turn.ends):
+                    text = literal.core
+                yield space + literal.before, text, _Mark.CALLS
+            names = tuple(named_triggers(turn.calls, self.offered))
             for text in names:
                 yield space, text, _Mark.CALLS
-            if not _marked(turn.calls) and not names:
+            if not is_marked(turn.calls) and not names:
                 yield space, "[" if turn.calls.open.core.startswith("[") else "{", _Mark.CALLS
         if turn.reasoning is not None:
             yield _stop(turn.reasoning.open, _Mark.REASONING)
@@ -106,9 +107,9 @@ class TurnReader:
             yield end.core
         if turn.calls is not None:
             section = turn.calls
-            for literal in (*_call_opens(section), section.close):
-                if literal.core and is_unit(_trigger(literal)):
-                    yield _trigger(literal)
+            for literal in (*call_opens(section), section.close):
+                if literal.core and is_unit(trigger(literal)):
+                    yield trigger(literal)
 
     def read(self, tape: Tape, collector: Collector) -> Reading[None]:
         """Read to the end of the text."""
@@ -232,8 +233,9 @@ class TurnReader:
         start = tape.position
         tape.record()
         opened = False
-        if section.open.core and (yield from at_text(tape, _trigger(section.open))):
+        if section.open.core and (yield from at_text(tape, trigger(section.open))):
             opened = yield from read_literal(tape, section.open)
+            yield from self._noise(tape, section)
         first = True
         while True:
             if not first:
@@ -255,9 +257,27 @@ class TurnReader:
             first = False
             if section.limit is not Limit.MANY or not (yield from self._another(tape, opened)):
                 break
-        if opened and section.close.core:
+        if section.close.core:
             yield from self._close(tape, section.close)
         yield from skip_written(tape, section.behind)
+
+    def _noise(self, tape: Tape, section: Section) -> Reading[None]:
+        """Take what a model wrote between a section's opening and its first call."""
+        opening = call_open(section.call)
+        if not opening.core or not is_unit(trigger(opening)):
+            return
+        stops: Stops[None] = Stops(
+            [("", text, None) for text in (trigger(opening), section.close.core, *self._ends)]
+        )
+        while True:
+            found = stops.find(tape.text, tape.at)
+            end = stops.safe(tape.text, tape.at) if found is None else found.start
+            if tape.closed and found is None:
+                return
+            tape.take(end - tape.at, SpanKind.JUNK)
+            if found is not None:
+                return
+            yield
 
     def _give_up(self, tape: Tape, collector: Collector, start: int) -> None:
         """Turn what was taken for a call into content."""
@@ -283,10 +303,10 @@ class TurnReader:
             if header.core and (yield from at_text(tape, header.core)):
                 tape.take(len(header.core), SpanKind.MARKUP)
             return True
-        opens = _call_open(section.call)
-        if opens.core and (opened or is_unit(_trigger(opens))):
-            wanted = _trigger(opens)
-        elif isinstance(section.call, JsonCall) and (opened or not _marked(section)):
+        opens = call_open(section.call)
+        if opens.core and (opened or is_unit(trigger(opens))):
+            wanted = trigger(opens)
+        elif isinstance(section.call, JsonCall) and (opened or not is_marked(section)):
             wanted = "{"
         elif opened and isinstance(section.call, RowCall):
             return (yield from self._named_call(tape, section))
@@ -327,49 +347,3 @@ def _skip_repeated(tape: Tape, literal: Literal) -> Reading[None]:
 
 def _stop(literal: Literal, mark: _Mark) -> tuple[str, str, _Mark]:
     return literal.before, literal.core, mark
-
-
-def _call_open(call: RowCall | JsonCall) -> Literal:
-    """Give what opens one call."""
-    if isinstance(call, JsonCall):
-        return call.before
-    first = call.row[0]
-    return first if isinstance(first, Literal) else Literal()
-
-
-def _call_opens(section: Section) -> Iterator[Literal]:
-    """Give the literals that may open calls: the section's, or one call's where that is missing."""
-    for literal in (section.open, _call_open(section.call)):
-        if (literal.core and is_unit(_trigger(literal))) or (
-            literal.core and any(char.isalnum() for char in literal.core)
-        ):
-            yield literal
-
-
-def _named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator[str]:
-    """Give what begins a call that begins with its name: the name and what stands behind it."""
-    call = section.call
-    if isinstance(call, JsonCall) or _marked(section):
-        return
-    at = next((at for at, item in enumerate(call.row[:2]) if isinstance(item, Name)), -1)
-    if at < 0 or at + 1 >= len(call.row):
-        return
-    before = call.row[0].core if isinstance(call.row[0], Literal) else ""
-    behind = call.row[at + 1]
-    text = behind.units[0] if isinstance(behind, Literal) and behind.units else ""
-    if not text and isinstance(behind, Literal):
-        text = behind.text
-    for name in sorted(offered or ()):
-        yield f"{section.open.core}{before}{name}{text}"
-
-
-def _trigger(literal: Literal) -> str:
-    """Give the text by which a literal is noticed: its first marker, or all of it."""
-    units = edge_units(literal.core)
-    marked = bool(units) and is_unit(units[0])
-    return first_marker(literal.core).strip() if marked else literal.core
-
-
-def _marked(section: Section) -> bool:
-    """Whether calls are opened by something that content does not hold."""
-    return any(True for _ in _call_opens(section))

@@ -10,7 +10,8 @@ from autoparser.analysis.format import Arguments
 
 from .entries import EntryReader
 from .json_text import Emit, Outcome, read_json
-from .tape import Reading, Tape
+from .literals import at_text, skip_space
+from .tape import Reading, SpanKind, Tape
 
 
 def read_arguments(
@@ -29,6 +30,10 @@ def read_arguments(
     if arguments.encoded:
         return (yield from _read_encoded(tape, emit, stops, finish=finish))
     if arguments.verbatim or arguments.members.open.strip() == "{" or _pasted(arguments):
+        yield from skip_space(tape, SpanKind.ARGUMENTS)
+        if (yield from at_text(tape, '"')):
+            # Models also write the object as text inside a string.
+            return (yield from _read_encoded(tape, emit, stops, finish=finish))
         return (yield from read_json(tape, emit, stops, finish=finish))
     return (yield from EntryReader(tape, arguments, schema, stops, emit).read(finish=finish))
 

@@ -272,7 +272,7 @@ def typed(text: str, types: frozenset[str] | None, notation: Notation) -> Json:
     try:
         value = decode(text, notation)
     except Unreadable:
-        return text
+        return _number(text, types)
     if types is None:
         return value if not isinstance(value, str) else text
     if isinstance(value, float) and value.is_integer() and "number" not in types:
@@ -283,6 +283,16 @@ def typed(text: str, types: frozenset[str] | None, notation: Notation) -> Json:
                 continue
             return value
     return text
+
+
+def _number(text: str, types: frozenset[str] | None) -> Json:
+    """Read a number that JSON would not write so, such as one with leading zeros."""
+    if types is None or not types & {"integer", "number"}:
+        return text
+    try:
+        return int(text) if "integer" in types else float(text)
+    except (ValueError, OverflowError):
+        return text
 
 
 __all__ = ["Decoder", "Unreadable", "allowed_types", "decode", "typed", "unescape"]

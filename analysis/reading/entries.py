@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from json.encoder import encode_basestring
 
@@ -45,6 +46,7 @@ class EntryReader:
         self.rows = entry_rows(arguments)
         self.separator = Literal.of(arguments.members.separator)
         self.opening = Literal.of(self.rows[0].before)
+        self.middles = _middles(self.rows)
         self.count = 0
         self.repaired = False
 
@@ -107,14 +109,17 @@ class EntryReader:
 
     def _middle(self) -> Reading[EntryRow | None]:
         """Take what stands between key and value; it may tell the value's type."""
-        cores = {Literal.of(row.middle).core: row for row in reversed(self.rows)}
-        core = yield from at_any(self.tape, tuple(cores))
-        if core is None:
-            return None
-        self.tape.take(len(core), SpanKind.MARKUP)
-        row = cores[core]
-        yield from skip_written(self.tape, Literal.of(row.middle).after)
-        return row
+        tape = self.tape
+        while True:
+            for pattern, row in self.middles:
+                match = pattern.match(tape.text, tape.at)
+                if match:
+                    tape.take(match.end() - tape.at, SpanKind.MARKUP)
+                    yield from skip_written(tape, Literal.of(row.middle).after)
+                    return row
+            if tape.closed or tape.left() > _LONGEST_KEY:
+                return None
+            yield
 
     def _value(self, key: str, row: EntryRow) -> Reading[Outcome | None]:
         flagged = row.kinds if len(self.rows) > 1 else None
@@ -291,6 +296,16 @@ class EntryReader:
 
 _LONGEST_KEY = 4096
 _ANY = frozenset({"null", "boolean", "integer", "number", "array", "object", "string"})
+
+
+def _middles(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]]:
+    """Give what stands between key and value, whitespace between its units forgiven."""
+    cores = {Literal.of(row.middle).core: row for row in reversed(rows)}
+    found: list[tuple[re.Pattern[str], EntryRow]] = []
+    for core in sorted(cores, key=len, reverse=True):
+        units = Literal(core=core).units
+        found.append((re.compile(r"\s*" + r"\s*".join(map(re.escape, units))), cores[core]))
+    return found
 
 
 def _cut_space(text: str, start: int, end: int, space: str) -> int:

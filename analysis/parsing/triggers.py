@@ -1,0 +1,54 @@
+"""What begins calls: the texts by which a reader notices them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.alignment import edge_units, first_marker, is_unit
+from autoparser.analysis.expression import JsonCall, Literal, Name, RowCall, Section
+
+
+def call_open(call: RowCall | JsonCall) -> Literal:
+    """Give what opens one call."""
+    if isinstance(call, JsonCall):
+        return call.before
+    first = call.row[0]
+    return first if isinstance(first, Literal) else Literal()
+
+
+def call_opens(section: Section) -> Iterator[Literal]:
+    """Give the literals that may open calls: the section's, or one call's where that is missing."""
+    for literal in (section.open, call_open(section.call)):
+        if (literal.core and is_unit(trigger(literal))) or (
+            literal.core and any(char.isalnum() for char in literal.core)
+        ):
+            yield literal
+
+
+def named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator[str]:
+    """Give what begins a call that begins with its name: the name and what stands behind it."""
+    call = section.call
+    if isinstance(call, JsonCall) or is_marked(section):
+        return
+    at = next((at for at, item in enumerate(call.row[:2]) if isinstance(item, Name)), -1)
+    if at < 0 or at + 1 >= len(call.row):
+        return
+    before = call.row[0].core if isinstance(call.row[0], Literal) else ""
+    behind = call.row[at + 1]
+    text = behind.units[0] if isinstance(behind, Literal) and behind.units else ""
+    if not text and isinstance(behind, Literal):
+        text = behind.text
+    for name in sorted(offered or ()):
+        yield f"{section.open.core}{before}{name}{text}"
+
+
+def trigger(literal: Literal) -> str:
+    """Give the text by which a literal is noticed: its first marker, or all of it."""
+    units = edge_units(literal.core)
+    marked = bool(units) and is_unit(units[0])
+    return first_marker(literal.core).strip() if marked else literal.core
+
+
+def is_marked(section: Section) -> bool:
+    """Whether calls are opened by something that content does not hold."""
+    return any(True for _ in call_opens(section))
