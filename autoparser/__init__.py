@@ -27,8 +27,19 @@ if TYPE_CHECKING:
         TemplateSyntaxError,
         TemplateUnusableError,
     )
+    from autoparser.analysis.expression import RequestError
     from autoparser.analysis.format import RefusedMessageError, TurnFormat
     from autoparser.analysis.learning.switches import Switch
+    from autoparser.analysis.parsing import (
+        Delta,
+        OutputParser,
+        ParsedCall,
+        ParsedMessage,
+        Span,
+        SpanKind,
+        Status,
+        StreamParser,
+    )
     from autoparser.analysis.phases import Evidence, Finding
     from autoparser.analysis.sources import load_template
     from autoparser.analysis.template import ChatTemplate
@@ -40,14 +51,23 @@ __all__ = [
     "AutoparserError",
     "ChatTemplate",
     "Check",
+    "Delta",
     "Evidence",
     "Failure",
     "Finding",
     "Json",
     "MarkerRegistry",
     "Message",
+    "OutputParser",
+    "ParsedCall",
+    "ParsedMessage",
     "Presence",
     "RefusedMessageError",
+    "RequestError",
+    "Span",
+    "SpanKind",
+    "Status",
+    "StreamParser",
     "Switch",
     "TemplateNotFoundError",
     "TemplateReadError",
@@ -75,8 +95,19 @@ _HOMES = {
         "TemplateSyntaxError",
         "TemplateUnusableError",
     ),
+    "expression": ("RequestError",),
     "format": ("RefusedMessageError", "TurnFormat"),
     "learning.switches": ("Switch",),
+    "parsing": (
+        "Delta",
+        "OutputParser",
+        "ParsedCall",
+        "ParsedMessage",
+        "Span",
+        "SpanKind",
+        "Status",
+        "StreamParser",
+    ),
     "phases": ("Evidence", "Finding"),
     "sources": ("load_template",),
     "template": ("ChatTemplate",),

@@ -22,6 +22,9 @@ __all__ = ["analyze"]
 FAILURES = 1
 """The exit code of an analysis that does not reproduce its template."""
 
+SHOWN = "parser"
+"""What can be shown alone."""
+
 
 def analyze(
     source: Annotated[
@@ -47,6 +50,13 @@ def analyze(
     diffs: Annotated[
         bool, typer.Option("--diffs", help="Show every phase in full, after the report.")
     ] = False,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT",
+            help="Show only this: parser, the grammar by which a model's output is read.",
+        ),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print everything as JSON; docs/json-schema.md explains it."),
@@ -65,6 +75,7 @@ def analyze(
     Exit code: 0 if it does, 1 if some messages come out differently, 2 if there is nothing to
     analyze.
     """
+    _check_show(show, alone=not (as_json or phase or diffs))
     if as_json and (phase or diffs):
         raise AutoparserError(
             "--json holds every phase in full already", hint="leave out --phase and --diffs"
@@ -80,11 +91,22 @@ def analyze(
     if as_json:
         _give_json(analysis, output)
     else:
-        _give_report(analysis, wanted, output, diffs=diffs)
+        _give_report(analysis, wanted, output, diffs=diffs, grammar=show is not None)
     check = analysis.check
     if output is not None and not check.ok:
         typer.echo(f"{source}: self-check {check.passed}/{check.total}, see {output}", err=True)
     return 0 if check.ok else FAILURES
+
+
+def _check_show(show: str | None, *, alone: bool) -> None:
+    if show is None:
+        return
+    if show != SHOWN:
+        raise AutoparserError(f"there is no {show!r} to show", hint=f"give --show {SHOWN}")
+    if not alone:
+        raise AutoparserError(
+            f"--show {SHOWN} shows nothing else", hint="leave out --json, --phase and --diffs"
+        )
 
 
 def _keep_source(source: str, output: Path | None) -> None:
@@ -113,9 +135,11 @@ def _phases(analysis: Analysis, asked: Sequence[str]) -> list[str]:
 
 def _give_json(analysis: Analysis, output: Path | None) -> None:
     from autoparser.analysis.document import document
+    from autoparser.reports import expression_document, turn_expression
 
+    parser = expression_document(turn_expression(analysis))
     # ASCII alone: no reader and no terminal takes it for anything else.
-    text = json.dumps(document(analysis), indent=2, allow_nan=False)
+    text = json.dumps({**document(analysis), "parser": parser}, indent=2, allow_nan=False)
     if output is None:
         typer.echo(text)
     else:
@@ -123,16 +147,22 @@ def _give_json(analysis: Analysis, output: Path | None) -> None:
 
 
 def _give_report(
-    analysis: Analysis, phases: Sequence[str], output: Path | None, *, diffs: bool
+    analysis: Analysis,
+    phases: Sequence[str],
+    output: Path | None,
+    *,
+    diffs: bool,
+    grammar: bool,
 ) -> None:
-    from autoparser.reports import analysis_report, phases_report
+    from autoparser.reports import analysis_report, grammar_report, phases_report
 
     width = PLAIN_WIDTH if output is not None else report_width()
-    report = (
-        phases_report(analysis, phases, width)
-        if phases
-        else analysis_report(analysis, width, diffs=diffs)
-    )
+    if grammar:
+        report = grammar_report(analysis, width)
+    elif phases:
+        report = phases_report(analysis, phases, width)
+    else:
+        report = analysis_report(analysis, width, diffs=diffs)
     if output is None:
         print_report(report)
     else:

@@ -16,6 +16,7 @@ from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError, one
 
 from .analyze import analyze
 from .output import be_printable, quiet_standard_output
+from .parse import parse
 
 __all__ = ["app", "main", "run"]
 
@@ -30,6 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(analyze)
+app.command()(parse)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

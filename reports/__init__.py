@@ -6,6 +6,26 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 """
 
 from .analysis import analysis_report, phases_report
+from .expression import expression_document
+from .grammar import grammar_report, turn_expression
+from .message import all_read, message_document, message_report
+from .prompt import prompt_warning
+from .stream import chunk_document, chunk_report, end_document, end_report
 from .visible import visible
 
-__all__ = ["analysis_report", "phases_report", "visible"]
+__all__ = [
+    "all_read",
+    "analysis_report",
+    "chunk_document",
+    "chunk_report",
+    "end_document",
+    "end_report",
+    "expression_document",
+    "grammar_report",
+    "message_document",
+    "message_report",
+    "phases_report",
+    "prompt_warning",
+    "turn_expression",
+    "visible",
+]

@@ -1,0 +1,150 @@
+"""What a request is made of, from files: the model's output, the prompt, the tools.
+
+Contract: what cannot be read is an AutoparserError that names the file, the place in it and
+what was expected there.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from autoparser.analysis.errors import AutoparserError
+
+from .schemas import check_tool
+
+__all__ = ["STANDARD_INPUT", "read_output", "read_prompt", "read_tools"]
+
+STANDARD_INPUT = "-"
+
+
+def read_output(path: Path | None) -> str:
+    """Give what the model wrote, character for character; None reads standard input."""
+    if path is None or str(path) == STANDARD_INPUT:
+        return _decoded(sys.stdin.buffer.read(), "standard input")
+    return _read(path, "what the model wrote")
+
+
+def read_prompt(path: Path) -> str:
+    """Give the rendered prompt, or a tail of it."""
+    return _read(path, "the rendered prompt")
+
+
+def read_tools(path: Path) -> list[object]:
+    """Give the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
+    text = _read(path, "the tools").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    value = _listed(_loaded(text, path))
+    kind = _kind(value)
+    if not isinstance(value, list):
+        raise AutoparserError(
+            f"this is {kind}, not a list of tools",
+            file=str(path),
+            hint='give a list of {"type": "function", "function": …}, or {"tools": [ … ]}',
+        )
+    tools = cast("list[object]", value)
+    for at, tool in enumerate(tools):
+        check_tool(tool, f"tools[{at}]", str(path))
+    return tools
+
+
+def _listed(value: object) -> object:
+    """Give what should be the list of tools."""
+    if not isinstance(value, Mapping):
+        return value
+    members = cast("Mapping[str, object]", value)
+    return members.get("tools", members)
+
+
+def _read(path: Path, what: str) -> str:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        reason, hint = "there is no such file", f"name the file that holds {what}"
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror or type(error).__name__})"
+        hint = f"name a file that holds {what}"
+    else:
+        return _decoded(content, str(path))
+    raise AutoparserError(reason, file=str(path), hint=hint)
+
+
+def _decoded(content: bytes, file: str) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise AutoparserError(
+            f"this is not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
+            file=file,
+            place=f"byte {error.start}",
+            hint="save the text as UTF-8",
+        ) from None
+
+
+def _loaded(text: str, path: Path) -> object:
+    """Read a text as JSON where it is named so or begins so, else as YAML."""
+    named = path.suffix.lower() == ".json"
+    if named or text.lstrip()[:1] in ("{", "["):
+        try:
+            return cast("object", json.loads(text))
+        except json.JSONDecodeError as error:
+            # YAML has such lists and mappings too, written in other ways.
+            if named:
+                raise _broken("JSON", error.msg, path, error.lineno, error.colno) from None
+        except RecursionError:
+            raise _too_deep(path) from None
+    return _loaded_yaml(text, path)
+
+
+def _loaded_yaml(text: str, path: Path) -> object:
+    import yaml
+
+    try:
+        return cast("object", yaml.safe_load(text))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        words = error.problem or error.context or "it does not end"
+        place = (None, None) if mark is None else (mark.line + 1, mark.column + 1)
+        raise _broken("YAML", words, path, *place) from None
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        column = len(before) - (before.rfind("\n") + 1) + 1
+        line = before.count("\n") + 1
+        raise _broken("YAML", "a character that YAML refuses", path, line, column) from None
+    except RecursionError:
+        raise _too_deep(path) from None
+    except ValueError as error:
+        # A date such as 2024-13-45 is read, and there is none.
+        raise _broken("YAML", str(error), path, None, None) from None
+
+
+def _broken(
+    what: str, words: str, path: Path, line: int | None, column: int | None
+) -> AutoparserError:
+    return AutoparserError(
+        f"broken {what}: {words}",
+        file=str(path),
+        place=None if line is None else f"line {line}, column {column}",
+        hint=f"correct the {what} there",
+    )
+
+
+def _too_deep(path: Path) -> AutoparserError:
+    return AutoparserError("nested too deep", file=str(path), hint="write simpler schemas")
+
+
+_KINDS: Mapping[type[object], str] = {
+    bool: "true or false",
+    dict: "an object",
+    float: "a number",
+    int: "a number",
+    list: "a list",
+    str: "a text",
+    type(None): "empty",
+}
+
+
+def _kind(value: object) -> str:
+    return _KINDS.get(type(value), f"a {type(value).__name__}")

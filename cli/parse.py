@@ -1,0 +1,221 @@
+"""``autoparser parse``: from what a model wrote to an assistant message."""
+
+from __future__ import annotations
+
+import json
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError
+
+from .inputs import STANDARD_INPUT, read_output, read_prompt, read_tools
+from .output import print_report, report_width
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.parsing import OutputParser, ParsedMessage
+
+__all__ = ["parse"]
+
+NOT_ALL_READ = 1
+"""The exit code where a call is malformed or unknown, or the output was cut."""
+
+CHUNK = 4
+CHOICES = ("auto", "none", "required")
+
+
+def parse(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEMPLATE",
+            help="A template file, a model directory, a tokenizer_config.json,"
+            " or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    tools: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The tools offered, OpenAI's, as YAML or JSON: a list, or {tools: [...]}."
+            " Without them any function may be called.",
+        ),
+    ] = None,
+    given: Annotated[
+        Path | None,
+        typer.Option(
+            "--input", "-i", metavar="FILE", help="The model's output; else standard input."
+        ),
+    ] = None,
+    prompt: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The rendered prompt or its tail; else the template's default prompt.",
+        ),
+    ] = None,
+    tool_choice: Annotated[
+        str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
+    ] = "auto",
+    no_parallel: Annotated[
+        bool, typer.Option("--no-parallel", help="The request allows one call only.")
+    ] = False,
+    cut: Annotated[
+        bool, typer.Option("--cut", help="The output was cut on purpose, as by a token limit.")
+    ] = False,
+    inline_reasoning: Annotated[
+        bool, typer.Option("--inline-reasoning", help="Leave the reasoning in the content.")
+    ] = False,
+    whole_calls: Annotated[
+        bool, typer.Option("--whole-calls", help="Stream a call only once it has closed.")
+    ] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Show the deltas as they would come.")
+    ] = False,
+    chunk: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help=f"Characters in a chunk of --stream. [default: {CHUNK}]"
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Which of several named templates, such as tool_use."),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print JSON, or JSON Lines with --stream."),
+    ] = False,
+) -> int:
+    """Read a model's output as the template writes it: reasoning, content, tool calls.
+
+    Prints the assistant message and which part of the text was what, or the deltas of a stream.
+
+    Exit code: 0 if all was read, 1 if a call is malformed or unknown or the output was cut,
+    2 if there is nothing to parse.
+    """
+    if chunk is not None and not stream:
+        raise AutoparserError("--chunk is the size of --stream's chunks", hint="add --stream")
+    if source == STANDARD_INPUT and (given is None or str(given) == STANDARD_INPUT):
+        raise AutoparserError(
+            "the template and the output cannot both come from standard input",
+            hint="give the output with --input FILE",
+        )
+    offered = None if tools is None else read_tools(tools)
+    _check_choice(tool_choice, offered)
+    asked = None if prompt is None else read_prompt(prompt)
+    text = read_output(given)
+
+    # Imported here so that help does without the engine.
+    from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.sources import load_template
+
+    analysis = analyzed(load_template(source, name=name))
+    parser = analysis.parser(
+        offered,
+        prompt=asked,
+        tool_choice=tool_choice,
+        parallel_tool_calls=not no_parallel,
+        reasoning="inline" if inline_reasoning else "separate",
+        call_deltas="whole" if whole_calls else "incremental",
+    )
+    _warn(source, prompt, analysis, asked, offered)
+    if stream:
+        message = _give_stream(parser, text, chunk or CHUNK, complete=not cut, as_json=as_json)
+    else:
+        message = _give_message(parser, text, complete=not cut, as_json=as_json)
+
+    from autoparser.reports import all_read
+
+    return 0 if all_read(message) else NOT_ALL_READ
+
+
+def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
+    """Raise AutoparserError where the choice is none of the words and no tool's name."""
+    if choice in CHOICES:
+        return
+    from autoparser.analysis.expression import request_of
+
+    names = list(request_of(tools).tools or ())
+    if choice in names:
+        return
+    close = get_close_matches(choice, [*CHOICES, *names], n=1, cutoff=0.5)
+    advice = f"did you mean {close[0]}? " if close else ""
+    words = ", ".join(CHOICES)
+    wanted = f"or a tool: {', '.join(names)}" if names else "or a tool of --tools"
+    raise AutoparserError(
+        f"the tool choice {choice!r} names no tool that is offered",
+        hint=f"{advice}give {words}, {wanted}",
+    )
+
+
+def _warn(
+    source: str,
+    prompt: Path | None,
+    analysis: Analysis,
+    asked: str | None,
+    tools: Sequence[object] | None,
+) -> None:
+    """Say on standard error what may make the message wrong."""
+    from autoparser.reports import prompt_warning
+
+    check = analysis.check
+    if not check.ok:
+        typer.echo(
+            f"{source}: warning: self-check {check.passed}/{check.total}, so the message may be"
+            " wrong; see autoparser analyze",
+            err=True,
+        )
+    if tools and analysis.format.calls is None:
+        typer.echo(
+            f"{source}: warning: this template writes no tool calls, so none is found", err=True
+        )
+    warning = None if asked is None else prompt_warning(analysis.format, asked)
+    if warning is not None:
+        typer.echo(f"{prompt}: warning: {warning}", err=True)
+
+
+def _give_message(
+    parser: OutputParser, text: str, *, complete: bool, as_json: bool
+) -> ParsedMessage:
+    from autoparser.reports import message_document, message_report
+
+    message = parser.parse(text, complete=complete)
+    if as_json:
+        _print_json(message_document(message, text), indent=2)
+    else:
+        print_report(message_report(message, text, report_width()))
+    return message
+
+
+def _give_stream(
+    parser: OutputParser, text: str, size: int, *, complete: bool, as_json: bool
+) -> ParsedMessage:
+    from autoparser.reports import chunk_document, chunk_report, end_document, end_report
+
+    stream = parser.stream()
+    for start in range(0, len(text), size):
+        chunk = text[start : start + size]
+        deltas = stream.feed(chunk)
+        if as_json:
+            _print_json(chunk_document(chunk, deltas))
+        else:
+            print_report(chunk_report(chunk, deltas, size))
+    deltas = stream.finish(complete=complete)
+    message = stream.message
+    if as_json:
+        _print_json(end_document(deltas, message))
+    else:
+        print_report(end_report(deltas, message, size))
+    return message
+
+
+def _print_json(value: object, indent: int | None = None) -> None:
+    # ASCII alone: no reader and no terminal takes it for anything else.
+    typer.echo(json.dumps(value, indent=indent, allow_nan=False))

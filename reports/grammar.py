@@ -1,0 +1,254 @@
+"""The expression of a turn as a grammar that a person can read.
+
+The notation is PEG's: `a b` is a then b, `a / b` is a or else b, `?` makes optional, `*` repeats.
+Literals stand between backquotes as the template writes them; the reader forgives whitespace at
+their edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text as Styled
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.expression import (
+    ArgumentList,
+    Block,
+    JsonCall,
+    Literal,
+    Name,
+    RowCall,
+    RowItem,
+    Section,
+    Turn,
+    build,
+    request_of,
+)
+from autoparser.analysis.format import (
+    Arguments,
+    Container,
+    Escape,
+    Limit,
+    Notation,
+    Row as FormatRow,
+    Slot,
+    Text,
+)
+
+from .layout import Lines, Row, heading, joined, prose, rows, sentence
+from .visible import LEGEND, quoted, visible
+
+__all__ = ["grammar_report", "grammar_section", "turn_expression"]
+
+RULE_STYLE = "bold"
+NOTE_STYLE = "dim"
+
+
+def turn_expression(analysis: Analysis) -> Turn:
+    """Build the expression that stands for any request: every function may be called."""
+    return build(analysis.format, request_of(None))
+
+
+def grammar_report(analysis: Analysis, width: int) -> Styled:
+    """Show the grammar alone."""
+    drawn = grammar_section(turn_expression(analysis), width)[1:]
+    for line in drawn:
+        line.rstrip()
+    return Styled("\n").join(drawn)
+
+
+def grammar_section(turn: Turn, width: int) -> Lines:
+    """Draw a turn's grammar, one rule below the other, the inner ones indented."""
+    return [
+        *heading("The parser, as a grammar", width),
+        *prose(Styled(LEGEND, style=NOTE_STYLE), width),
+        *rows(list(_turn(turn)), width),
+    ]
+
+
+def _turn(turn: Turn) -> Iterator[Row]:
+    yield "prompt", _note(f"the text begins {turn.start.value}")
+    reasoning = "reasoning? " if turn.reasoning is not None else ""
+    body = "(content / calls)*" if turn.calls is not None else "content"
+    if turn.goes_on:
+        body = f"({reasoning}{body} end)*"
+        yield "turn", Styled(body)
+    else:
+        yield "turn", Styled(f"{reasoning}{body}{' end' if turn.ends else ''}")
+    if turn.header.core:
+        yield "header", _literal(turn.header)
+    if turn.reasoning is not None:
+        yield "reasoning", _block(turn.reasoning)
+    yield "content", _block(turn.content)
+    if turn.calls is not None:
+        yield from _section(turn.calls)
+    if turn.ends:
+        yield "end", joined([_literal(end) for end in turn.ends], " / ")
+
+
+def _block(block: Block) -> Styled:
+    opens = [literal for literal in (block.open, *block.others) if literal.text]
+    pieces = [_choice(opens)] if opens else []
+    pieces.append(Styled("text"))
+    if block.close.text:
+        pieces.append(_literal(block.close))
+    return joined(pieces, " ")
+
+
+def _choice(literals: Sequence[Literal]) -> Styled:
+    found = joined([_literal(literal) for literal in literals], " / ")
+    return sentence("(", found, ")") if len(literals) > 1 else found
+
+
+def _section(section: Section) -> Iterator[Row]:
+    pieces = [_literal(section.open)] if section.open.text else []
+    pieces.append(Styled("call"))
+    if section.limit is Limit.MANY:
+        later = [_literal(section.separator)] if section.separator.text else []
+        later.append(Styled("call"))
+        if section.later_close.text:
+            later.append(_literal(section.later_close))
+        pieces.append(sentence("(", joined(later, " "), ")*"))
+    if section.close.text:
+        pieces.append(_literal(section.close))
+    yield "calls", joined(pieces, " ")
+    call = section.call
+    if isinstance(call, RowCall):
+        yield "  call", _row(call)
+        found = [item for item in call.row if isinstance(item, ArgumentList)]
+        name = next((item for item in call.row if isinstance(item, Name)), None)
+    else:
+        yield "  call", _json(call)
+        found, name = [call.arguments], call.name
+    if name is not None:
+        yield "    name", _name(name)
+    for item in found:
+        yield from _arguments(item.arguments)
+
+
+def _row(call: RowCall) -> Styled:
+    found = joined([_item(item) for item in call.row], " ")
+    if call.empty_row is None:
+        return found
+    return sentence(found, " / ", joined([_item(item) for item in call.empty_row], " "))
+
+
+def _item(item: RowItem) -> Styled:
+    match item:
+        case Literal():
+            return _literal(item)
+        case Name():
+            return Styled("name")
+        case ArgumentList():
+            return Styled("arguments")
+        case _:
+            return Styled(item.slot.value)
+
+
+def _json(call: JsonCall) -> Styled:
+    members: list[Styled] = []
+    if call.id_field:
+        members.append(_member(call.id_field, "id"))
+    if call.name_is_key:
+        members.append(Styled("name: arguments"))
+    else:
+        members.append(_member(call.name_field, "name"))
+        members.append(_member(call.arguments_field, "arguments"))
+    inside = sentence("{", joined(members, ", "), "}")
+    if call.function_field:
+        inside = sentence("{", quoted(call.function_field), ": ", inside, "}")
+    pieces = [_literal(call.before)] if call.before.text else []
+    pieces.append(inside)
+    if call.after.text:
+        pieces.append(_literal(call.after))
+    return sentence(joined(pieces, " "), _note("  (JSON, members in any order)"))
+
+
+def _member(key: str, value: str) -> Styled:
+    return sentence(quoted(key), f": {value}")
+
+
+def _name(name: Name) -> Styled:
+    if not name.offered:
+        return Styled("any word")
+    return joined([quoted(each) for each in name.offered], " / ")
+
+
+def _arguments(arguments: Arguments) -> Iterator[Row]:
+    members = arguments.members
+    values = members.values or arguments.values
+    if arguments.verbatim or (members.values is None and values.is_json):
+        words = "JSON text inside a JSON string" if arguments.encoded else "a JSON object"
+        yield "    arguments", Styled(words)
+        return
+    yield "    arguments", _container(members, "pair")
+    yield "      pair", _entry(members.entry)
+    for kind, row in members.typed.items():
+        shown = _note("not written") if row is None else _entry(row)
+        yield f"      {kind.value} pair", shown
+    yield "      key", _text(members.key)
+    yield from _values(values)
+
+
+def _container(container: Container, entry: str) -> Styled:
+    pieces = [quoted(container.open)] if container.open else []
+    again = sentence(quoted(container.separator), " ") if container.separator else Styled()
+    pieces.append(sentence(f"({entry} (", again, f"{entry})*)?") if again else Styled(f"{entry}*"))
+    if container.close:
+        pieces.append(quoted(container.close))
+    return joined(pieces, " ")
+
+
+def _entry(row: FormatRow) -> Styled:
+    return joined(
+        [Styled(piece.value) if isinstance(piece, Slot) else quoted(piece) for piece in row], " "
+    )
+
+
+def _values(values: Notation) -> Iterator[Row]:
+    if values.is_json:
+        yield "      value", Styled("any JSON value")
+        return
+    yield "      value", Styled("string / number / boolean / null / array / object")
+    yield "      string", _text(values.string)
+    yield "      number", _around(values.number, "digits")
+    yield "      boolean", sentence(quoted(values.true), " / ", quoted(values.false))
+    yield "      null", quoted(values.null)
+    yield "      array", _container(values.array, "value")
+    yield "      object", sentence(_container(values.object, "member"), " ", _pair(values.object))
+
+
+def _pair(container: Container) -> Styled:
+    return sentence(_note("where member is "), _entry(container.entry))
+
+
+_ESCAPES = {
+    Escape.VERBATIM: "text as it is",
+    Escape.JSON: "text with JSON's escapes",
+    Escape.JSON_ASCII: "ASCII text with JSON's escapes",
+    Escape.PYTHON: "a Python string",
+    Escape.HTML: "text with HTML's escapes",
+    Escape.JSON_HTML: "text with JSON's escapes, then HTML's",
+    Escape.TABLE: "text, some characters replaced",
+}
+
+
+def _text(text: Text) -> Styled:
+    return _around(text, _ESCAPES[text.escape])
+
+
+def _around(text: Text, inside: str) -> Styled:
+    pieces = [quoted(text.open)] if text.open else []
+    pieces.append(Styled(inside))
+    if text.close:
+        pieces.append(quoted(text.close))
+    return joined(pieces, " ")
+
+
+def _literal(literal: Literal) -> Styled:
+    return quoted(literal.text)
+
+
+def _note(words: str) -> Styled:
+    return Styled(visible(words), style=NOTE_STYLE)

@@ -1,0 +1,137 @@
+"""A parsed message: what the model said and called, and which part of its text was what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.parsing import ParsedCall, ParsedMessage, Span, SpanKind, Status
+
+from .layout import Lines, Row, heading, prose, rows, sentence
+from .visible import LEGEND, lines, quoted, visible
+
+__all__ = ["all_read", "message_document", "message_report", "status_text"]
+
+_READ = (Status.OK, Status.REPAIRED)
+
+_STATUS_WORDS = {
+    Status.OK: "all was read",
+    Status.REPAIRED: "closers were missing",
+    Status.MALFORMED: "a call that could not be read stays in the content",
+    Status.UNKNOWN_TOOL: "a call of a tool that was not offered",
+    Status.CUT: "the text was cut before it ended",
+}
+
+_SPAN_STYLES = {SpanKind.MARKUP: "cyan", SpanKind.JUNK: "red"}
+WRITTEN_STYLE = "bold"
+ARGUMENTS_STYLE = "cyan"
+
+
+def message_status(message: ParsedMessage) -> Status:
+    """Give the message's status, an unknown tool counted in."""
+    unknown = any(call.status is Status.UNKNOWN_TOOL for call in message.tool_calls)
+    return Status.UNKNOWN_TOOL if unknown and message.status in _READ else message.status
+
+
+def all_read(message: ParsedMessage) -> bool:
+    """Whether every part of a message was read, and every call is of a tool that was offered."""
+    return message_status(message) in _READ
+
+
+def status_text(message: ParsedMessage) -> Text:
+    """Give a message's status and what it means."""
+    status = message_status(message)
+    style = "green" if status in _READ else "red"
+    return sentence((status.value, style), f": {_STATUS_WORDS[status]}")
+
+
+def message_report(message: ParsedMessage, text: str, width: int) -> Text:
+    """Show a message, and every part of the text that it was read from."""
+    spans = list(_span_rows(message.spans, text))
+    drawn: Lines = [
+        *rows(list(_parts(message)), width, indent=0, words=False, label=9),
+        *heading("Which part of the text was what", width),
+        *prose(Text(LEGEND, style="dim"), width),
+        *(rows(spans, width, words=False) if spans else prose("The text is empty.", width)),
+    ]
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _parts(message: ParsedMessage) -> Iterator[Row]:
+    yield "Status", status_text(message)
+    yield from _said("Reasoning", message.reasoning_content)
+    yield from _said("Content", message.content)
+    for at, call in enumerate(message.tool_calls, 1):
+        yield from _call(f"Call {at}", call)
+    if message.partial_call is not None:
+        yield from _call("Cut call", message.partial_call)
+
+
+def _said(label: str, text: str | None) -> Iterator[Row]:
+    if text is None:
+        yield label, Text("none", style="dim")
+        return
+    for at, line in enumerate(lines(text)):
+        yield ("" if at else label), line
+
+
+def _call(label: str, call: ParsedCall) -> Iterator[Row]:
+    head = sentence((visible(call.name), WRITTEN_STYLE))
+    if call.id:
+        head = sentence(head, "  id ", quoted(call.id))
+    if call.status is not Status.OK:
+        head = sentence(head, "  ", (call.status.value, "red"))
+    yield label, head
+    for line in _pretty(call.arguments).split("\n"):
+        yield "", Text(visible(line), style=ARGUMENTS_STYLE)
+
+
+def _pretty(arguments: str) -> str:
+    """Give JSON text broken into lines; what is cut stays as it is."""
+    try:
+        return json.dumps(json.loads(arguments), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _span_rows(spans: tuple[Span, ...], text: str) -> Iterator[Row]:
+    for span in spans:
+        style = _SPAN_STYLES.get(span.kind, WRITTEN_STYLE)
+        for at, line in enumerate(lines(text[span.start : span.end], style)):
+            yield ("" if at else span.kind.value), line
+
+
+def message_document(message: ParsedMessage, text: str) -> dict[str, Json]:
+    """Give a message as OpenAI has it, with its statuses and the parts of its text."""
+    statuses: list[Json] = [call.status.value for call in message.tool_calls]
+    spans: list[Json] = [
+        {
+            "start": span.start,
+            "end": span.end,
+            "kind": span.kind.value,
+            "text": text[span.start : span.end],
+        }
+        for span in message.spans
+    ]
+    return {
+        **message.to_openai(),
+        **status_document(message),
+        "call_statuses": statuses,
+        "spans": spans,
+    }
+
+
+def status_document(message: ParsedMessage) -> dict[str, Json]:
+    """Give how a message came out, and the call that its end cut."""
+    partial = message.partial_call
+    return {
+        "status": message_status(message).value,
+        "partial_call": None
+        if partial is None
+        else {"id": partial.id or None, "name": partial.name, "arguments": partial.arguments},
+    }

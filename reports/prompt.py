@@ -1,0 +1,30 @@
+"""Whether a prompt ends as a template's prompts do."""
+
+from __future__ import annotations
+
+from autoparser.analysis.format import TurnFormat
+
+from .visible import shown
+
+__all__ = ["prompt_warning"]
+
+TAIL = 60
+
+
+def prompt_warning(format_: TurnFormat, prompt: str) -> str | None:
+    """Say what a prompt was expected to end with; None where it does, or nothing is expected.
+
+    Whitespace at the end does not count: a file often ends in a newline of its own.
+    """
+    expected = list(dict.fromkeys(opening.text for opening in format_.openings))
+    cores = [text.rstrip() for text in expected if text.strip()]
+    bare = prompt.rstrip()
+    if not cores or any(bare.endswith(core) for core in cores):
+        return None
+    wanted = " or ".join(f"`{shown(text)}`" for text in expected if text.strip())
+    ends = f"ends with `{shown(prompt[-TAIL:])}`" if prompt else "is empty"
+    header = format_.header.strip()
+    taken = ""
+    if header and header in prompt:
+        taken = "; what follows the last header is taken for the beginning of the message"
+    return f"the prompt {ends}, but this template's prompts end with {wanted}{taken}"
