@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from autoparser.analysis.reading import Tape
-
 
 class CallEnd(StrEnum):
     """How the reading of a call ended."""
@@ -28,8 +26,3 @@ class Surroundings:
     """The tools; None: any."""
     tentative: bool
     """Nothing but the name of an offered tool makes it a call."""
-
-
-def at_end(tape: Tape) -> bool:
-    """Whether all text has come and was taken."""
-    return tape.closed and not tape.left()

@@ -31,6 +31,7 @@ class Collector:
         "_call",
         "_calls",
         "_content",
+        "_given_up",
         "_pieces",
         "_reasoning",
         "deltas",
@@ -50,6 +51,7 @@ class Collector:
         self._calls: list[ParsedCall] = []
         self._call: tuple[str, str] | None = None
         self._pieces: list[str] = []
+        self._given_up = 0
 
     def reasoning(self, text: str) -> None:
         """Add to the reasoning."""
@@ -87,19 +89,24 @@ class Collector:
         self._call = (name, call_id)
         self._pieces = []
         if not self.whole_calls:
-            self.deltas.append(Delta(DeltaKind.CALL, name, len(self._calls), call_id))
+            self.deltas.append(Delta(DeltaKind.CALL, name, self._index, call_id))
 
     def arguments(self, text: str) -> None:
         """Add to the arguments of the open call."""
         if text:
             self._pieces.append(text)
             if not self.whole_calls:
-                self.deltas.append(Delta(DeltaKind.ARGUMENTS, text, len(self._calls)))
+                self.deltas.append(Delta(DeltaKind.ARGUMENTS, text, self._index))
 
     def name_call(self, call_id: str) -> None:
         """Give the open call its id, where that is written behind its name."""
         if self._call is not None:
             self._call = (self._call[0], call_id)
+
+    @property
+    def _index(self) -> int:
+        """The index of the open call among all that were opened."""
+        return len(self._calls) + self._given_up
 
     @property
     def calling(self) -> bool:
@@ -120,14 +127,16 @@ class Collector:
             status = Status.UNKNOWN_TOOL
         arguments = "".join(self._pieces)
         if self.whole_calls:
-            index = len(self._calls)
+            index = self._index
             self.deltas.append(Delta(DeltaKind.CALL, name, index, call_id))
             self.deltas.append(Delta(DeltaKind.ARGUMENTS, arguments, index))
         self._calls.append(ParsedCall(name, arguments, call_id, status))
         self._call = None
 
     def give_up_call(self) -> None:
-        """Forget the open call: it could not be read."""
+        """Forget the open call: it could not be read. Its index is not given again."""
+        if self._call is not None and not self.whole_calls:
+            self._given_up += 1
         self._call = None
         self.status = Status.MALFORMED
 

@@ -24,7 +24,7 @@ from autoparser.analysis.reading import (
     skip_space,
 )
 
-from .call_end import CallEnd, Surroundings, at_end
+from .call_end import CallEnd, Surroundings
 from .collector import Collector
 from .message import Status
 
@@ -45,7 +45,7 @@ class JsonReader:
     def read(self) -> Reading[CallEnd]:
         """Read from what opens the call to what closes it."""
         if self.call.before.core and not (yield from read_literal(self.tape, self.call.before)):
-            return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+            return self._unread()
         yield from skip_space(self.tape)
         ended = yield from self._object(inner=False)
         if ended is not CallEnd.CLOSED:
@@ -63,7 +63,7 @@ class JsonReader:
     def _object(self, *, inner: bool) -> Reading[CallEnd]:
         """Read the members of the call's object, or of the one inside it."""
         if not (yield from at_text(self.tape, "{")):
-            return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+            return self._unread()
         self.tape.take(1, SpanKind.MARKUP)
         while True:
             yield from skip_space(self.tape)
@@ -88,10 +88,10 @@ class JsonReader:
     def _member(self, *, inner: bool) -> Reading[CallEnd | None]:
         key = yield from self._string()
         if key is None:
-            return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+            return self._unread()
         yield from skip_space(self.tape)
         if not (yield from at_text(self.tape, ":")):
-            return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+            return self._unread()
         self.tape.take(1, SpanKind.MARKUP)
         yield from skip_space(self.tape)
         if not (yield from self.tape.wait(1)):
@@ -120,7 +120,7 @@ class JsonReader:
         if key == call.name_field and self.name is None:
             name = yield from self._string()
             if name is None:
-                return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+                return self._unread()
             self.name = name
             return self._open()
         if key == call.arguments_field and not self.given:
@@ -161,13 +161,17 @@ class JsonReader:
         )
         return self._end_of(outcome)
 
+    def _unread(self) -> CallEnd:
+        """Say how a call ends of which something could not be read."""
+        return CallEnd.CUT if self.tape.cut else CallEnd.NO_CALL
+
     def _value(self, emit: Emit) -> Reading[CallEnd | None]:
         outcome = yield from read_json(self.tape, emit, self.around.stops, finish=True)
         return self._end_of(outcome)
 
     def _end_of(self, outcome: Outcome) -> CallEnd | None:
         if outcome is Outcome.BAD:
-            return CallEnd.NO_CALL
+            return self._unread()
         if outcome is Outcome.CUT:
             return CallEnd.CUT
         self.repaired = self.repaired or outcome is Outcome.REPAIRED
@@ -184,6 +188,7 @@ class JsonReader:
             if self.tape.left() and text[self.tape.at] not in "\"'":
                 return None
             if self.tape.closed:
+                self.tape.fell_short()
                 return None
             yield
 

@@ -28,7 +28,7 @@ from autoparser.analysis.reading import (
     skip_space,
 )
 
-from .call_end import CallEnd, Surroundings, at_end
+from .call_end import CallEnd, Surroundings
 from .collector import Collector
 from .message import Status
 
@@ -64,7 +64,7 @@ class RowReader:
         """Read a name, an id or a number; give how the call ends where there is none."""
         word = yield from self._word(following)
         if word is None or (isinstance(item, Name) and self.name and word != self.name):
-            return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+            return self._unread()
         if isinstance(item, Name):
             self.name = word
         elif item.slot is Slot.ID:
@@ -74,6 +74,10 @@ class RowReader:
             if self.collector.calling:
                 self.collector.name_call(word)
         return None
+
+    def _unread(self) -> CallEnd:
+        """Say how a call ends of which something could not be read."""
+        return CallEnd.CUT if self.tape.cut else CallEnd.NO_CALL
 
     def _close(self, status: Status) -> CallEnd:
         self.collector.close_call(status)
@@ -88,7 +92,7 @@ class RowReader:
             return self._close(Status.REPAIRED)
         if (yield from self._without_arguments(at)):
             return CallEnd.CLOSED
-        return CallEnd.CUT if at_end(self.tape) else CallEnd.NO_CALL
+        return self._unread()
 
     def _opening(self, literal: Literal) -> Reading[bool]:
         """Take what opens the call; its first markers may have been forgotten."""
@@ -128,7 +132,10 @@ class RowReader:
             if ends:
                 size = min(ends)
                 break
-            if self.tape.closed or len(text) > _LONGEST_WORD:
+            if len(text) > _LONGEST_WORD:
+                return None
+            if self.tape.closed:
+                self.tape.fell_short()
                 return None
             yield
         word = self.tape.text[self.tape.at : self.tape.at + size]
@@ -166,7 +173,7 @@ class RowReader:
         )
         match outcome:
             case Outcome.BAD:
-                return CallEnd.NO_CALL
+                return self._unread()
             case Outcome.CUT:
                 return CallEnd.CUT
             case Outcome.REPAIRED:

@@ -26,20 +26,28 @@ def call_opens(section: Section) -> Iterator[Literal]:
 
 
 def named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator[str]:
-    """Give what begins a call that begins with its name: the name and what stands behind it."""
+    """Give what begins a call by its name: the name and what stands right around it.
+
+    Where markers open a call, it is the rest of its opening whose first marker was forgotten.
+    """
     call = section.call
-    if isinstance(call, JsonCall) or is_marked(section):
+    if isinstance(call, JsonCall):
         return
     at = next((at for at, item in enumerate(call.row[:2]) if isinstance(item, Name)), -1)
     if at < 0 or at + 1 >= len(call.row):
         return
-    before = call.row[0].core if isinstance(call.row[0], Literal) else ""
+    first = call.row[0] if isinstance(call.row[0], Literal) else Literal()
+    before = f"{section.open.core}{first.core}"
+    if is_marked(section):
+        before = first.units[-1] if at and len(first.units) > 1 else ""
+        if not any(char.isalnum() for char in before):
+            return
     behind = call.row[at + 1]
     text = behind.units[0] if isinstance(behind, Literal) and behind.units else ""
     if not text and isinstance(behind, Literal):
         text = behind.text
     for name in sorted(offered or ()):
-        yield f"{section.open.core}{before}{name}{text}"
+        yield f"{before}{name}{text}"
 
 
 def trigger(literal: Literal) -> str:

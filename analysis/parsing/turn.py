@@ -242,12 +242,12 @@ class TurnReader:
                 start = tape.position
                 tape.record()
             ended = yield from read_call(tape, section.call, self._around, collector)
-            if ended is CallEnd.CUT:
+            if ended is CallEnd.CUT and (collector.calling or not self._around.tentative):
                 tape.recorded()
                 collector.status = Status.CUT
                 yield from self._junk(tape)
                 return
-            if ended is CallEnd.NO_CALL:
+            if ended is not CallEnd.CLOSED:
                 self._give_up(tape, collector, start)
                 return
             tape.recorded()

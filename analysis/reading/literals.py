@@ -35,7 +35,10 @@ def at_text(tape: Tape, wanted: str) -> Reading[bool]:
         there = len(text) - at
         if there >= len(wanted):
             return text.startswith(wanted, at)
-        if tape.closed or not wanted.startswith(text[at:]):
+        if not wanted.startswith(text[at:]):
+            return False
+        if tape.closed:
+            tape.fell_short()
             return False
         yield
 
@@ -46,7 +49,10 @@ def behind_space(tape: Tape, wanted: str) -> Reading[bool]:
         rest = tape.text[tape.at :].lstrip()
         if len(rest) >= len(wanted):
             return rest.startswith(wanted)
-        if tape.closed or not wanted.startswith(rest):
+        if not wanted.startswith(rest):
+            return False
+        if tape.closed:
+            tape.fell_short()
             return False
         yield
 

@@ -49,7 +49,7 @@ class _Growing:
 class Tape:
     """Text that is fed in pieces and taken from the front."""
 
-    __slots__ = ("_recorded", "_spans", "at", "closed", "offset", "text")
+    __slots__ = ("_recorded", "_short_at", "_spans", "at", "closed", "offset", "text")
 
     def __init__(self) -> None:
         """Begin with no text."""
@@ -62,6 +62,7 @@ class Tape:
         """No more text will come."""
         self._spans: list[_Growing] = []
         self._recorded: list[str] | None = None
+        self._short_at = -1
 
     def feed(self, text: str) -> None:
         """Add text at the end; what has been taken is dropped."""
@@ -132,3 +133,12 @@ class Tape:
         while len(self.text) - self.at < count and not self.closed:
             yield
         return len(self.text) - self.at >= count
+
+    def fell_short(self) -> None:
+        """Note that what is left could have been what was looked for, had it gone on."""
+        self._short_at = self.position
+
+    @property
+    def cut(self) -> bool:
+        """Whether the end came before what was looked for, and nothing else stands there."""
+        return self.closed and (not self.left() or self._short_at == self.position)
