@@ -1,0 +1,178 @@
+"""Every request: tools, their choice, where the prompt ended, and how the caller wants to hear."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from autoparser.analysis.expression import RequestError
+from autoparser.analysis.parsing import DeltaKind, OutputParser, Status
+
+from .loop import TOOLS, analysis_of, disagreement, streamed
+
+JSON, TAGGED, SECTION = "j1-json-in-tags", "a1-function-parameter", "a3-invoke-parameter"
+FORCED, HARMONY = "reasoning-forced-open", "t2-recipient-header"
+OSLO = '{"name": "get_forecast", "arguments": {"city": "Oslo", "days": 3}}'
+NOTE = '{"name": "update_record", "arguments": {"title": "x"}}'
+CALL = f"<tool_call>\n{OSLO}\n</tool_call>"
+
+
+def header(fixture: str) -> str:
+    return analysis_of(fixture).format.header
+
+
+@pytest.mark.parametrize(
+    ("fixture", "text"),
+    [
+        (JSON, f"<think>\nHm.\n</think>\n\nHi.\n{CALL}"),
+        ("t1-name-then-json", '[THINK]Hm.[/THINK]Hi.[TOOL_CALLS]get_forecast[ARGS]{"city": "x"}'),
+    ],
+)
+def test_reasoning_may_stay_in_the_content(fixture: str, text: str) -> None:
+    parser = analysis_of(fixture).parser(TOOLS, reasoning="inline")
+    message = parser.parse(text)
+    assert message.reasoning_content is None
+    assert message.content is not None
+    assert message.content.index("Hm.") < message.content.index("Hi.")
+    assert [call.name for call in message.tool_calls] == ["get_forecast"]
+    assert not disagreement(parser, text, list(text))
+
+
+def test_whole_calls_come_once_they_have_closed() -> None:
+    parser = analysis_of(JSON).parser(TOOLS, call_deltas="whole")
+    stream = parser.stream()
+    open_ = CALL.removesuffix("}\n</tool_call>")
+    early = [delta for char in open_ for delta in stream.feed(char)]
+    assert not [delta for delta in early if delta.kind in (DeltaKind.CALL, DeltaKind.ARGUMENTS)]
+    late = [*stream.feed("}\n</tool_call>"), *stream.finish()]
+    assert [delta.kind for delta in late] == [DeltaKind.CALL, DeltaKind.ARGUMENTS]
+    assert json.loads(late[1].text) == {"city": "Oslo", "days": 3}
+
+
+@pytest.mark.parametrize("fixture", [JSON, "j2-bare-object", "j3-3-bare-array"])
+def test_with_no_choice_nothing_is_a_call(fixture: str) -> None:
+    text = f"So: {CALL}" if fixture == JSON else OSLO.replace("arguments", "parameters")
+    for parser in (
+        analysis_of(fixture).parser(TOOLS, tool_choice="none"),
+        analysis_of(fixture).parser([]),
+    ):
+        message = parser.parse(text)
+        assert (message.content, message.tool_calls) == (text, ())
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_a_choice_among_the_tools(choice: str) -> None:
+    (call,) = analysis_of(JSON).parser(TOOLS, tool_choice=choice).parse(CALL).tool_calls
+    assert (call.name, call.status) == ("get_forecast", Status.OK)
+
+
+def test_one_tool_is_chosen() -> None:
+    chosen = {"type": "function", "function": {"name": "update_record"}}
+    parser = analysis_of(JSON).parser(TOOLS, tool_choice=chosen)
+    (call,) = parser.parse(CALL).tool_calls
+    assert call.status is Status.UNKNOWN_TOOL
+    (call,) = parser.parse(CALL.replace(OSLO, NOTE)).tool_calls
+    assert call.status is Status.OK
+
+
+def test_without_tools_given_every_name_is_taken() -> None:
+    text = '<tool_call>{"name": "whatever", "arguments": {}}</tool_call>'
+    (call,) = analysis_of(JSON).parser().parse(text).tool_calls
+    assert (call.name, call.status) == ("whatever", Status.OK)
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_calls_that_were_not_asked_for_in_parallel_are_not_lost(parallel: bool) -> None:
+    text = f"{CALL}\n{CALL.replace(OSLO, NOTE)}"
+    parser = analysis_of(JSON).parser(TOOLS, parallel_tool_calls=parallel)
+    message = parser.parse(text)
+    names = [call.name for call in message.tool_calls]
+    if parallel:
+        assert names == ["get_forecast", "update_record"]
+    else:
+        assert names[0] == "get_forecast"
+    assert not disagreement(parser, text, list(text))
+
+
+def test_an_answer_by_a_schema_is_content() -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    text = OSLO.replace("arguments", "parameters")
+    message = analysis_of("j2-bare-object").parser(json_schema=schema).parse(text)
+    assert (message.content, message.tool_calls) == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("fixture", "prompt", "text", "reasoning", "content"),
+    [
+        (JSON, "<|im_start|>assistant\n", "<think>\nHm.\n</think>\n\nHi.", "Hm.", "Hi."),
+        (JSON, "<|im_start|>assistant\n", "Hi.", None, "Hi."),
+        (JSON, "<|im_start|>assistant\n<think>\n\n</think>\n\n", "Hi.", None, "Hi."),
+        (TAGGED, "<|im_start|>assistant\n<think>\n", "Hm.\n</think>\n\nHi.", "Hm.", "Hi."),
+        (TAGGED, "<|im_start|>assistant\n<think>", "\nHm.\n</think>\n\nHi.", "Hm.", "Hi."),
+        (TAGGED, "<|im_start|>assistant\n<think>\n", "Hm. So", "Hm. So", None),
+        (FORCED, "<role>ASSISTANT</role><muse>\n", "Hm.\n</muse>\n\nHi.", "Hm.", "Hi."),
+        (
+            HARMONY,
+            "<|start|>assistant",
+            "<|channel|>analysis<|message|>Hm.<|end|>",
+            "Hm.",
+            None,
+        ),
+    ],
+)
+def test_the_prompt_says_where_the_model_begins(
+    fixture: str, prompt: str, text: str, reasoning: str | None, content: str | None
+) -> None:
+    parser = analysis_of(fixture).parser(TOOLS, prompt=f"before{prompt}")
+    message = parser.parse(text)
+    assert (message.reasoning_content, message.content) == (reasoning, content)
+    assert not disagreement(parser, text, list(text))
+
+
+@pytest.mark.parametrize(
+    ("prefilled", "text", "reasoning", "content", "calls"),
+    [
+        ("It is", " sunny.", None, " sunny.", []),
+        ("<think>\nHm", ". So.\n</think>\n\nHi.", ". So.", "Hi.", []),
+        ("<think>\nHm.\n</think>\n\nIt", " is.", None, " is.", []),
+        ("Hi.\n", CALL, None, None, ["get_forecast"]),
+    ],
+)
+def test_a_prefilled_message_goes_on(
+    prefilled: str, text: str, reasoning: str | None, content: str | None, calls: list[str]
+) -> None:
+    parser = analysis_of(JSON).parser(TOOLS, prompt=header(JSON) + prefilled)
+    message = parser.parse(text)
+    assert (message.reasoning_content, message.content) == (reasoning, content)
+    assert [call.name for call in message.tool_calls] == calls
+    assert not disagreement(parser, text, list(text))
+
+
+@pytest.mark.parametrize("tools", [["f"], [{"function": {}}], [{"type": "function"}]])
+def test_tools_that_are_none_are_refused(tools: list[object]) -> None:
+    with pytest.raises(RequestError, match="no tool"):
+        analysis_of(JSON).parser(tools)
+
+
+def test_parameters_that_are_no_schema_are_refused() -> None:
+    with pytest.raises(RequestError, match="schema"):
+        analysis_of(JSON).parser([{"name": "f", "parameters": 3}])
+
+
+def test_a_choice_that_names_no_tool_is_refused() -> None:
+    with pytest.raises(RequestError, match="names no tool"):
+        analysis_of(JSON).parser(TOOLS, tool_choice="nothing_such")
+
+
+def test_deltas_in_openai_form() -> None:
+    parser: OutputParser = analysis_of(JSON).parser(TOOLS)
+    found = streamed(parser, list(f"<think>\nHm.\n</think>\n\nHi.\n{CALL}"))
+    shown = [delta.to_openai() for delta in found.deltas]
+    first = next(each["tool_calls"] for each in shown if "tool_calls" in each)
+    assert isinstance(first, list)
+    assert isinstance(first[0], dict)
+    assert first[0]["index"] == 0
+    assert first[0]["function"] == {"name": "get_forecast", "arguments": ""}
+    message = found.message.to_openai()
+    assert (message["content"], message["reasoning_content"]) == ("Hi.", "Hm.")

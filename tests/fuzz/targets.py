@@ -1,0 +1,94 @@
+"""What is edited: turns as templates write them, each with the parser that has to take them."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autoparser import AutoparserError, ChatTemplate
+from autoparser.analysis.analysis import analyze
+from autoparser.analysis.check import battery
+from autoparser.analysis.format import RefusedMessageError, TurnFormat
+from autoparser.analysis.parsing import OutputParser
+from tests.analysis.parsing.loop import TOOLS, disagreement, generated, with_ids
+
+from .edits import cut, edited
+
+MOST_EDITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The turns of one template."""
+
+    name: str
+    turns: tuple[tuple[str, OutputParser], ...]
+    pieces: tuple[str, ...]
+    """Markers, to insert."""
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """A text on which the parser did what it must not do."""
+
+    template: str
+    text: str
+    pieces: tuple[str, ...]
+    complete: bool
+    what: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.template}: {self.what}\n  text {self.text!r}\n  pieces {list(self.pieces)!r}"
+            f"\n  complete {self.complete}"
+        )
+
+
+def target_of(template: ChatTemplate, *, name: str) -> Target | None:
+    """Write the battery by the format of a template; None where nothing can be written."""
+    try:
+        format_ = analyze(template).format
+    except AutoparserError:
+        return None
+    turns: list[tuple[str, OutputParser]] = []
+    for case in battery():
+        try:
+            turn = format_.write(with_ids(format_, case.message))
+        except RefusedMessageError:
+            continue
+        # Without tools given, any name is a call's.
+        turns.append(generated(format_, turn, TOOLS if len(turns) % 3 else None))
+    return Target(name, tuple(turns), _markers(format_)) if turns else None
+
+
+def _markers(format_: TurnFormat) -> tuple[str, ...]:
+    texts = [text for layout in format_.layouts.values() for text in layout.literals]
+    calls = format_.calls
+    if calls is not None:
+        texts += [calls.section_open, calls.section_close, calls.separator]
+        texts += [str(piece) for row in (calls.row, calls.empty_row or ()) for piece in row]
+        texts += [str(piece) for piece in calls.arguments.members.entry]
+        texts += [calls.arguments.members.open, calls.arguments.members.close]
+    texts += [format_.reasoning_open, format_.reasoning_close, *format_.stop_strings]
+    units = [unit for text in texts for unit in re.split(r"(?<=>)|\n", text)]
+    return tuple(dict.fromkeys(text for text in (*texts, *units) if text.strip()))
+
+
+def attack(target: Target, rng: random.Random) -> Find | None:
+    """Edit one turn of a template at random and parse it; give what went wrong."""
+    turn, parser = rng.choice(target.turns)
+    text = edited(rng, turn, target.pieces, rng.randint(1, MOST_EDITS))
+    pieces = cut(rng, text)
+    complete = rng.random() < 0.7
+    what = judge(parser, text, pieces, complete=complete)
+    return Find(target.name, text, tuple(pieces), complete, what) if what else None
+
+
+def judge(parser: OutputParser, text: str, pieces: Sequence[str], *, complete: bool) -> str:
+    """Parse in one shot and as a stream; say what is wrong, or nothing."""
+    try:
+        return disagreement(parser, text, pieces, complete=complete)
+    except Exception as error:  # noqa: BLE001 - that nothing raises is what is tested
+        return f"raised {error!r}"

@@ -1,0 +1,20 @@
+"""A small sample of what `python -m tests.fuzz` does a million times."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analysis.parsing.loop import TEMPLATES
+
+from .__main__ import fuzz
+
+PATHS = sorted(TEMPLATES.glob("*.jinja"))
+SLICES = 8
+
+
+@pytest.mark.parametrize("part", range(SLICES))
+def test_nothing_spoiled_makes_a_parser_raise_or_disagree_with_itself(part: int) -> None:
+    paths = PATHS[part::SLICES]
+    done, finds = fuzz(paths, edits=60 * len(paths), seed=7)
+    assert done == 60 * len(paths)
+    assert not finds, "\n".join(map(str, finds[:3]))
