@@ -111,6 +111,8 @@ class Section:
     """Whitespace that the template writes between content and calls."""
     behind: str = ""
     """Whitespace that it writes between calls and content behind them."""
+    single: bool = False
+    """The request allows one call; more are junk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,8 @@ class Block:
     """Literals that open it beside other parts."""
     leads: bool = False
     """The turn begins with it, and nothing opens it."""
+    empty: str | None = None
+    """Whitespace behind it where it is empty; None: the template writes no empty block."""
 
 
 class Start(StrEnum):
@@ -146,7 +150,7 @@ class Turn:
     calls: Section | None
     ends: tuple[Literal, ...]
     unwritten: str = ""
-    """Whitespace of the reasoning's opening that the prompt has left to the model."""
+    """Whitespace behind what the prompt has opened, which it has left to the model."""
     lead: str = ""
     """Whitespace that the template writes between the header and content."""
     goes_on: bool = False

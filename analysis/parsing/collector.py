@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autoparser.analysis.reading import Span
 
@@ -31,10 +31,13 @@ class Collector:
         "_call",
         "_calls",
         "_content",
-        "_given_up",
+        "_deltas",
+        "_malformed",
+        "_muted",
+        "_opened",
         "_pieces",
         "_reasoning",
-        "deltas",
+        "_sent",
         "known",
         "status",
         "whole_calls",
@@ -42,16 +45,19 @@ class Collector:
 
     def __init__(self, known: frozenset[str] | None, *, inline: bool, whole_calls: bool) -> None:
         """`known` are the tools offered, None: any; `inline` keeps reasoning in the content."""
-        self.deltas: list[Delta] = []
         self.known = known
         self.status = Status.OK
         self.whole_calls = whole_calls
+        self._deltas: list[Delta] = []
         self._content = _Prose(DeltaKind.CONTENT)
         self._reasoning = self._content if inline else _Prose(DeltaKind.REASONING)
         self._calls: list[ParsedCall] = []
+        self._malformed: list[ParsedCall] = []
         self._call: tuple[str, str] | None = None
         self._pieces: list[str] = []
-        self._given_up = 0
+        self._sent = 0
+        self._opened = 0
+        self._muted = False
 
     def reasoning(self, text: str) -> None:
         """Add to the reasoning."""
@@ -72,7 +78,7 @@ class Collector:
             prose.waiting = ""
             prose.fresh = False
         prose.pieces.append(text)
-        self.deltas.append(Delta(prose.kind, text))
+        self._deltas.append(Delta(prose.kind, text))
 
     def forget(self) -> None:
         """Forget the text so far: the prompt wrote it."""
@@ -84,29 +90,44 @@ class Collector:
         self._content.waiting = self._reasoning.waiting = ""
         self._content.fresh = True
 
+    def mute(self, muted: bool) -> None:  # noqa: FBT001 - a switch
+        """Let calls be read that do not count, as long as this is true."""
+        self._muted = muted
+
     def open_call(self, name: str, call_id: str = "") -> None:
         """Begin a call; from here on it is one."""
         self._call = (name, call_id)
         self._pieces = []
-        if not self.whole_calls:
-            self.deltas.append(Delta(DeltaKind.CALL, name, self._index, call_id))
+        self._sent = 0
+        if not self.whole_calls and not self._muted:
+            self._deltas.append(Delta(DeltaKind.CALL, name, self._opened, call_id))
 
     def arguments(self, text: str) -> None:
         """Add to the arguments of the open call."""
-        if text:
-            self._pieces.append(text)
-            if not self.whole_calls:
-                self.deltas.append(Delta(DeltaKind.ARGUMENTS, text, self._index))
+        self._pieces.append(text)
 
     def name_call(self, call_id: str) -> None:
         """Give the open call its id, where that is written behind its name."""
         if self._call is not None:
             self._call = (self._call[0], call_id)
 
-    @property
-    def _index(self) -> int:
-        """The index of the open call among all that were opened."""
-        return len(self._calls) + self._given_up
+    def take(self) -> list[Delta]:
+        """Give what came since the last time."""
+        if self._call is not None:
+            self._flush()
+        deltas = self._deltas
+        self._deltas = []
+        return deltas
+
+    def _flush(self) -> None:
+        """Pass on what came of the open call's arguments, in one piece."""
+        sent, pieces = self._sent, self._pieces
+        if sent == len(pieces) or self.whole_calls or self._muted:
+            return
+        text = pieces[sent] if sent + 1 == len(pieces) else "".join(pieces[sent:])
+        self._sent = len(pieces)
+        if text:
+            self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, self._opened))
 
     @property
     def calling(self) -> bool:
@@ -120,38 +141,54 @@ class Collector:
 
     def close_call(self, status: Status) -> None:
         """End the open call."""
-        if self._call is None:
+        call = self._end_call(status)
+        if call is None:
             return
-        name, call_id = self._call
-        if self.known is not None and name not in self.known:
-            status = Status.UNKNOWN_TOOL
-        arguments = "".join(self._pieces)
+        if self.known is not None and call.name not in self.known:
+            call = replace(call, status=Status.UNKNOWN_TOOL)
         if self.whole_calls:
-            index = self._index
-            self.deltas.append(Delta(DeltaKind.CALL, name, index, call_id))
-            self.deltas.append(Delta(DeltaKind.ARGUMENTS, arguments, index))
-        self._calls.append(ParsedCall(name, arguments, call_id, status))
-        self._call = None
+            self._deltas.append(Delta(DeltaKind.CALL, call.name, self._opened, call.id))
+            self._deltas.append(Delta(DeltaKind.ARGUMENTS, call.arguments, self._opened))
+        self._opened += 1
+        self._calls.append(call)
 
     def give_up_call(self) -> None:
-        """Forget the open call: it could not be read. Its index is not given again."""
-        if self._call is not None and not self.whole_calls:
-            self._given_up += 1
-        self._call = None
+        """End a call that could not be read. What was streamed of it stays said: it is malformed."""
+        call = self._end_call(Status.MALFORMED)
         self.status = Status.MALFORMED
+        if call is not None and not self.whole_calls:
+            self._opened += 1
+            self._malformed.append(call)
+
+    def _end_call(self, status: Status) -> ParsedCall | None:
+        """Forget the open call; give it, unless it does not count."""
+        if self._call is None:
+            return None
+        self._flush()
+        name, call_id = self._call
+        self._call = None
+        if self._muted:
+            return None
+        return ParsedCall(name, "".join(self._pieces), call_id, status)
 
     def message(self, spans: tuple[Span, ...], *, complete: bool) -> ParsedMessage:
         """Give the message as far as it has come."""
         partial = None
-        if self._call is not None:
+        if self._call is not None and not self._muted:
             name, call_id = self._call
             partial = ParsedCall(name, "".join(self._pieces), call_id, Status.CUT)
         status = self.status
-        if partial is not None or not complete:
+        if self._call is not None or not complete:
             status = Status.CUT
         elif status is Status.OK and any(call.status is Status.REPAIRED for call in self._calls):
             status = Status.REPAIRED
         reasoning = None if self._reasoning is self._content else self._reasoning.text()
         return ParsedMessage(
-            self._content.text(), reasoning, tuple(self._calls), partial, status, spans
+            self._content.text(),
+            reasoning,
+            tuple(self._calls),
+            partial,
+            status,
+            spans,
+            tuple(self._malformed),
         )

@@ -86,6 +86,9 @@ class ParsedMessage:
     status: Status
     spans: tuple[Span, ...]
     """What each part of the text was; every character is in exactly one."""
+    malformed_calls: tuple[ParsedCall, ...] = ()
+    """Calls whose beginning had been streamed when they turned out unreadable; their text is
+    content. Empty where calls come whole."""
 
     def to_openai(self) -> dict[str, Json]:
         """Give the message as an OpenAI chat completion has it."""

@@ -56,36 +56,30 @@ class StreamParser:
         self._complete = True
         self._reading = reader.read(self._tape, collector)
         self._skipped = len(prefill)
-        self._resume()
+        next(self._reading, None)
         if prefill:
             self.feed(prefill)
             collector.forget()
 
-    def _resume(self) -> None:
-        next(self._reading, None)
-
     def feed(self, text: str) -> list[Delta]:
         """Take a piece of text; give what it adds to the message."""
-        if not text or self._tape.closed:
+        tape = self._tape
+        if not text or tape.closed:
             return []
-        self._tape.feed(text)
-        self._resume()
-        return self._deltas()
+        if not tape.passes(text):
+            tape.feed(text)
+            next(self._reading, None)
+        return self._collector.take()
 
     def finish(self, *, complete: bool = True) -> list[Delta]:
         """Say that no more text comes; give what is left to add."""
         self._tape.closed = True
         self._complete = complete
-        self._resume()
+        next(self._reading, None)
         rest = self._tape.left()
         if rest:
             self._tape.take(rest, SpanKind.JUNK)
-        return self._deltas()
-
-    def _deltas(self) -> list[Delta]:
-        deltas = self._collector.deltas
-        self._collector.deltas = []
-        return deltas
+        return self._collector.take()
 
     @property
     def message(self) -> ParsedMessage:

@@ -20,7 +20,7 @@ class Found(NamedTuple, Generic[Label]):
 class Stops(Generic[Label]):
     """Texts to look for, each with what it means; the longest that fits is the one."""
 
-    __slots__ = ("_firsts", "_labels", "_pattern", "_reach", "_texts", "spaces")
+    __slots__ = ("_firsts", "_labels", "_pattern", "_reach", "_texts", "search", "spaces")
 
     def __init__(self, stops: Sequence[tuple[str, str, Label]]) -> None:
         """Take stops as (whitespace that may stand before, text, label)."""
@@ -38,14 +38,15 @@ class Stops(Generic[Label]):
         self._pattern = re.compile("|".join(map(re.escape, texts))) if texts else None
         firsts = "".join(sorted({re.escape(text[0]) for text in texts}))
         self._firsts = re.compile(f"[{firsts}]") if firsts else None
+        self.search = re.compile(rf"[{firsts}]|\s\Z" if firsts else r"\s\Z").search
+        """Finds what may belong to a stop; None where a text holds nothing of one."""
         longest = max((len(text) for text in texts), default=0)
         widest = max(map(len, self.spaces.values()), default=0)
         self._reach = (longest, widest)
 
     def plain(self, text: str, at: int) -> bool:
         """Say at once that a text holds no stop, nor the beginning of one."""
-        firsts = self._firsts
-        return (firsts is None or firsts.search(text, at) is None) and not text[-1:].isspace()
+        return self.search(text, at) is None
 
     def find(self, text: str, at: int) -> Found[Label] | None:
         """Find the first stop from `at` on."""

@@ -3,10 +3,11 @@
 from .arguments import read_arguments
 from .json_text import Emit, Outcome, read_json
 from .literals import at_any, at_text, behind_space, read_literal, skip_space, skip_written
-from .tape import Reading, Span, SpanKind, Tape
+from .tape import Lane, Reading, Span, SpanKind, Tape
 
 __all__ = [
     "Emit",
+    "Lane",
     "Outcome",
     "Reading",
     "Span",

@@ -6,7 +6,7 @@ tape resumes it. Nothing is read twice, and each character goes to exactly one s
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -46,10 +46,19 @@ class _Growing:
     kind: SpanKind
 
 
+class Lane(NamedTuple):
+    """Where free text may pass by its reader: a piece in which nothing is found goes on as it is."""
+
+    search: Callable[[str], object]
+    """Finds what the reader has to see; None where a piece holds nothing of it."""
+    kind: SpanKind
+    emit: Callable[[str], None]
+
+
 class Tape:
     """Text that is fed in pieces and taken from the front."""
 
-    __slots__ = ("_recorded", "_short_at", "_spans", "at", "closed", "offset", "text")
+    __slots__ = ("_lane", "_recorded", "_short_at", "_spans", "at", "closed", "offset", "text")
 
     def __init__(self) -> None:
         """Begin with no text."""
@@ -63,6 +72,31 @@ class Tape:
         self._spans: list[_Growing] = []
         self._recorded: list[str] | None = None
         self._short_at = -1
+        self._lane: Lane | None = None
+
+    def pass_by(self, lane: Lane) -> None:
+        """Let the pieces that come next pass by, while all before them is taken.
+
+        A reader says so right before it yields, when the last that it took was of the lane's kind.
+        """
+        if self._spans and self._spans[-1].kind is lane.kind and self.at == len(self.text):
+            self._lane = lane
+
+    def passes(self, text: str) -> bool:
+        """Let a piece pass by the reader, if it may; otherwise it has to be fed."""
+        lane = self._lane
+        if lane is None:
+            return False
+        if lane.search(text) is not None:
+            self._lane = None
+            return False
+        size = len(text)
+        self.offset += size
+        self._spans[-1].end += size
+        if self._recorded is not None:
+            self._recorded.append(text)
+        lane.emit(text)
+        return True
 
     def feed(self, text: str) -> None:
         """Add text at the end; what has been taken is dropped."""

@@ -1,0 +1,124 @@
+"""Where in the turn a prompt has ended, and what of the turn's beginning it has left to write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autoparser.analysis.conversation import Presence
+from autoparser.analysis.format import Opening, Part, TurnFormat, Written
+
+from .nodes import Block, Start
+from .request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """What the prompt has done of the turn."""
+
+    start: Start
+    unwritten: str = ""
+    """Whitespace behind what the prompt has opened, which it has not written."""
+    prefill: str = ""
+    """What it has already written of the message itself."""
+
+
+_STARTS = {
+    Written.NOTHING: Start.TURN,
+    Written.PART_OF_HEADER: Start.TURN,
+    Written.HEADER: Start.HEADER,
+    Written.REASONING_OPEN: Start.REASONING,
+    Written.REASONING_CLOSED: Start.CONTENT,
+    Written.OTHER: Start.HEADER,
+}
+
+
+def whole_header(format_: TurnFormat) -> str:
+    """Give the header; where a switch varies its front, what the default prompt writes of it."""
+    default = default_opening(format_)
+    layouts = [layout for layout in format_.layouts.values() if not layout.refusal]
+    if (
+        default is not None
+        and default.written is Written.OTHER
+        and default.text.startswith(format_.header)
+        and layouts
+        and all(layout.literals[0].startswith(default.text) for layout in layouts)
+    ):
+        return default.text
+    return format_.header
+
+
+def header_mark(header: str) -> str:
+    """Give the text by which a header is noticed; empty where it is only punctuation."""
+    core = header.strip()
+    return core if any(char.isalnum() for char in core) else ""
+
+
+def default_opening(format_: TurnFormat) -> Opening | None:
+    """Give the generation prompt under the template's own switches."""
+    return next((opening for opening in format_.openings if not opening.setting), None)
+
+
+def prompted(format_: TurnFormat, request: Request, reasoning: Block | None) -> Prompted:
+    """Say where the prompt has ended, what of its whitespace is missing, and what it prefilled."""
+    if request.start is not None:
+        return Prompted(request.start, lead(format_, reasoning, format_.header, request.start))
+    if request.prompt is None:
+        default = default_opening(format_)
+        if default is None:
+            return Prompted(Start.HEADER, lead(format_, reasoning, format_.header, Start.HEADER))
+        return _behind(format_, default, default.text, reasoning)
+    for opening in sorted(format_.openings, key=lambda opening: -len(opening.text)):
+        core = opening.text.rstrip()
+        if core and request.prompt.rstrip().endswith(core):
+            return _behind(format_, opening, request.prompt, reasoning)
+    unwritten = lead(format_, reasoning, format_.header, Start.HEADER)
+    mark = header_mark(format_.header)
+    if mark and mark in request.prompt:
+        written = request.prompt.rpartition(mark)[2]
+        return Prompted(Start.HEADER, unwritten, "" if written.isspace() else written)
+    return Prompted(Start.HEADER, unwritten)
+
+
+def _behind(
+    format_: TurnFormat, opening: Opening, prompt: str, reasoning: Block | None
+) -> Prompted:
+    """Say what is left to write behind a prompt that ends with this opening."""
+    core = opening.text.rstrip()
+    space = prompt[len(prompt.rstrip()) :]
+    missing = opening.text[len(core) :].removeprefix(space)
+    start = _STARTS[opening.written]
+    prefill = _prefill(format_, opening.text, opening.written)
+    if start is not Start.REASONING:
+        return Prompted(start, missing + lead(format_, reasoning, opening.text, start), prefill)
+    after = "" if reasoning is None else reasoning.open.after
+    if not missing and after.startswith(space):
+        missing = after[len(space) :]
+    return Prompted(start, missing, prefill)
+
+
+def _prefill(format_: TurnFormat, text: str, written: Written) -> str:
+    """Give what a generation prompt has written behind the header, where that is no whole part."""
+    mark = header_mark(format_.header)
+    if written is not Written.OTHER or not mark or mark not in text:
+        return ""
+    return text.rpartition(mark)[2].lstrip()
+
+
+def lead(format_: TurnFormat, reasoning: Block | None, written: str, start: Start) -> str:
+    """Give the whitespace that the template writes between what is `written` and content."""
+    layout = format_.layouts.get(Presence(content=True))
+    if layout is None or layout.parts[:1] != (Part.CONTENT,):
+        return ""
+    text = layout.literals[0]
+    if text.startswith(written):
+        text = text[len(written) :]
+    elif start is Start.CONTENT:
+        return ""
+    if text.isspace():
+        return text
+    # What an empty reasoning block leaves behind itself is skipped where that block is read.
+    if start is Start.CONTENT or (reasoning is not None and reasoning.close.core in text):
+        return ""
+    mark = header_mark(format_.header)
+    text = text.rpartition(mark)[2] if mark else text
+    return text if text.isspace() else ""

@@ -1,0 +1,77 @@
+"""What may end free text in a turn, and what each such text means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum, auto
+
+from autoparser.analysis.alignment import is_unit
+from autoparser.analysis.expression import Literal, Turn
+
+from .stops import Stops
+from .triggers import call_opens, is_marked, named_triggers, trigger
+
+
+class Mark(Enum):
+    """What a stop in free text means."""
+
+    HEADER = auto()
+    REASONING = auto()
+    REASONING_CLOSE = auto()
+    CONTENT = auto()
+    CONTENT_CLOSE = auto()
+    CALLS = auto()
+    END = auto()
+
+
+def reasoning_stops(turn: Turn) -> Stops[Mark]:
+    """Give what ends reasoning."""
+    if turn.reasoning is None:
+        return Stops([])
+    ends = (_stop(end, Mark.END) for end in turn.ends if is_unit(end.core))
+    return Stops([_stop(turn.reasoning.close, Mark.REASONING_CLOSE), *ends])
+
+
+def content_stops(turn: Turn, offered: frozenset[str] | None) -> Stops[Mark]:
+    """Give what ends content; `offered` are the tools, None: any."""
+    return Stops(list(_content_stops(turn, offered)))
+
+
+def _content_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[tuple[str, str, Mark]]:
+    for end in turn.ends:
+        yield _stop(end, Mark.END)
+    if turn.calls is not None:
+        space = turn.calls.space
+        for literal in call_opens(turn.calls):
+            text = trigger(literal)
+            if any(text == end.core for end in turn.ends):
+                text = literal.core
+            yield space + literal.before, text, Mark.CALLS
+        names = tuple(named_triggers(turn.calls, offered))
+        for text in names:
+            yield space, text, Mark.CALLS
+        if not is_marked(turn.calls) and not names:
+            yield space, "[" if turn.calls.open.core.startswith("[") else "{", Mark.CALLS
+    if turn.reasoning is not None:
+        yield _stop(turn.reasoning.open, Mark.REASONING)
+        yield _stop(turn.reasoning.close, Mark.REASONING_CLOSE)
+    yield _stop(turn.content.close, Mark.CONTENT_CLOSE)
+    for literal in (turn.content.open, *turn.content.others):
+        yield _stop(literal, Mark.CONTENT)
+    if any(is_unit(unit) for unit in turn.header.units):
+        yield _stop(turn.header, Mark.HEADER)
+
+
+def behind_calls(turn: Turn) -> Iterator[str]:
+    """Give the texts that may follow a call."""
+    for end in turn.ends:
+        yield end.core
+    if turn.calls is not None:
+        section = turn.calls
+        for literal in (*call_opens(section), section.close):
+            if literal.core and is_unit(trigger(literal)):
+                yield trigger(literal)
+
+
+def _stop(literal: Literal, mark: Mark) -> tuple[str, str, Mark]:
+    return literal.before, literal.core, mark

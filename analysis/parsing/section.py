@@ -1,0 +1,150 @@
+"""Reading a section of calls: one call or several, and what encloses them."""
+
+from __future__ import annotations
+
+from autoparser.analysis.alignment import is_unit
+from autoparser.analysis.expression import JsonCall, Literal, RowCall, Section, Turn
+from autoparser.analysis.format import Limit
+from autoparser.analysis.reading import (
+    Reading,
+    SpanKind,
+    Tape,
+    at_text,
+    behind_space,
+    read_literal,
+    skip_space,
+    skip_written,
+)
+
+from .calls import CallEnd, Surroundings, read_call
+from .collector import Collector
+from .marks import behind_calls
+from .message import Status
+from .stops import Stops
+from .triggers import call_open, is_marked, trigger
+
+
+class SectionReader:
+    """Reads the calls of a turn."""
+
+    def __init__(self, turn: Turn, section: Section, offered: frozenset[str] | None) -> None:
+        """Prepare to read sections; `offered` are the tools, None: any."""
+        self.section = section
+        self._header = turn.header
+        self._around = Surroundings(
+            stops=tuple(behind_calls(turn)), offered=offered, tentative=not is_marked(section)
+        )
+        opening = call_open(section.call)
+        noisy = bool(opening.core) and is_unit(trigger(opening))
+        texts = (trigger(opening), section.close.core, *(end.core for end in turn.ends))
+        self._noise: Stops[None] | None = None
+        if noisy:
+            self._noise = Stops([("", text, None) for text in texts])
+
+    def read(self, tape: Tape, collector: Collector) -> Reading[bool]:
+        """Read from what opens the section or its first call; true where the text was cut."""
+        section = self.section
+        start = tape.position
+        tape.record()
+        opened = False
+        if section.open.core and (yield from at_text(tape, trigger(section.open))):
+            opened = yield from read_literal(tape, section.open)
+            yield from self._skip_noise(tape)
+            if section.close.core and (yield from behind_space(tape, section.close.units[0])):
+                # A section without calls.
+                tape.recorded()
+                collector.drop_blank()
+                yield from read_literal(tape, section.close)
+                return False
+        first = True
+        while True:
+            if not first:
+                start = tape.position
+                tape.record()
+            surplus = section.single and collector.calls > 0
+            collector.mute(surplus)
+            ended = yield from read_call(tape, section.call, self._around, collector)
+            collector.mute(False)
+            if ended is CallEnd.CUT and (collector.calling or not self._around.tentative):
+                tape.recorded()
+                collector.status = Status.CUT
+                return True
+            if ended is not CallEnd.CLOSED:
+                self._give_up(tape, collector, start)
+                return False
+            tape.recorded()
+            if surplus:
+                tape.relabel(start, SpanKind.JUNK)
+            collector.drop_blank()
+            if not first and section.later_close.core:
+                yield from self._close(tape, section.later_close)
+            first = False
+            if section.limit is not Limit.MANY or not (yield from self._another(tape, opened)):
+                break
+        if section.close.core:
+            yield from self._close(tape, section.close)
+        yield from skip_written(tape, section.behind)
+        return False
+
+    def _skip_noise(self, tape: Tape) -> Reading[None]:
+        """Take what a model wrote between a section's opening and its first call."""
+        stops = self._noise
+        while stops is not None:
+            found = stops.find(tape.text, tape.at)
+            end = stops.safe(tape.text, tape.at) if found is None else found.start
+            if tape.closed and found is None:
+                return
+            tape.take(end - tape.at, SpanKind.JUNK)
+            if found is not None:
+                return
+            yield
+
+    def _give_up(self, tape: Tape, collector: Collector, start: int) -> None:
+        """Turn what was taken for a call into content."""
+        text = tape.recorded()
+        if not text and tape.left():
+            text = tape.take(1, SpanKind.CONTENT)
+        tape.relabel(start, SpanKind.CONTENT)
+        if not self._around.tentative or collector.calling:
+            collector.give_up_call()
+        collector.content(text)
+
+    def _another(self, tape: Tape, opened: bool) -> Reading[bool]:
+        """Look whether another call follows; take what separates it."""
+        section = self.section
+        separator = section.separator.core
+        if separator and (yield from behind_space(tape, separator)):
+            yield from skip_space(tape)
+            tape.take(len(separator), SpanKind.MARKUP)
+            yield from skip_space(tape)
+            header = self._header
+            if header.core and (yield from at_text(tape, header.core)):
+                tape.take(len(header.core), SpanKind.MARKUP)
+            return True
+        opens = call_open(section.call)
+        if opens.core and (opened or is_unit(trigger(opens))):
+            wanted = trigger(opens)
+        elif isinstance(section.call, JsonCall) and (opened or not is_marked(section)):
+            wanted = "{"
+        elif opened and isinstance(section.call, RowCall):
+            return (yield from self._named_call(tape, section))
+        else:
+            return False
+        another = yield from behind_space(tape, wanted)
+        if another:
+            yield from skip_space(tape)
+        return another
+
+    def _named_call(self, tape: Tape, section: Section) -> Reading[bool]:
+        """Look whether a call follows that begins with its name."""
+        close = section.close.units[:1]
+        if close and (yield from behind_space(tape, close[0])):
+            return False
+        yield from skip_space(tape)
+        there = yield from tape.wait(1)
+        return there and (tape.text[tape.at].isalnum() or tape.text[tape.at] == "_")
+
+    def _close(self, tape: Tape, literal: Literal) -> Reading[None]:
+        """Take what closes calls, where it is there."""
+        if (yield from behind_space(tape, literal.units[0])):
+            yield from read_literal(tape, literal)
