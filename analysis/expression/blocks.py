@@ -40,7 +40,7 @@ def reasoning_of(format_: TurnFormat) -> Block | None:
 
 
 def _emptied(format_: TurnFormat, close: Literal) -> str | None:
-    """Give the whitespace behind an empty block that content follows; None where none is written."""
+    """Give the whitespace between an empty block and content; None where none is written."""
     layout = format_.layouts.get(Presence(content=True))
     if layout is None or layout.parts[:1] != (Part.CONTENT,) or not close.core:
         return None
@@ -73,7 +73,7 @@ def content_of(format_: TurnFormat, reasoning: Block | None) -> Block:
 
 
 def ends_of(format_: TurnFormat) -> tuple[Literal, ...]:
-    """Give the texts that end a turn, each with the whitespace that stands between it and content."""
+    """Give the texts that end a turn, each with the whitespace between it and content."""
     found: dict[str, Literal] = {}
     for end in format_.ends:
         for text in (end.text, end.historic or ""):

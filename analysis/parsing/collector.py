@@ -90,7 +90,7 @@ class Collector:
         self._content.waiting = self._reasoning.waiting = ""
         self._content.fresh = True
 
-    def mute(self, muted: bool) -> None:  # noqa: FBT001 - a switch
+    def mute(self, muted: bool) -> None:
         """Let calls be read that do not count, as long as this is true."""
         self._muted = muted
 
@@ -113,7 +113,7 @@ class Collector:
 
     def take(self) -> list[Delta]:
         """Give what came since the last time."""
-        if self._call is not None:
+        if self._sent != len(self._pieces):
             self._flush()
         deltas = self._deltas
         self._deltas = []
@@ -121,12 +121,10 @@ class Collector:
 
     def _flush(self) -> None:
         """Pass on what came of the open call's arguments, in one piece."""
-        sent, pieces = self._sent, self._pieces
-        if sent == len(pieces) or self.whole_calls or self._muted:
-            return
-        text = pieces[sent] if sent + 1 == len(pieces) else "".join(pieces[sent:])
+        pieces = self._pieces
+        text = "".join(pieces[self._sent :])
         self._sent = len(pieces)
-        if text:
+        if text and not self.whole_calls and not self._muted:
             self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, self._opened))
 
     @property
@@ -153,7 +151,7 @@ class Collector:
         self._calls.append(call)
 
     def give_up_call(self) -> None:
-        """End a call that could not be read. What was streamed of it stays said: it is malformed."""
+        """End a call that could not be read; what was streamed of it stays said."""
         call = self._end_call(Status.MALFORMED)
         self.status = Status.MALFORMED
         if call is not None and not self.whole_calls:
@@ -167,9 +165,9 @@ class Collector:
         self._flush()
         name, call_id = self._call
         self._call = None
-        if self._muted:
-            return None
-        return ParsedCall(name, "".join(self._pieces), call_id, status)
+        arguments = "".join(self._pieces)
+        self._pieces, self._sent = [], 0
+        return None if self._muted else ParsedCall(name, arguments, call_id, status)
 
     def message(self, spans: tuple[Span, ...], *, complete: bool) -> ParsedMessage:
         """Give the message as far as it has come."""

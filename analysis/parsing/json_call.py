@@ -56,6 +56,8 @@ class JsonReader:
             self.collector.arguments("".join(self.early) or "{}")
         status = Status.REPAIRED if self.repaired else Status.OK
         if self.call.after.core and not (yield from read_literal(self.tape, self.call.after)):
+            if self.tape.cut and not self.tape.complete:
+                return CallEnd.CUT
             status = Status.REPAIRED
         self.collector.close_call(status)
         return CallEnd.CLOSED
@@ -68,7 +70,7 @@ class JsonReader:
         while True:
             yield from skip_space(self.tape)
             if not (yield from self.tape.wait(1)):
-                return CallEnd.CUT
+                return self._at_end()
             char = self.tape.text[self.tape.at]
             if char == "}":
                 self.tape.take(1, SpanKind.MARKUP)
@@ -85,8 +87,16 @@ class JsonReader:
             if ended is not None:
                 return ended
 
+    def _at_end(self) -> CallEnd:
+        """Say how a call ends at the end of the text: closed, if only closers are missing."""
+        if not self.tape.complete or not self.collector.calling or not self.given:
+            return CallEnd.CUT
+        self.repaired = True
+        return CallEnd.CLOSED
+
     def _member(self, *, inner: bool) -> Reading[CallEnd | None]:
-        key = yield from self._string()
+        naming = self.call.name_is_key and not inner and self.name is None
+        key = yield from self._string(SpanKind.NAME if naming else SpanKind.MARKUP)
         if key is None:
             return self._unread()
         yield from skip_space(self.tape)
@@ -118,7 +128,7 @@ class JsonReader:
     def _inner(self, key: str) -> Reading[CallEnd | None]:
         call = self.call
         if key == call.name_field and self.name is None:
-            name = yield from self._string()
+            name = yield from self._string(SpanKind.NAME)
             if name is None:
                 return self._unread()
             self.name = name
@@ -140,6 +150,9 @@ class JsonReader:
         offered = self.around.offered
         if self.around.tentative and (offered is None or name not in offered):
             return CallEnd.NO_CALL
+        if self.around.tentative and not self.early:
+            # Without arguments it may still be any object that has a name.
+            return None
         self.collector.open_call(name, self.id)
         if self.early:
             self.collector.arguments("".join(self.early))
@@ -148,6 +161,8 @@ class JsonReader:
         return None
 
     def _arguments(self) -> Reading[CallEnd | None]:
+        if self.name is not None and not self.collector.calling:
+            self.collector.open_call(self.name, self.id)
         emit = self.collector.arguments if self.collector.calling else self.early.append
         self.given = self.collector.calling
         schemas = self.call.arguments.schemas
@@ -157,7 +172,6 @@ class JsonReader:
             cast("Mapping[str, Json] | None", schemas.get(self.name or "")),
             self.around.stops,
             emit,
-            finish=True,
         )
         return self._end_of(outcome)
 
@@ -166,7 +180,7 @@ class JsonReader:
         return CallEnd.CUT if self.tape.cut else CallEnd.NO_CALL
 
     def _value(self, emit: Emit) -> Reading[CallEnd | None]:
-        outcome = yield from read_json(self.tape, emit, self.around.stops, finish=True)
+        outcome = yield from read_json(self.tape, emit, self.around.stops)
         return self._end_of(outcome)
 
     def _end_of(self, outcome: Outcome) -> CallEnd | None:
@@ -177,13 +191,15 @@ class JsonReader:
         self.repaired = self.repaired or outcome is Outcome.REPAIRED
         return None
 
-    def _string(self) -> Reading[str | None]:
-        """Read a quoted string; None where there is none."""
+    def _string(self, kind: SpanKind = SpanKind.MARKUP) -> Reading[str | None]:
+        """Read a quoted string, whose inside is of this kind; None where there is none."""
         while True:
             text = self.tape.text
             match = _STRING.match(text, self.tape.at)
             if match:
-                self.tape.take(match.end() - self.tape.at, SpanKind.MARKUP)
+                self.tape.take(1, SpanKind.MARKUP)
+                self.tape.take(match.end() - self.tape.at - 1, kind)
+                self.tape.take(1, SpanKind.MARKUP)
                 return _UNESCAPE.sub(_unescaped, match.group(1) or match.group(2) or "")
             if self.tape.left() and text[self.tape.at] not in "\"'":
                 return None

@@ -7,8 +7,8 @@ from enum import Enum, auto
 
 from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.expression import Literal, Turn
+from autoparser.analysis.reading import Stops
 
-from .stops import Stops
 from .triggers import call_opens, is_marked, named_triggers, trigger
 
 
@@ -34,7 +34,7 @@ def reasoning_stops(turn: Turn) -> Stops[Mark]:
 
 def content_stops(turn: Turn, offered: frozenset[str] | None) -> Stops[Mark]:
     """Give what ends content; `offered` are the tools, None: any."""
-    return Stops(list(_content_stops(turn, offered)))
+    return Stops(list(_content_stops(turn, offered)), turn.tail)
 
 
 def _content_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[tuple[str, str, Mark]]:

@@ -74,7 +74,7 @@ class StreamParser:
     def finish(self, *, complete: bool = True) -> list[Delta]:
         """Say that no more text comes; give what is left to add."""
         self._tape.closed = True
-        self._complete = complete
+        self._tape.complete = self._complete = complete
         next(self._reading, None)
         rest = self._tape.left()
         if rest:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
-from autoparser.analysis.alignment import first_marker
+from autoparser.analysis.alignment import first_marker, is_unit
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import (
     ArgumentList,
@@ -62,7 +63,8 @@ class RowReader:
 
     def _slot(self, item: Name | Word, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Read a name, an id or a number; give how the call ends where there is none."""
-        word = yield from self._word(following)
+        kind = SpanKind.NAME if isinstance(item, Name) else SpanKind.ID
+        word = yield from self._word(following, kind)
         if word is None or (isinstance(item, Name) and self.name and word != self.name):
             return self._unread()
         if isinstance(item, Name):
@@ -89,6 +91,8 @@ class RowReader:
         if there:
             return None
         if self.collector.calling:
+            if self.tape.cut and not self.tape.complete:
+                return CallEnd.CUT
             return self._close(Status.REPAIRED)
         if (yield from self._without_arguments(at)):
             return CallEnd.CLOSED
@@ -99,9 +103,27 @@ class RowReader:
         units = literal.units
         for first, unit in enumerate(units):
             if (yield from behind_space(self.tape, unit)):
-                rest = Literal.of(literal.core[literal.core.index(unit) :])
-                return (yield from read_literal(self.tape, rest if first else literal))
+                yield from skip_space(self.tape)
+                self.tape.take(len(unit), SpanKind.MARKUP)
+                if len(units) > first + 1 and is_unit(unit):
+                    yield from self._noise(units[first + 1])
+                rest = Literal.of(literal.core[literal.core.index(unit) + len(unit) :])
+                return (yield from read_literal(self.tape, replace(rest, after=literal.after)))
         return not units and (yield from read_literal(self.tape, literal))
+
+    def _noise(self, wanted: str) -> Reading[None]:
+        """Take what a model wrote between the opening's first marker and the rest of it."""
+        while True:
+            rest = self.tape.text[self.tape.at :]
+            size = rest.find(wanted, 0, _LONGEST_NOISE)
+            if size >= 0:
+                self.tape.take(size, SpanKind.JUNK if rest[:size].strip() else SpanKind.MARKUP)
+                return
+            if self.tape.closed or len(rest) >= _LONGEST_NOISE:
+                return
+            if any(stop and stop in rest for stop in self.around.stops):
+                return
+            yield
 
     def _without_arguments(self, at: int) -> Reading[bool]:
         """Try to close a call that is written otherwise where it has no arguments."""
@@ -121,7 +143,7 @@ class RowReader:
         offered = self.around.offered
         return not self.around.tentative or (offered is not None and self.name in offered)
 
-    def _word(self, following: Sequence[RowItem]) -> Reading[str | None]:
+    def _word(self, following: Sequence[RowItem], kind: SpanKind) -> Reading[str | None]:
         """Read a name or an id up to the literal behind it."""
         stops = (*_word_stops(following), *self.behind_name)
         yield from skip_space(self.tape)
@@ -141,7 +163,7 @@ class RowReader:
         word = self.tape.text[self.tape.at : self.tape.at + size]
         if not word or _NO_WORD.search(word):
             return None
-        return self.tape.take(size, SpanKind.NAME)
+        return self.tape.take(size, kind)
 
     def _name_in(self, call_id: str) -> str:
         """Find the name in an id that carries it."""
@@ -169,7 +191,6 @@ class RowReader:
             cast("Mapping[str, Json] | None", item.schemas.get(self.name)),
             stops,
             self.collector.arguments,
-            finish=True,
         )
         match outcome:
             case Outcome.BAD:
@@ -198,6 +219,7 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
 
 
 _LONGEST_WORD = 256
+_LONGEST_NOISE = 256
 _NO_WORD = re.compile(r"[\s{}\[\]<>\"']")
 _SPACE = re.compile(r"\s")
 _NAME_IN_ID = re.compile(r"([^.:\s]+)(?::\d+)?$")

@@ -8,6 +8,7 @@ from autoparser.analysis.format import Limit
 from autoparser.analysis.reading import (
     Reading,
     SpanKind,
+    Stops,
     Tape,
     at_text,
     behind_space,
@@ -20,7 +21,6 @@ from .calls import CallEnd, Surroundings, read_call
 from .collector import Collector
 from .marks import behind_calls
 from .message import Status
-from .stops import Stops
 from .triggers import call_open, is_marked, trigger
 
 
@@ -46,16 +46,12 @@ class SectionReader:
         section = self.section
         start = tape.position
         tape.record()
-        opened = False
-        if section.open.core and (yield from at_text(tape, trigger(section.open))):
-            opened = yield from read_literal(tape, section.open)
-            yield from self._skip_noise(tape)
-            if section.close.core and (yield from behind_space(tape, section.close.units[0])):
-                # A section without calls.
-                tape.recorded()
-                collector.drop_blank()
-                yield from read_literal(tape, section.close)
-                return False
+        opened = yield from self._opens(tape)
+        if opened and section.close.core and (yield from self._close(tape, section.close)):
+            # A section without calls.
+            tape.recorded()
+            collector.drop_blank()
+            return False
         first = True
         while True:
             if not first:
@@ -85,6 +81,15 @@ class SectionReader:
             yield from self._close(tape, section.close)
         yield from skip_written(tape, section.behind)
         return False
+
+    def _opens(self, tape: Tape) -> Reading[bool]:
+        """Take what opens the section, if it is there, and what stands before the first call."""
+        opening = self.section.open
+        if not opening.core or not (yield from at_text(tape, trigger(opening))):
+            return False
+        opened = yield from read_literal(tape, opening)
+        yield from self._skip_noise(tape)
+        return opened
 
     def _skip_noise(self, tape: Tape) -> Reading[None]:
         """Take what a model wrote between a section's opening and its first call."""
@@ -144,7 +149,9 @@ class SectionReader:
         there = yield from tape.wait(1)
         return there and (tape.text[tape.at].isalnum() or tape.text[tape.at] == "_")
 
-    def _close(self, tape: Tape, literal: Literal) -> Reading[None]:
+    def _close(self, tape: Tape, literal: Literal) -> Reading[bool]:
         """Take what closes calls, where it is there."""
-        if (yield from behind_space(tape, literal.units[0])):
+        there = yield from behind_space(tape, literal.units[0])
+        if there:
             yield from read_literal(tape, literal)
+        return there

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autoparser.analysis.expression import Start, Turn
 from autoparser.analysis.reading import (
+    Found,
     Lane,
     Reading,
     SpanKind,
@@ -17,7 +18,6 @@ from .collector import Collector
 from .marks import Mark, content_stops
 from .reasoning import ReasoningReader
 from .section import SectionReader
-from .stops import Found
 
 
 class TurnReader:
@@ -29,7 +29,6 @@ class TurnReader:
         self._reasoning = ReasoningReader(turn)
         self._section = None if turn.calls is None else SectionReader(turn, turn.calls, offered)
         self._stops = content_stops(turn, offered)
-        self._tail = len(turn.tail)
         self._written_behind = {
             Mark.REASONING_CLOSE: "" if turn.reasoning is None else turn.reasoning.close.after,
             Mark.CONTENT: turn.content.open.after,
@@ -75,7 +74,7 @@ class TurnReader:
                 if cut > tape.at:
                     collector.content(tape.take(cut - tape.at, SpanKind.CONTENT))
                 return (yield from self._stopped(tape, collector, found))
-            end = self._end(tape) if tape.closed else stops.safe(tape.text, tape.at, self._tail)
+            end = self._end(tape) if tape.closed else stops.safe(tape.text, tape.at)
             if found is not None:
                 end = min(end, found.start)
             if end > tape.at:

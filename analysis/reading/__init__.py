@@ -3,15 +3,18 @@
 from .arguments import read_arguments
 from .json_text import Emit, Outcome, read_json
 from .literals import at_any, at_text, behind_space, read_literal, skip_space, skip_written
+from .stops import Found, Stops
 from .tape import Lane, Reading, Span, SpanKind, Tape
 
 __all__ = [
     "Emit",
+    "Found",
     "Lane",
     "Outcome",
     "Reading",
     "Span",
     "SpanKind",
+    "Stops",
     "Tape",
     "at_any",
     "at_text",

@@ -20,34 +20,30 @@ def read_arguments(
     schema: Mapping[str, Json] | None,
     stops: Sequence[str],
     emit: Emit,
-    *,
-    finish: bool,
 ) -> Reading[Outcome]:
     """Read arguments and emit them as the text of one JSON object.
 
     `schema` is that of the parameters, `stops` are the texts that may follow the arguments.
     """
     if arguments.encoded:
-        return (yield from _read_encoded(tape, emit, stops, finish=finish))
+        return (yield from _read_encoded(tape, emit, stops))
     if arguments.verbatim or arguments.members.open.strip() == "{" or _pasted(arguments):
         yield from skip_space(tape, SpanKind.ARGUMENTS)
         if (yield from at_text(tape, '"')):
             # Models also write the object as text inside a string.
-            return (yield from _read_encoded(tape, emit, stops, finish=finish))
-        return (yield from read_json(tape, emit, stops, finish=finish))
-    return (yield from EntryReader(tape, arguments, schema, stops, emit).read(finish=finish))
+            return (yield from _read_encoded(tape, emit, stops))
+        return (yield from read_json(tape, emit, stops))
+    return (yield from EntryReader(tape, arguments, schema, stops, emit).read())
 
 
 def _pasted(arguments: Arguments) -> bool:
     return arguments.values.is_json and arguments.members.key.open == '"'
 
 
-def _read_encoded(
-    tape: Tape, emit: Emit, stops: Sequence[str], *, finish: bool
-) -> Reading[Outcome]:
+def _read_encoded(tape: Tape, emit: Emit, stops: Sequence[str]) -> Reading[Outcome]:
     """Read JSON text inside a JSON string."""
     pieces: list[str] = []
-    outcome = yield from read_json(tape, pieces.append, stops, finish=finish)
+    outcome = yield from read_json(tape, pieces.append, stops)
     text = "".join(pieces)
     try:
         inner: object = json.loads(text)

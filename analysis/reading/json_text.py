@@ -9,7 +9,7 @@ from json.encoder import encode_basestring
 from typing import TypeAlias
 
 from .literals import at_any
-from .tape import Reading, SpanKind, Tape
+from .tape import Lane, Reading, SpanKind, Tape
 
 Emit: TypeAlias = Callable[[str], None]
 """Takes pieces of JSON text, in order."""
@@ -33,6 +33,10 @@ _PLAIN = {
     '"': re.compile(r'[^"\\\x00-\x1f]+'),
     "'": re.compile(r"[^'\\\x00-\x1f\"]+"),
 }
+_SPECIAL = {
+    '"': re.compile(r'["\\\x00-\x1f]'),
+    "'": re.compile(r"['\\\x00-\x1f\"]"),
+}
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
 _WORDS = {
     "true": "true",
@@ -51,8 +55,8 @@ _UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}")
 class _Reader:
     """Reads one value."""
 
-    def __init__(self, tape: Tape, emit: Emit, stops: Sequence[str], *, finish: bool) -> None:
-        self.tape, self.emit, self.stops, self.finish = tape, emit, tuple(stops), finish
+    def __init__(self, tape: Tape, emit: Emit, stops: Sequence[str]) -> None:
+        self.tape, self.emit, self.stops = tape, emit, tuple(stops)
         self.open: list[str] = []
         self.gap = ""
         self.key_next = False
@@ -144,7 +148,7 @@ class _Reader:
         return Outcome.REPAIRED
 
     def _ended(self) -> Outcome:
-        if self.open and self.finish and not self.value_next:
+        if self.open and self.tape.complete and not self.value_next:
             return self._repair()
         return Outcome.CUT
 
@@ -179,6 +183,7 @@ class _Reader:
         tape.take(1, SpanKind.ARGUMENTS)
         emit('"')
         plain = _PLAIN[quote]
+        lane = Lane(_SPECIAL[quote].search, SpanKind.ARGUMENTS, emit)
         while True:
             if not (yield from tape.wait(1)):
                 return False
@@ -186,6 +191,7 @@ class _Reader:
             match = plain.match(text, at)
             if match:
                 emit(tape.take(match.end() - at, SpanKind.ARGUMENTS))
+                tape.pass_by(lane)
                 continue
             char = text[at]
             if char == quote:
@@ -223,12 +229,10 @@ class _Reader:
         return True
 
 
-def read_json(
-    tape: Tape, emit: Emit, stops: Sequence[str] = (), *, finish: bool
-) -> Reading[Outcome]:
+def read_json(tape: Tape, emit: Emit, stops: Sequence[str] = ()) -> Reading[Outcome]:
     """Read one value and emit it as JSON text.
 
     Valid JSON passes byte for byte. Where the value is not closed and one of `stops` comes, or
-    the text ends and `finish` says that it is whole, the missing closers are emitted.
+    a text that is complete ends, the missing closers are emitted.
     """
-    return (yield from _Reader(tape, emit, stops, finish=finish).read())
+    return (yield from _Reader(tape, emit, stops).read())

@@ -47,7 +47,7 @@ class _Growing:
 
 
 class Lane(NamedTuple):
-    """Where free text may pass by its reader: a piece in which nothing is found goes on as it is."""
+    """Where free text passes by its reader, in pieces in which nothing is found."""
 
     search: Callable[[str], object]
     """Finds what the reader has to see; None where a piece holds nothing of it."""
@@ -58,7 +58,17 @@ class Lane(NamedTuple):
 class Tape:
     """Text that is fed in pieces and taken from the front."""
 
-    __slots__ = ("_lane", "_recorded", "_short_at", "_spans", "at", "closed", "offset", "text")
+    __slots__ = (
+        "_lane",
+        "_recorded",
+        "_short_at",
+        "_spans",
+        "at",
+        "closed",
+        "complete",
+        "offset",
+        "text",
+    )
 
     def __init__(self) -> None:
         """Begin with no text."""
@@ -69,6 +79,8 @@ class Tape:
         """The position of `text[0]` in all that was fed."""
         self.closed = False
         """No more text will come."""
+        self.complete = False
+        """It has come to its own end; otherwise it was cut."""
         self._spans: list[_Growing] = []
         self._recorded: list[str] | None = None
         self._short_at = -1

@@ -25,6 +25,7 @@ UNOPENED = "nothing opens reasoning: without its close it cannot be told from co
 UNMARKED = "nothing opens or closes reasoning"
 UNESCAPED = "strings are written without their quotes escaped, or without quotes"
 UNSEPARATED = "nothing stands between two arguments"
+UNTOLD = "an array's empty items, and those that are no strings, are written like strings"
 ENDED = "the turn is ended before its calls"
 BROKEN = "a call without arguments is no JSON: its arguments are missing"
 _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
@@ -55,6 +56,7 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
         "baseten-Llama-3.2-3B-Instruct-pythonic",
     ),
     UNSEPARATED: ("typhoon-ai-typhoon2.1-gemma3-4b",),
+    UNTOLD: ("MiniMaxAI-MiniMax-M3-MXFP8",),
     ENDED: ("tiiuae-Falcon-H1-Tiny-Tool-Calling-90M",),
     BROKEN: ("Motif-Technologies-Motif-3-Beta",),
 }

@@ -17,9 +17,6 @@ def rounds(corpus: list[Path]) -> list[Loop]:
     return loops(corpus)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="some templates fall short: `python -m tests.corpus --parse` names them"
-)
 def test_every_template_gives_its_messages_back(rounds: list[Loop]) -> None:
     short = [each for each in rounds if not each.ok and not each.cause]
     lines = [f"{each.name}: {each.good} of {each.total}, {each.titles[0]}" for each in short]

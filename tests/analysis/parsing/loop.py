@@ -19,7 +19,7 @@ from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.check import battery_tools
 from autoparser.analysis.conversation import Json, Message
 from autoparser.analysis.expression import Start, build, request_of
-from autoparser.analysis.format import Part, Slot, TurnFormat, type_of
+from autoparser.analysis.format import Container, Notation, Part, Slot, TurnFormat, type_of
 from autoparser.analysis.parsing import (
     Delta,
     DeltaKind,
@@ -107,16 +107,28 @@ def surviving(format_: TurnFormat, message: Message) -> Read:
     calls: list[tuple[str, str, str | None]] = []
     if Part.CALLS in layout.parts and format_.calls is not None:
         for call in format_.calls.written(message.calls):
-            arguments = {
-                key: value
-                for key, value in call.arguments.items()
-                if format_.calls.arguments.members.row(type_of(value)) is not None
-            }
+            written = format_.calls.arguments
+            arguments = _written(dict(call.arguments), written.members, written.values)
             given = call.id if writes_ids(format_) else None
             calls.append((call.name, json.dumps(arguments, sort_keys=True), given))
     return Read(
         reasoning if reasoning.strip() else None, content if content.strip() else None, tuple(calls)
     )
+
+
+def _written(value: Json, container: Container, notation: Notation) -> Json:
+    """Leave out the members that the notation does not write."""
+    if isinstance(value, dict):
+        inner = container.values or notation
+        return {
+            key: _written(member, inner.object, inner)
+            for key, member in value.items()
+            if container.row(type_of(member)) is not None
+        }
+    if isinstance(value, list):
+        inner = notation.array.values or notation
+        return [_written(item, inner.object, inner) for item in value]
+    return value
 
 
 def read(parsed: ParsedMessage, *, ids: bool) -> Read:

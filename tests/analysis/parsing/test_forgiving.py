@@ -402,7 +402,9 @@ def test_without_an_opener_only_a_call_of_an_offered_tool_is_one(line: Line) -> 
 def test_a_marker_that_the_prompt_wrote_may_be_written_again(fixture: str, marker: str) -> None:
     parser = analysis_of(fixture).parser(TOOLS)
     close = marker.replace("<", "</")
-    message = parser.parse(f"{marker}\nHm.{close}\n\nHi.")
+    block = parser.turn.reasoning
+    assert block is not None
+    message = parser.parse(f"{marker}{block.open.after}Hm.{close}{block.close.after}Hi.")
     assert (message.reasoning_content, message.content) == ("Hm.", "Hi.")
 
 

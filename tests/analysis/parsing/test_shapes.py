@@ -27,7 +27,7 @@ SHAPES = [
     name for name in fixture_names() if name[0] in "jtagp" and name[1].isdigit() and name[2] == "-"
 ]
 FIRST = ToolCall("get_forecast", {"city": "Oslo <1>", "days": 3}, "aB3dE6gH1")
-SECOND = ToolCall("update_record", {"title": "a b", "labels": ["x", 2]}, "kL5mN7pQ2")
+SECOND = ToolCall("update_record", {"title": "a b", "labels": ["x", "2"]}, "kL5mN7pQ2")
 MESSAGES = {
     "one call": Message(calls=(FIRST,)),
     "two calls": Message(calls=(FIRST, SECOND)),

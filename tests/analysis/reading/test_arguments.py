@@ -28,7 +28,6 @@ ARGUMENTS: list[dict[str, Any]] = [
 ]
 
 CANNOT = {
-    "a6-key-is-tag": "items of arrays are told from nested ones by nothing but their nesting",
     "p1-4-unquoted": "its strings are not quoted",
     "p1-6-no-separator": "nothing separates its arguments",
 }
@@ -53,14 +52,14 @@ def schema_of(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def read(arguments: Arguments, text: str, size: int, schema: dict[str, Any]) -> str:
     tape, emitted = Tape(), list[str]()
-    reading = read_arguments(tape, arguments, schema, (STOP.strip(),), emitted.append, finish=True)
+    reading = read_arguments(tape, arguments, schema, (STOP.strip(),), emitted.append)
     outcome = None
     try:
         next(reading)
         for at in range(0, len(text), size):
             tape.feed(text[at : at + size])
             next(reading)
-        tape.closed = True
+        tape.closed = tape.complete = True
         next(reading)
     except StopIteration as end:
         outcome = end.value

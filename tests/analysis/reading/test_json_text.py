@@ -23,14 +23,14 @@ def read(
 ) -> tuple[str, Outcome | None, str]:
     """Give what was emitted, how it ended, and what was left."""
     tape, emitted = Tape(), list[str]()
-    reading = read_json(tape, emitted.append, stops, finish=finish)
+    reading = read_json(tape, emitted.append, stops)
     outcome: Outcome | None = None
     try:
         next(reading)
         for piece in pieces:
             tape.feed(piece)
             next(reading)
-        tape.closed = True
+        tape.closed, tape.complete = True, finish
         next(reading)
     except StopIteration as end:
         outcome = end.value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 Label = TypeVar("Label")
@@ -20,10 +20,23 @@ class Found(NamedTuple, Generic[Label]):
 class Stops(Generic[Label]):
     """Texts to look for, each with what it means; the longest that fits is the one."""
 
-    __slots__ = ("_firsts", "_labels", "_pattern", "_reach", "_texts", "search", "spaces")
+    __slots__ = (
+        "_firsts",
+        "_held",
+        "_labels",
+        "_pattern",
+        "_reach",
+        "_special",
+        "_texts",
+        "search",
+        "spaces",
+    )
 
-    def __init__(self, stops: Sequence[tuple[str, str, Label]]) -> None:
-        """Take stops as (whitespace that may stand before, text, label)."""
+    def __init__(self, stops: Sequence[tuple[str, str, Label]], tail: str = "") -> None:
+        """Take stops as (whitespace that may stand before, text, label).
+
+        `tail` is whitespace that may end the whole text.
+        """
         known: dict[str, Label] = {}
         self.spaces: dict[str, str] = {}
         """The whitespace that the template writes before each text."""
@@ -36,17 +49,27 @@ class Stops(Generic[Label]):
         self._labels = known
         self._texts = tuple(texts)
         self._pattern = re.compile("|".join(map(re.escape, texts))) if texts else None
-        firsts = "".join(sorted({re.escape(text[0]) for text in texts}))
-        self._firsts = re.compile(f"[{firsts}]") if firsts else None
-        self.search = re.compile(rf"[{firsts}]|\s\Z" if firsts else r"\s\Z").search
-        """Finds what may belong to a stop; None where a text holds nothing of one."""
+        firsts = "".join(sorted({text[0] for text in texts}))
+        self._firsts = re.compile(f"[{re.escape(firsts)}]") if firsts else None
+        spaces = (*self.spaces.values(), tail)
+        self._held = frozenset("".join(spaces))
         longest = max((len(text) for text in texts), default=0)
-        widest = max(map(len, self.spaces.values()), default=0)
-        self._reach = (longest, widest)
+        self._reach = (longest, max(map(len, spaces)))
+        self._special = self.searching("")
+        self.search: Callable[[str], object] = self._special.search
+        """Finds what may belong to a stop; None where a text holds nothing of one."""
+
+    def searching(self, also: str) -> re.Pattern[str]:
+        """Give a pattern for what may belong to a stop, and for the characters of `also`."""
+        always = {*also, *(text[0] for text in self._texts)}
+        last = self._held - always
+        parts = [f"[{re.escape(''.join(sorted(always)))}]"] if always else []
+        parts += [rf"[{re.escape(''.join(sorted(last)))}]\Z"] if last else []
+        return re.compile("|".join(parts) or "(?!)")
 
     def plain(self, text: str, at: int) -> bool:
         """Say at once that a text holds no stop, nor the beginning of one."""
-        return self.search(text, at) is None
+        return self._special.search(text, at) is None
 
     def find(self, text: str, at: int) -> Found[Label] | None:
         """Find the first stop from `at` on."""
@@ -63,11 +86,8 @@ class Stops(Generic[Label]):
         """Whether a stop begins with all of `rest`, and goes on."""
         return any(len(stop) > len(rest) and stop.startswith(rest) for stop in self._texts)
 
-    def safe(self, text: str, at: int, tail: int = 0) -> int:
-        """Say up to where no stop can have begun; whitespace before a stop is held with it.
-
-        `tail` is how much whitespace may end the whole text.
-        """
+    def safe(self, text: str, at: int) -> int:
+        """Say up to where no stop can have begun; whitespace before a stop is held with it."""
         longest, widest = self._reach
         end = len(text)
         if self._firsts is not None:
@@ -75,8 +95,8 @@ class Stops(Generic[Label]):
                 if self._begins(text[match.start() :]):
                     end = match.start()
                     break
-        floor = max(at, end - max(widest, tail))
-        while end > floor and text[end - 1].isspace():
+        floor = max(at, end - widest)
+        while end > floor and text[end - 1] in self._held:
             end -= 1
         return end
 

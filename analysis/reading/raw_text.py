@@ -1,0 +1,186 @@
+"""Reading raw text up to its closer: what follows a closer decides whether it is one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring
+from typing import Protocol
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.expression import Literal
+from autoparser.analysis.format import Arguments
+
+from .decoding import Unreadable, decode, typed, unescape
+from .elements import read_elements
+from .json_text import Emit, Outcome
+from .rows import EntryRow
+from .stops import Found, Stops
+from .tape import Lane, Reading, SpanKind, Tape
+
+
+class Entries(Protocol):
+    """What is known of the arguments around a value."""
+
+    tape: Tape
+    stops: tuple[str, ...]
+    rows: Sequence[EntryRow]
+    separator: Literal
+    opening: Literal
+    properties: Mapping[str, Json]
+
+
+class RawReader:
+    """Reads the text of one value, up to its closer or to what comes where that was forgotten."""
+
+    def __init__(self, around: Entries, key: str, after: Literal, emit: Emit | None) -> None:
+        """Prepare to read up to `after`; the text is emitted as it comes, or kept in `pieces`."""
+        self.around, self.key, self.after = around, key, after
+        self.pieces: list[str] = []
+        self.take: Emit = self.pieces.append if emit is None else _escaping(emit)
+        closers = [after.core] if after.core else [around.separator.core, *around.stops]
+        stops = [(after.before, text, True) for text in closers]
+        if after.core:
+            # Without its closer a value ends before the next marker, and before what the
+            # template writes between the two.
+            space = after.before + after.after + around.separator.text + around.opening.before
+            markers = (text for text in (*around.stops, around.opening.core) if len(text) > _SHORT)
+            stops += [(space, text, False) for text in markers]
+        self.stops: Stops[bool] = Stops(stops)
+        search = self.stops.search
+        if emit is not None:
+            # What needs no escape passes by without being looked at again.
+            search = self.stops.searching(_ESCAPED).search
+        self.lane = Lane(search, SpanKind.ARGUMENTS, emit or self.take)
+
+    def read(self) -> Reading[Outcome]:
+        """Take the text; the closer is left. REPAIRED where it is not there."""
+        tape, stops = self.around.tape, self.stops
+        looked = tape.position
+        while True:
+            found = stops.find(tape.text, max(tape.at, looked - tape.offset))
+            if found is None:
+                if tape.closed:
+                    return self._ended()
+                self._pass(stops.safe(tape.text, tape.at))
+                tape.pass_by(self.lane)
+                yield
+                continue
+            closes = self._closes(found)
+            if closes is None:
+                self._pass(stops.written_before(tape.text, found, tape.at))
+                yield
+            elif closes:
+                self._pass(stops.written_before(tape.text, found, tape.at))
+                return Outcome.COMPLETE if found.label else Outcome.REPAIRED
+            else:
+                looked = tape.offset + found.start + 1
+
+    def _pass(self, end: int) -> None:
+        tape = self.around.tape
+        if end > tape.at:
+            self.take(tape.take(end - tape.at, SpanKind.ARGUMENTS))
+
+    def _ended(self) -> Outcome:
+        """Take all that is left: whole where the model has ended, cut where it was stopped."""
+        tape = self.around.tape
+        if not tape.complete:
+            self._pass(len(tape.text))
+            return Outcome.CUT
+        rest = len(tape.text)
+        for char in reversed(self.after.before):
+            if rest > tape.at and tape.text[rest - 1] == char:
+                rest -= 1
+        self._pass(rest)
+        tape.take(tape.left(), SpanKind.MARKUP)
+        return Outcome.REPAIRED
+
+    def _closes(self, found: Found[bool]) -> bool | None:
+        """Whether a text is the end of the value; None: not to be seen yet."""
+        tape = self.around.tape
+        if not tape.closed and self.stops.longer(tape.text, found):
+            return None
+        if not found.label or not self.after.core:
+            return True
+        return self._follows(tape.text[found.end :])
+
+    def _follows(self, behind: str) -> bool | None:
+        """Whether what stands behind a closer may stand there; None: not to be seen yet."""
+        around = self.around
+        rest = behind.lstrip()
+        wanted = [around.separator.core, *around.opening.units[:1], *around.stops]
+        if any(row.keyed_close for row in around.rows):
+            wanted = [self.key]
+        if any(text and rest.startswith(text) for text in wanted):
+            return True
+        if around.tape.closed:
+            return not rest or (not around.opening.core and self._keyed(rest) is True)
+        if any(text.startswith(rest) for text in wanted):
+            return None
+        return self._keyed(rest) if not around.opening.core else False
+
+    def _keyed(self, rest: str) -> bool | None:
+        """Whether a key follows, in notations where nothing opens an entry."""
+        around = self.around
+        match = _WORD.match(rest)
+        if match is None:
+            return False
+        behind = rest[match.end() :].lstrip()
+        middles = [Literal.of(row.middle).units[:1] for row in around.rows]
+        if any(behind.startswith(unit) for units in middles for unit in units):
+            return not around.properties or match.group() in around.properties
+        if around.tape.closed or match.end() > _LONGEST_KEY:
+            return False
+        return None if any(u.startswith(behind) for units in middles for u in units) else False
+
+
+def _escaping(emit: Emit) -> Emit:
+    """Pass text on as the inside of a JSON string."""
+
+    def escape(text: str) -> None:
+        emit(encode_basestring(text)[1:-1])
+
+    return escape
+
+
+_ESCAPED = '"\\' + "".join(map(chr, range(0x20)))
+_WORD = re.compile(r"[^\s:=<>(){}\[\],;\"']+")
+_LONGEST_KEY = 4096
+_SHORT = 2
+"""So short texts are no markers."""
+
+
+def json_of(
+    text: str,
+    schema: Json,
+    types: frozenset[str] | None,
+    arguments: Arguments,
+    *,
+    quoted: bool,
+) -> str:
+    """Give the JSON text of a value that is written as this raw text."""
+    notation = arguments.values
+    string = notation.string
+    if quoted or types == frozenset({"string"}):
+        return json.dumps(unescape(text, string), ensure_ascii=False)
+    if not text.strip() and types is not None:
+        for kind, container, empty in (
+            ("array", notation.array, "[]"),
+            ("object", notation.object, "{}"),
+        ):
+            if kind in types and not container.empty.strip():
+                return empty
+    try:
+        return json.dumps(read_elements(text, notation, schema), ensure_ascii=False)
+    except Unreadable:
+        value = typed(text, types, notation)
+    if isinstance(value, str):
+        if types is not None and "string" not in types:
+            try:
+                value = decode(text, notation)
+            except Unreadable:
+                value = unescape(text, string)
+        else:
+            value = unescape(value, string)
+    return json.dumps(value, ensure_ascii=False)

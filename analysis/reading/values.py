@@ -1,0 +1,167 @@
+"""Reading the value of one argument, up to where it ends in its notation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.expression import Literal
+from autoparser.analysis.format import Arguments, Escape, JsonType
+
+from .brackets import BracketScan
+from .decoding import Unreadable, allowed_types, decode
+from .json_text import Emit, Outcome, read_json
+from .literals import at_text, behind_space, read_literal, skip_space
+from .raw_text import RawReader, json_of
+from .rows import EntryRow
+from .tape import Reading, SpanKind, Tape
+
+_STRING = frozenset({"string"})
+_ANY = frozenset({"null", "boolean", "integer", "number", "array", "object", "string"})
+
+
+class ValueReader:
+    """Reads the values of one call's arguments."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        arguments: Arguments,
+        schema: Mapping[str, Json] | None,
+        stops: Sequence[str],
+        rows: Sequence[EntryRow],
+        emit: Emit,
+    ) -> None:
+        self.tape, self.arguments, self.emit = tape, arguments, emit
+        properties = (schema or {}).get("properties")
+        self.properties: Mapping[str, Json] = properties if isinstance(properties, dict) else {}
+        self.stops, self.rows = tuple(stops), rows
+        self.separator = Literal.of(arguments.members.separator)
+        self.opening = Literal.of(rows[0].before)
+        self.repaired = False
+
+    def read(self, key: str, row: EntryRow) -> Reading[Outcome | None]:
+        """Read a value and what closes it; the outcome where the arguments cannot go on."""
+        schema = self.properties.get(key)
+        types = allowed_types(schema)
+        if len(self.rows) > 1:
+            flagged = row.kinds
+            types = _STRING if flagged == {JsonType.STRING} else frozenset(map(str, flagged))
+        text = self.arguments.values.string
+        quote = text.open.strip()
+        if text.escape is Escape.PYTHON or (
+            quote in ('"', "'") and text.escape is not Escape.VERBATIM
+        ):
+            return (yield from self._quoted(row))
+        if quote:
+            if (yield from at_text(self.tape, quote)):
+                self.tape.take(len(quote), SpanKind.MARKUP)
+                return (yield from self._raw(key, row, schema, _STRING, quoted=True))
+            types = (types or _ANY) - _STRING
+        if not row.after.strip() and types != _STRING:
+            return (yield from self._structured(row, schema, types))
+        return (yield from self._raw(key, row, schema, types, quoted=False))
+
+    def _quoted(self, row: EntryRow) -> Reading[Outcome | None]:
+        """Read a value of a notation that quotes strings as JSON or Python does."""
+        outcome = yield from read_json(self.tape, self.emit, (*self._followers(row), *self.stops))
+        if outcome in (Outcome.BAD, Outcome.CUT):
+            return outcome
+        self.repaired = self.repaired or outcome is Outcome.REPAIRED
+        return (yield from self._closed(row))
+
+    def _followers(self, row: EntryRow) -> Iterator[str]:
+        close = Literal.of(row.after)
+        if close.core:
+            yield close.core
+        if self.separator.core:
+            yield self.separator.core
+        if self.opening.core:
+            yield self.opening.units[0]
+
+    def _raw(
+        self,
+        key: str,
+        row: EntryRow,
+        schema: Json,
+        types: frozenset[str] | None,
+        *,
+        quoted: bool,
+    ) -> Reading[Outcome | None]:
+        """Read the text of a value up to what closes it."""
+        string = self.arguments.values.string
+        after = Literal.of((string.close if quoted else "") + row.after)
+        streams = types == _STRING and string.escape is Escape.VERBATIM and string.guard is None
+        emit = self.emit
+        if streams:
+            emit('"')
+        reader = RawReader(self, key, after, emit if streams else None)
+        ended = yield from reader.read()
+        if ended is Outcome.CUT:
+            return Outcome.CUT
+        text = "".join(reader.pieces)
+        emit('"' if streams else json_of(text, schema, types, self.arguments, quoted=quoted))
+        if ended is Outcome.REPAIRED:
+            self.repaired = True
+            return None
+        for unit in after.units:
+            yield from skip_space(self.tape)
+            if (yield from at_text(self.tape, unit)):
+                self.tape.take(len(unit), SpanKind.MARKUP)
+        return (yield from self._closed_key(key, row))
+
+    def _structured(
+        self, row: EntryRow, schema: Json, types: frozenset[str] | None
+    ) -> Reading[Outcome | None]:
+        """Read a value that nothing closes but what follows it: by its own brackets and quotes."""
+        tape = self.tape
+        ends = tuple(text for text in (self.separator.core, *self.stops) if text)
+        scan = BracketScan(self.arguments.values)
+        while True:
+            size = scan.end_of(tape.text, tape.at, ends, closed=tape.closed)
+            if size is not None:
+                break
+            if tape.closed:
+                return self._ended(schema, types, ends)
+            yield
+        text = tape.take(size, SpanKind.ARGUMENTS)
+        self.emit(json_of(text.strip(), schema, types, self.arguments, quoted=False))
+        return (yield from self._closed(row))
+
+    def _ended(
+        self, schema: Json, types: frozenset[str] | None, ends: Sequence[str]
+    ) -> Outcome | None:
+        """Take the value that the end of the text closes, if it is a whole one."""
+        tape = self.tape
+        rest = tape.text[tape.at :]
+        # What is there of a closer whose end is missing is no part of the value.
+        begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
+        text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
+        if not tape.complete:
+            return Outcome.CUT
+        try:
+            decode(text, self.arguments.values)
+        except Unreadable:
+            return Outcome.CUT
+        tape.take(tape.left(), SpanKind.MARKUP)
+        self.emit(json_of(text, schema, types, self.arguments, quoted=False))
+        self.repaired = True
+        return None
+
+    def _closed(self, row: EntryRow) -> Reading[Outcome | None]:
+        for other in (row, *self.rows):
+            after = Literal.of(other.after)
+            if after.core and (yield from behind_space(self.tape, after.units[0])):
+                yield from read_literal(self.tape, after)
+                break
+        return None
+
+    def _closed_key(self, key: str, row: EntryRow) -> Reading[Outcome | None]:
+        """Take the key and what follows it, where the entry ends with its key."""
+        if not row.keyed_close:
+            return None
+        for text in (key, *Literal.of(row.end).units):
+            yield from skip_space(self.tape)
+            if (yield from at_text(self.tape, text)):
+                self.tape.take(len(text), SpanKind.MARKUP)
+        return None
