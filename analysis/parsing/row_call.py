@@ -22,6 +22,7 @@ from autoparser.analysis.reading import (
     Outcome,
     Reading,
     SpanKind,
+    Stops,
     Tape,
     behind_space,
     read_arguments,
@@ -113,15 +114,17 @@ class RowReader:
 
     def _noise(self, wanted: str) -> Reading[None]:
         """Take what a model wrote between the opening's first marker and the rest of it."""
+        tape = self.tape
+        stops = Stops([("", text, text == wanted) for text in (wanted, *self.around.stops)])
         while True:
-            rest = self.tape.text[self.tape.at :]
-            size = rest.find(wanted, 0, _LONGEST_NOISE)
-            if size >= 0:
-                self.tape.take(size, SpanKind.JUNK if rest[:size].strip() else SpanKind.MARKUP)
+            found = stops.find(tape.text, tape.at)
+            size = tape.left() if found is None else found.start - tape.at
+            if size >= _LONGEST_NOISE or (found is None and tape.closed):
                 return
-            if self.tape.closed or len(rest) >= _LONGEST_NOISE:
-                return
-            if any(stop and stop in rest for stop in self.around.stops):
+            if found is not None:
+                if found.label:
+                    noise = tape.text[tape.at : found.start]
+                    tape.take(size, SpanKind.JUNK if noise.strip() else SpanKind.MARKUP)
                 return
             yield
 
