@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from autoparser.analysis.assembly import assemble, requires_nonnull_content
@@ -85,16 +85,17 @@ class Analysis:
         `tools` and `tool_choice` are OpenAI's; without tools every function name is taken.
         `prompt` is the rendered prompt, or any tail of it that holds the generation prompt;
         None stands for the template's default one. `json_schema` says that the answer is JSON:
-        without tools, nothing in it is a call. Raises RequestError for tools that are no tools.
+        markers inside its strings are text, and without tools nothing in it is a call. Without
+        `parallel_tool_calls` only the first of several calls counts; the others are junk.
+        Raises RequestError for tools that are no tools.
         """
         request = request_of(
             tools,
             prompt=prompt,
             tool_choice=tool_choice,
             parallel_tool_calls=parallel_tool_calls,
+            json_schema=json_schema,
         )
-        if json_schema is not None and tools is None:
-            request = replace(request, calls=False)
         return OutputParser(
             build(self.format, request),
             offered=None if request.tools is None else frozenset(request.tools),

@@ -14,9 +14,9 @@ from typing import cast
 
 from autoparser.analysis.errors import AutoparserError
 
-from .schemas import check_tool
+from .schemas import check_schema, check_tool
 
-__all__ = ["STANDARD_INPUT", "read_output", "read_prompt", "read_tools"]
+__all__ = ["STANDARD_INPUT", "read_output", "read_prompt", "read_schema", "read_tools"]
 
 STANDARD_INPUT = "-"
 
@@ -48,6 +48,24 @@ def read_tools(path: Path) -> list[object]:
     for at, tool in enumerate(tools):
         check_tool(tool, f"tools[{at}]", str(path))
     return tools
+
+
+def read_schema(path: Path) -> Mapping[str, object]:
+    """Give the JSON schema of a YAML or JSON file: it, or OpenAI's `json_schema` around it."""
+    text = _read(path, "the JSON schema").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    value = _loaded(text, path)
+    if not isinstance(value, Mapping):
+        raise AutoparserError(
+            f"this is {_kind(value)}, not a JSON schema",
+            file=str(path),
+            hint='give an object such as {"type": "object", "properties": …}',
+        )
+    members = cast("Mapping[str, object]", value)
+    inner = members.get("json_schema", members)
+    inner = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else members
+    schema = inner.get("schema", inner)
+    check_schema(schema, str(path))
+    return cast("Mapping[str, object]", schema)
 
 
 def _listed(value: object) -> object:

@@ -11,7 +11,7 @@ import typer
 
 from autoparser.analysis.errors import AutoparserError
 
-from .inputs import STANDARD_INPUT, read_output, read_prompt, read_tools
+from .inputs import STANDARD_INPUT, read_output, read_prompt, read_schema, read_tools
 from .output import print_report, report_width
 
 if TYPE_CHECKING:
@@ -63,6 +63,12 @@ def parse(
     tool_choice: Annotated[
         str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
     ] = "auto",
+    json_schema: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The answer is JSON by this schema: markers in it are text."
+        ),
+    ] = None,
     no_parallel: Annotated[
         bool, typer.Option("--no-parallel", help="The request allows one call only.")
     ] = False,
@@ -110,6 +116,7 @@ def parse(
     offered = None if tools is None else read_tools(tools)
     _check_choice(tool_choice, offered)
     asked = None if prompt is None else read_prompt(prompt)
+    schema = None if json_schema is None else read_schema(json_schema)
     text = read_output(given)
 
     # Imported here so that help does without the engine.
@@ -122,6 +129,7 @@ def parse(
         prompt=asked,
         tool_choice=tool_choice,
         parallel_tool_calls=not no_parallel,
+        json_schema=schema,
         reasoning="inline" if inline_reasoning else "separate",
         call_deltas="whole" if whole_calls else "incremental",
     )

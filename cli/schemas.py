@@ -8,7 +8,7 @@ from typing import cast
 
 from autoparser.analysis.errors import AutoparserError
 
-__all__ = ["check_tool"]
+__all__ = ["check_schema", "check_tool"]
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 
@@ -44,6 +44,14 @@ def check_tool(tool: object, place: str, file: str) -> None:
             place=f"{place}.{where}",
             hint=hint,
         )
+
+
+def check_schema(schema: object, file: str) -> None:
+    """Raise AutoparserError where this is no JSON schema of an object or of anything else."""
+    if not isinstance(schema, Mapping):
+        raise AutoparserError("this is no JSON schema", file=file, hint="expected an object")
+    for where, wrong, hint in _complaints(cast("object", schema), "schema", 0):
+        raise AutoparserError(f"this is no JSON schema: {wrong}", file=file, place=where, hint=hint)
 
 
 def _complaints(schema: object, place: str, depth: int) -> Iterator[tuple[str, str, str]]:

@@ -70,6 +70,8 @@ def _parts(message: ParsedMessage) -> Iterator[Row]:
         yield from _call(f"Call {at}", call)
     if message.partial_call is not None:
         yield from _call("Cut call", message.partial_call)
+    for call in message.malformed_calls:
+        yield from _call("Malformed", call)
 
 
 def _said(label: str, text: str | None) -> Iterator[Row]:
@@ -127,11 +129,14 @@ def message_document(message: ParsedMessage, text: str) -> dict[str, Json]:
 
 
 def status_document(message: ParsedMessage) -> dict[str, Json]:
-    """Give how a message came out, and the call that its end cut."""
+    """Give how a message came out, the call that its end cut, and those that broke."""
     partial = message.partial_call
     return {
         "status": message_status(message).value,
-        "partial_call": None
-        if partial is None
-        else {"id": partial.id or None, "name": partial.name, "arguments": partial.arguments},
+        "partial_call": None if partial is None else _unfinished(partial),
+        "malformed_calls": [_unfinished(call) for call in message.malformed_calls],
     }
+
+
+def _unfinished(call: ParsedCall) -> dict[str, Json]:
+    return {"id": call.id or None, "name": call.name, "arguments": call.arguments}

@@ -32,6 +32,7 @@ def build(format_: TurnFormat, request: Request) -> Turn:
         lead=lead(format_, reasoning, format_.header, Start.HEADER),
         tail=next((end.text for end in format_.ends if end.text.isspace()), ""),
         unwritten=begun.unwritten,
+        json=request.json,
         prefill=begun.prefill,
     )
 

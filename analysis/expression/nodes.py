@@ -157,5 +157,7 @@ class Turn:
     """What ends a turn may also stand inside it, with another header behind it."""
     tail: str = ""
     """Whitespace that ends the turn, where nothing else does."""
+    json: bool = False
+    """The answer is JSON."""
     prefill: str = ""
     """What the prompt has already written of the message itself."""

@@ -25,6 +25,8 @@ class Request:
     calls: bool = True
     """Whether calls may be written at all."""
     parallel: bool = True
+    json: bool = False
+    """Whether the answer is JSON."""
     prompt: str | None = None
     start: Start | None = field(default=None)
 
@@ -35,16 +37,23 @@ def request_of(
     prompt: str | None = None,
     tool_choice: object = "auto",
     parallel_tool_calls: bool = True,
+    json_schema: Mapping[str, object] | None = None,
 ) -> Request:
-    """Read a request in OpenAI's words. Raises RequestError for tools that are no tools."""
+    """Read a request in OpenAI's words. Raises RequestError for tools that are no tools.
+
+    Where a schema for the answer is given and no tools are, nothing in the answer is a call.
+    """
     offered = None if tools is None else dict(map(_tool, range(len(tools)), tools))
     chosen = _chosen(tool_choice, offered)
     if chosen is not None and offered is not None:
         offered = {chosen: offered[chosen]}
     return Request(
         tools=offered,
-        calls=tool_choice != "none" and offered != {},
+        calls=tool_choice != "none"
+        and offered != {}
+        and (json_schema is None or tools is not None),
         parallel=parallel_tool_calls,
+        json=json_schema is not None,
         prompt=prompt,
     )
 

@@ -31,7 +31,7 @@ class ReasoningReader:
                 tape.pass_by(lane)
                 yield
             found = stops.find(tape.text, tape.at)
-            if found is not None and (tape.closed or not stops.longer(tape.text, found)):
+            if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
                 cut = stops.written_before(tape.text, found, tape.at)
                 collector.reasoning(tape.take(cut - tape.at, SpanKind.REASONING))
                 if found.label is Mark.END:

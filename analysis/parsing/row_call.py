@@ -121,7 +121,7 @@ class RowReader:
             size = tape.left() if found is None else found.start - tape.at
             if size >= _LONGEST_NOISE or (found is None and tape.closed):
                 return
-            if found is not None:
+            if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
                 if found.label:
                     noise = tape.text[tape.at : found.start]
                     tape.take(size, SpanKind.JUNK if noise.strip() else SpanKind.MARKUP)

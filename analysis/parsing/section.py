@@ -96,6 +96,9 @@ class SectionReader:
         stops = self._noise
         while stops is not None:
             found = stops.find(tape.text, tape.at)
+            if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
+                yield
+                continue
             end = stops.safe(tape.text, tape.at) if found is None else found.start
             if tape.closed and found is None:
                 return

@@ -15,9 +15,11 @@ from autoparser.analysis.reading import (
 )
 
 from .collector import Collector
+from .json_content import JsonContent
 from .marks import Mark, content_stops
 from .reasoning import ReasoningReader
 from .section import SectionReader
+from .triggers import is_marked
 
 
 class TurnReader:
@@ -28,6 +30,8 @@ class TurnReader:
         self.turn = turn
         self._reasoning = ReasoningReader(turn)
         self._section = None if turn.calls is None else SectionReader(turn, turn.calls, offered)
+        marked = turn.calls is None or is_marked(turn.calls)
+        self._json = JsonContent(turn) if turn.json and marked else None
         self._stops = content_stops(turn, offered)
         self._written_behind = {
             Mark.REASONING_CLOSE: "" if turn.reasoning is None else turn.reasoning.close.after,
@@ -42,7 +46,11 @@ class TurnReader:
             yield from self._reasoning.read(tape, collector)
         else:
             yield from skip_written(tape, self.turn.unwritten)
+        # Where calls have no marker of their own, an object may be one.
+        json_read = self._json is None
         while not (tape.closed and not tape.left()):
+            if not json_read and self._json is not None:
+                json_read = yield from self._json.read(tape, collector)
             ended = yield from self._content(tape, collector)
             if ended:
                 break
@@ -69,7 +77,7 @@ class TurnReader:
                 tape.pass_by(lane)
                 yield
             found = stops.find(tape.text, tape.at)
-            if found is not None and (tape.closed or not stops.longer(tape.text, found)):
+            if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
                 cut = stops.written_before(tape.text, found, tape.at)
                 if cut > tape.at:
                     collector.content(tape.take(cut - tape.at, SpanKind.CONTENT))

@@ -189,6 +189,10 @@ _QUOTED = frozenset({Escape.JSON, Escape.JSON_ASCII})
 _QUOTES = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
 
 
+_PYTHON = tuple("'\"[({")
+"""What Python's literals begin with, the numbers aside, which are JSON's."""
+
+
 def decode(text: str, notation: Notation) -> Json:
     """Read a whole text as one value of the notation, of JSON or of Python; raises Unreadable."""
     decoder = Decoder(text)
@@ -204,8 +208,11 @@ def decode(text: str, notation: Notation) -> Json:
         return cast("Json", json.loads(text, strict=False))
     except (ValueError, RecursionError):
         pass
+    text = text.strip()
+    if text[:1] not in _PYTHON and text not in ("True", "False", "None"):
+        raise Unreadable
     try:
-        return _plain(ast.literal_eval(text.strip()))
+        return _plain(ast.literal_eval(text))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         raise Unreadable from None
 

@@ -99,7 +99,7 @@ class RawReader:
     def _closes(self, found: Found[bool]) -> bool | None:
         """Whether a text is the end of the value; None: not to be seen yet."""
         tape = self.around.tape
-        if not tape.closed and self.stops.longer(tape.text, found):
+        if not tape.closed and self.stops.unsure(tape.text, found, tape.at):
             return None
         if not found.label or not self.after.core:
             return True

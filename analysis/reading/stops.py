@@ -78,9 +78,11 @@ class Stops(Generic[Label]):
             return None
         return Found(match.start(), match.end(), self._labels[match.group()])
 
-    def longer(self, text: str, found: Found[Label]) -> bool:
-        """Whether more text could make a longer stop of the one that was found."""
-        return self._begins(text[found.start :])
+    def unsure(self, text: str, found: Found[Label], at: int) -> bool:
+        """Whether more text could show that an earlier stop or a longer one stands there."""
+        start = max(at, len(text) - self._reach[0])
+        begun = range(start, found.start + 1) if start <= found.start else ()
+        return any(self._begins(text[at:]) for at in begun)
 
     def _begins(self, rest: str) -> bool:
         """Whether a stop begins with all of `rest`, and goes on."""

@@ -139,6 +139,44 @@ def test_reasoning_can_stay_in_the_content(parse: Run) -> None:
     assert "So." in message["content"]
 
 
+def test_an_answer_by_a_schema_is_text(tmp_path: Path, parse: Run) -> None:
+    schema = tmp_path / "schema.yaml"
+    schema.write_text("json_schema: {name: s, schema: {type: object}}", encoding="utf-8")
+    answer = json.dumps({"note": CALL})
+    message = json.loads(parse(answer, "--json", "--json-schema", schema).out)
+    assert message["content"] == answer
+    assert "tool_calls" not in message
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- 1", "this is a list, not a JSON schema"),
+        ("{type: objekt}", "schema.type: this is no JSON schema: there is no type 'objekt'"),
+        ("{schema: 3}", "this is no JSON schema"),
+    ],
+)
+def test_a_schema_of_the_answer_that_is_none_is_one_line(
+    text: str, words: str, tmp_path: Path, parse: Run
+) -> None:
+    schema = tmp_path / "schema.yaml"
+    schema.write_text(text, encoding="utf-8")
+    ran = parse("Hi.", "--json-schema", schema)
+    assert (ran.code, ran.out) == (2, "")
+    assert words in ran.err
+    assert ran.err.startswith(f"{schema}: ")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_call_that_broke_behind_its_name_is_named(parse: Run) -> None:
+    ran = parse(CALL.replace('"Rio"', "Rio]"), "--json")
+    assert ran.code == 1
+    message = json.loads(ran.out)
+    assert message["status"] == "malformed"
+    assert [call["name"] for call in message["malformed_calls"]] == ["get_weather"]
+    assert "Rio]" in message["content"]
+
+
 def test_no_tool_is_called_where_the_choice_is_none(parse: Run) -> None:
     ran = parse(CALL, "--tool-choice", "none", "--json")
     assert ran.code == 0

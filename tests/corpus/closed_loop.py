@@ -11,8 +11,10 @@ from pathlib import Path
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.check import battery
+from autoparser.analysis.conversation import Message
 from autoparser.analysis.format import RefusedMessageError
 from tests.analysis.parsing.loop import difference
+from tests.analysis.parsing.messages import random_messages
 
 from .outcomes import PROCESSES, read_template
 
@@ -86,8 +88,18 @@ class Loop:
         return self.good >= ENOUGH * self.total
 
 
+RANDOM = 25
+"""How many random messages each template is tried with, beside the battery."""
+
+
+def _cases() -> Iterator[tuple[str, Message]]:
+    yield from ((case.title, case.message) for case in battery())
+    for at, message in enumerate(random_messages(RANDOM)):
+        yield f"random message {at}", message
+
+
 def loop_of(path: Path) -> Loop | None:
-    """Send the battery around the loop; None where the analysis does not hold."""
+    """Send messages around the loop; None where the analysis does not hold."""
     try:
         analysis = analyze(read_template(path))
     except AutoparserError:
@@ -97,16 +109,16 @@ def loop_of(path: Path) -> Loop | None:
     format_ = analysis.format
     bad: dict[str, str] = {}
     total = 0
-    for case in battery():
+    for title, message in _cases():
         try:
-            found = difference(format_, case.message)
+            found = difference(format_, message)
         except RefusedMessageError:
             continue
         except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
             found = f"crash: {error!r}"
         total += 1
         if found:
-            bad[case.title] = found
+            bad[title] = found
     first = next(iter(bad.values()), "")
     return Loop(path.stem, total - len(bad), total, tuple(bad), first)
 

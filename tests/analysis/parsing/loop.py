@@ -26,7 +26,6 @@ from autoparser.analysis.parsing import (
     OutputParser,
     ParsedMessage,
     Span,
-    Status,
     StreamParser,
 )
 
@@ -258,14 +257,12 @@ def disagreement(
 
 
 def _opened(opened: dict[int, Call], closed: Sequence[Call], whole: ParsedMessage) -> str:
-    """Compare the calls that a stream opened with those of the message.
-
-    A call that was opened and could not be read has streamed its beginning; the message says so.
-    """
+    """Compare the calls that a stream opened with those of the message, the broken included."""
     given = list(opened.values())
-    if given == list(closed):
-        return ""
-    rest = iter(given)
-    if whole.status is not Status.OK and all(call in rest for call in closed):
-        return ""
-    return f"deltas   {given}\nmessage  {closed}, {whole.status}"
+    read_, broken = list(closed), [(each.name, each.arguments) for each in whole.malformed_calls]
+    for call in given:
+        rest = read_ if call in read_[:1] else broken
+        if call not in rest[:1]:
+            return f"deltas   {given}\nmessage  {closed}, {whole}"
+        rest.pop(0)
+    return f"never streamed: {read_} {broken}" if read_ or broken else ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
+from functools import cache
+
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from autoparser.analysis.check.battery import CITY_TOOL, MIXED_TOOL
 from autoparser.analysis.conversation import Json, Message, ToolCall
@@ -50,3 +52,24 @@ messages = st.builds(
     st.just("") | prose,
     st.lists(_forecasts | _changes, max_size=3).map(tuple),
 )
+
+
+@cache
+def random_messages(count: int) -> tuple[Message, ...]:
+    """Draw so many messages, always the same ones."""
+    drawn: list[Message] = []
+
+    @settings(
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(messages)
+    def draw(message: Message) -> None:
+        drawn.append(message)
+
+    draw()
+    return tuple(drawn)

@@ -8,8 +8,9 @@ import pytest
 
 from autoparser.analysis.expression import RequestError
 from autoparser.analysis.parsing import DeltaKind, OutputParser, Status
+from autoparser.analysis.reading import SpanKind
 
-from .loop import TOOLS, analysis_of, disagreement, streamed
+from .loop import TOOLS, analysis_of, disagreement, gaps, streamed
 
 JSON, TAGGED, SECTION = "j1-json-in-tags", "a1-function-parameter", "a3-invoke-parameter"
 FORCED, HARMONY = "reasoning-forced-open", "t2-recipient-header"
@@ -83,15 +84,21 @@ def test_without_tools_given_every_name_is_taken() -> None:
 
 
 @pytest.mark.parametrize("parallel", [True, False])
-def test_calls_that_were_not_asked_for_in_parallel_are_not_lost(parallel: bool) -> None:
+@pytest.mark.parametrize("whole", [True, False])
+def test_calls_that_were_not_asked_for_in_parallel_are_junk(parallel: bool, whole: bool) -> None:
     text = f"{CALL}\n{CALL.replace(OSLO, NOTE)}"
-    parser = analysis_of(JSON).parser(TOOLS, parallel_tool_calls=parallel)
-    message = parser.parse(text)
+    parser = analysis_of(JSON).parser(
+        TOOLS, parallel_tool_calls=parallel, call_deltas="whole" if whole else "incremental"
+    )
+    message = parser.parse(text + "Done.")
+    junk = [text[span.start : span.end] for span in message.spans if span.kind is SpanKind.JUNK]
     names = [call.name for call in message.tool_calls]
     if parallel:
-        assert names == ["get_forecast", "update_record"]
+        assert (names, junk) == (["get_forecast", "update_record"], [])
     else:
-        assert names[0] == "get_forecast"
+        assert names == ["get_forecast"]
+        assert NOTE in "".join(junk)
+    assert message.content == "Done."
     assert not disagreement(parser, text, list(text))
 
 
@@ -100,6 +107,33 @@ def test_an_answer_by_a_schema_is_content() -> None:
     text = OSLO.replace("arguments", "parameters")
     message = analysis_of("j2-bare-object").parser(json_schema=schema).parse(text)
     assert (message.content, message.tool_calls) == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "reasoning"),
+    [
+        ('{"a": "<tool_call>{}"}', '{"a": "<tool_call>{}"}', None),
+        (' [1, "</think> \\"<think>"]\n', ' [1, "</think> \\"<think>"]\n', None),
+        ('<think>\nHm.\n</think>\n\n{"a": "<think>"}<|im_end|>\n', '{"a": "<think>"}', "Hm."),
+        ('{"a": "cut<|im_end|>\n', '{"a": "cut', None),
+        ('{"a": "cut\\', '{"a": "cut\\', None),
+    ],
+)
+def test_markers_inside_an_answer_by_a_schema_are_text(
+    text: str, content: str, reasoning: str | None
+) -> None:
+    parser = analysis_of(JSON).parser(TOOLS, json_schema={"type": "object"})
+    message = parser.parse(text)
+    assert (message.content, message.reasoning_content) == (content, reasoning)
+    assert message.tool_calls == ()
+    assert not gaps(message.spans, text)
+    assert not disagreement(parser, text, list(text))
+
+
+def test_beside_an_answer_by_a_schema_calls_are_calls() -> None:
+    parser = analysis_of(JSON).parser(TOOLS, json_schema={"type": "object"})
+    (call,) = parser.parse(CALL).tool_calls
+    assert call.name == "get_forecast"
 
 
 @pytest.mark.parametrize(

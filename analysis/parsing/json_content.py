@@ -1,0 +1,73 @@
+"""Reading an answer that is JSON: markers inside its strings are text."""
+
+from __future__ import annotations
+
+import re
+
+from autoparser.analysis.expression import Turn
+from autoparser.analysis.reading import Lane, Reading, SpanKind, Stops, Tape
+
+from .collector import Collector
+
+
+class JsonContent:
+    """Reads one JSON value as content, character for character."""
+
+    def __init__(self, turn: Turn) -> None:
+        """Prepare for turns of this expression; what ends the turn ends the value too."""
+        self._ends: Stops[None] = Stops([("", end.core, None) for end in turn.ends])
+        self._in_string = self._ends.searching('"\\').search
+
+    def read(self, tape: Tape, collector: Collector) -> Reading[bool]:
+        """Read a value, if one comes next; false where none has begun."""
+        while not tape.text[tape.at :].strip():
+            if tape.closed:
+                return False
+            yield
+        if tape.text[tape.at :].lstrip()[0] not in "{[":
+            return False
+        lane = Lane(self._in_string, SpanKind.CONTENT, collector.content)
+        scan = _Scan()
+        while True:
+            limit = self._limit(tape)
+            end = scan.read(tape.text, tape.at, limit)
+            end = limit if tape.closed and not scan.done else end
+            collector.content(tape.take(end - tape.at, SpanKind.CONTENT))
+            if scan.done or tape.closed or self._ends.find(tape.text, tape.at) is not None:
+                return True
+            if scan.quoted:
+                tape.pass_by(lane)
+            yield
+
+    def _limit(self, tape: Tape) -> int:
+        """Say up to where the text surely is no end of the turn."""
+        found = self._ends.find(tape.text, tape.at)
+        if found is not None:
+            return found.start
+        return len(tape.text) if tape.closed else self._ends.safe(tape.text, tape.at)
+
+
+class _Scan:
+    """Follows the brackets and quotes of one JSON value, each character looked at once."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.quoted = self.done = False
+
+    def read(self, text: str, start: int, limit: int) -> int:
+        """Follow a text; say up to where it is the value's. A last backslash waits."""
+        for match in _SPECIAL.finditer(text, start, limit):
+            char = match.group()
+            if char == "\\":
+                return match.start()
+            if char == '"':
+                self.quoted = not self.quoted
+            elif not self.quoted and len(char) == 1:
+                self.depth += 1 if char in "{[" else -1
+                self.done = self.depth <= 0
+                if self.done:
+                    return match.end()
+        return limit
+
+
+_SPECIAL = re.compile(r'"|\\.?|[{}\[\]]', re.DOTALL)
