@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,11 +12,9 @@ from autoparser.analysis.errors import AutoparserError
 
 from .inputs import STANDARD_INPUT, read_output, read_prompt, read_schema, read_tools
 from .output import print_report, report_width
+from .request import check_choice, warn_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.parsing import OutputParser, ParsedMessage
 
 __all__ = ["parse"]
@@ -26,7 +23,6 @@ NOT_ALL_READ = 1
 """The exit code where a call is malformed or unknown, or the output was cut."""
 
 CHUNK = 4
-CHOICES = ("auto", "none", "required")
 
 
 def parse(
@@ -114,7 +110,7 @@ def parse(
             hint="give the output with --input FILE",
         )
     offered = None if tools is None else read_tools(tools)
-    _check_choice(tool_choice, offered)
+    check_choice(tool_choice, offered)
     asked = None if prompt is None else read_prompt(prompt)
     schema = None if json_schema is None else read_schema(json_schema)
     text = read_output(given)
@@ -133,7 +129,7 @@ def parse(
         reasoning="inline" if inline_reasoning else "separate",
         call_deltas="whole" if whole_calls else "incremental",
     )
-    _warn(source, prompt, analysis, asked, offered)
+    warn_of(source, prompt, analysis, asked, offered)
     if stream:
         message = _give_stream(parser, text, chunk or CHUNK, complete=not cut, as_json=as_json)
     else:
@@ -142,51 +138,6 @@ def parse(
     from autoparser.reports import all_read
 
     return 0 if all_read(message) else NOT_ALL_READ
-
-
-def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
-    """Raise AutoparserError where the choice is none of the words and no tool's name."""
-    if choice in CHOICES:
-        return
-    from autoparser.analysis.expression import request_of
-
-    names = list(request_of(tools).tools or ())
-    if choice in names:
-        return
-    close = get_close_matches(choice, [*CHOICES, *names], n=1, cutoff=0.5)
-    advice = f"did you mean {close[0]}? " if close else ""
-    words = ", ".join(CHOICES)
-    wanted = f"or a tool: {', '.join(names)}" if names else "or a tool of --tools"
-    raise AutoparserError(
-        f"the tool choice {choice!r} names no tool that is offered",
-        hint=f"{advice}give {words}, {wanted}",
-    )
-
-
-def _warn(
-    source: str,
-    prompt: Path | None,
-    analysis: Analysis,
-    asked: str | None,
-    tools: Sequence[object] | None,
-) -> None:
-    """Say on standard error what may make the message wrong."""
-    from autoparser.reports import prompt_warning
-
-    check = analysis.check
-    if not check.ok:
-        typer.echo(
-            f"{source}: warning: self-check {check.passed}/{check.total}, so the message may be"
-            " wrong; see autoparser analyze",
-            err=True,
-        )
-    if tools and analysis.format.calls is None:
-        typer.echo(
-            f"{source}: warning: this template writes no tool calls, so none is found", err=True
-        )
-    warning = None if asked is None else prompt_warning(analysis.format, asked)
-    if warning is not None:
-        typer.echo(f"{prompt}: warning: {warning}", err=True)
 
 
 def _give_message(

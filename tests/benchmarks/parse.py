@@ -4,10 +4,13 @@ A text of 4k and one of 64k characters are streamed in chunks of 4 characters; t
 chunk is taken. All figures of one table come from one run on one machine; ratios can be compared
 between machines, microseconds cannot. Nothing is written to a file.
 
+`growth` is the mean at 64k over that at 4k, `ratio` the median at 64k over ours.
+
 The peers are optional, and are skipped visibly: ResponseParser of transformers, and SGLang's
-parsers, which the package llm-router-utils holds. That package wants a transformers and an xgrammar
-of its own, and through the latter torch, which the parsers do not need:
-`pip install --no-deps llm-router-utils` and what its import then asks for is enough.
+parsers, which the package llm-router-utils holds: `pip install '.[benchmark]'`, in an environment
+of its own, since that package asks for another transformers than the tests. It also asks for an
+xgrammar, and through it for torch, neither of which its parsers need: `pip install --no-deps
+llm-router-utils` and what its import then asks for is enough.
 """
 
 from __future__ import annotations
@@ -196,6 +199,7 @@ PEERS: tuple[tuple[str, Callable[[Stream], Start], str], ...] = (
 def rows(kind: Stream) -> list[str]:
     """Measure one kind of text with every parser that is there."""
     lines: list[str] = []
+    own_median: float | None = None
     for name, make, package in PEERS:
         try:
             start = make(kind)
@@ -205,10 +209,11 @@ def rows(kind: Stream) -> list[str]:
             continue
         short, long = (cost_of(start, kind.text(size)) for size in (SHORT, LONG))
         figures = (short.median, long.median, short.mean, long.mean, long.most)
+        own_median = own_median or long.median
         lines.append(
             f"{kind.name:<18}{name:<30}"
             + "".join(f"{figure:>9.2f}" for figure in figures)
-            + f"{long.mean / short.mean:>9.2f}"
+            + f"{long.mean / short.mean:>9.2f}{long.median / own_median:>8.1f}x"
         )
     return lines
 
@@ -243,7 +248,7 @@ def _seconds(run: Callable[[], object]) -> float:
 def main() -> None:
     """Print the table."""
     logging.disable(logging.WARNING)
-    columns = ("med 4k", "med 64k", "mean 4k", "mean 64k", "max 64k", "growth")
+    columns = ("med 4k", "med 64k", "mean 4k", "mean 64k", "max 64k", "growth", "ratio")
     sys.stdout.write(f"{f'µs a delta of {CHUNK}':<48}{''.join(f'{c:>9}' for c in columns)}\n")
     for kind in STREAMS:
         sys.stdout.write("\n".join(rows(kind)) + "\n")
