@@ -6,6 +6,7 @@ import ast
 import html
 import json
 import re
+import warnings
 from collections.abc import Mapping
 from typing import cast
 
@@ -212,7 +213,10 @@ def decode(text: str, notation: Notation) -> Json:
     if text[:1] not in _PYTHON and text not in ("True", "False", "None"):
         raise Unreadable
     try:
-        return _plain(ast.literal_eval(text))
+        with warnings.catch_warnings():
+            # Such as a number that a letter follows: not this reader's to complain of.
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return _plain(ast.literal_eval(text))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         raise Unreadable from None
 

@@ -258,11 +258,18 @@ def disagreement(
 
 def _opened(opened: dict[int, Call], closed: Sequence[Call], whole: ParsedMessage) -> str:
     """Compare the calls that a stream opened with those of the message, the broken included."""
-    given = list(opened.values())
-    read_, broken = list(closed), [(each.name, each.arguments) for each in whole.malformed_calls]
-    for call in given:
-        rest = read_ if call in read_[:1] else broken
-        if call not in rest[:1]:
-            return f"deltas   {given}\nmessage  {closed}, {whole}"
-        rest.pop(0)
-    return f"never streamed: {read_} {broken}" if read_ or broken else ""
+    given = tuple(opened.values())
+    broken = tuple((call.name, call.arguments) for call in whole.malformed_calls)
+    if _interleaved(given, tuple(closed), broken):
+        return ""
+    return f"deltas   {given}\nmessage  {closed}, {whole}"
+
+
+def _interleaved(whole: Sequence[Call], one: Sequence[Call], other: Sequence[Call]) -> bool:
+    """Whether a row is two rows, each in its order, put into each other."""
+    if not whole:
+        return not one and not other
+    first, rest = whole[0], whole[1:]
+    return (first in one[:1] and _interleaved(rest, one[1:], other)) or (
+        first in other[:1] and _interleaved(rest, one, other[1:])
+    )
