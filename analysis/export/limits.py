@@ -15,6 +15,7 @@ class Piece(StrEnum):
 
     REASONING = "reasoning"
     CONTENT = "content"
+    CONTENT_BESIDE_CALLS = "content beside calls"
     CALLS = "tool calls"
     SEVERAL_CALLS = "several calls"
     ARGUMENTS = "arguments"
@@ -42,6 +43,8 @@ class Limit:
                 return bool(message.reasoning)
             case Piece.CONTENT:
                 return bool(message.content)
+            case Piece.CONTENT_BESIDE_CALLS:
+                return bool(message.content and message.calls)
             case Piece.CALLS | Piece.ARGUMENTS:
                 return bool(message.calls)
             case Piece.SEVERAL_CALLS:

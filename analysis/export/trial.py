@@ -143,13 +143,22 @@ def prompted(format_: TurnFormat, message: Message, turn: str) -> Iterator[tuple
     for text in fitting:
         yield earlier + text, turn[len(text) :]
     if not fitting:
-        yield earlier + format_.header, turn.removeprefix(format_.header)
+        # A prompt that writes what no turn has, or one that opens what this turn lacks.
+        strange = (each.text for each in format_.openings if each.written is Written.OTHER)
+        yield earlier + next(strange, format_.header), _behind_header(format_, turn)
     layout = format_.layouts[message.presence]
     if layout.parts[:1] != (Part.REASONING,):
         return
     for opening in format_.openings:
         if opening.written is Written.REASONING_OPEN and opening.text not in fitting:
             yield earlier + opening.text, turn[len(layout.literals[0]) :]
+
+
+def _behind_header(format_: TurnFormat, turn: str) -> str:
+    header = format_.header
+    if turn.startswith(header) or not turn.startswith(header.rstrip()):
+        return turn.removeprefix(header)
+    return turn.removeprefix(header.rstrip()).lstrip()
 
 
 def tools() -> tuple[Json, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autoparser.analysis.conversation import Json, ToolCall
+from autoparser.analysis.export.limits import Limit, Piece
 from autoparser.analysis.format import (
     Arguments,
     Container,
@@ -18,7 +19,6 @@ from autoparser.analysis.format import (
     type_of,
 )
 
-from autoparser.analysis.export.limits import Limit, Piece
 from .patterns import WORD, at_most, either, exact, loose
 from .values import Losses, loaded, losses, typed
 

@@ -6,16 +6,16 @@ prompt's own beginning of the turn included; see `utils/chat_parsing` of transfo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.export.limits import Export, Limit, Piece
 from autoparser.analysis.expression import Request, Turn, build
-from autoparser.analysis.format import TurnFormat
+from autoparser.analysis.format import TurnFormat, Written
 from autoparser.analysis.view import json_fields
 
 from .framing import CallsField
-from .joints import joints_of
+from .joints import joints_of, written_header
 from .json_call import json_field
 from .patterns import anchor, either, exact
 from .row_call import row_field
@@ -39,6 +39,7 @@ def response_template(format_: TurnFormat) -> Export:
     reasoning, reasoning_limits = reasoning_field(around)
     if reasoning is not None:
         fields["reasoning_content"] = reasoning
+        around = replace(around, reasoning=turn.reasoning)
     content, content_limits = content_field(around)
     fields["content"] = content
     if calls is not None:
@@ -55,7 +56,7 @@ def response_template(format_: TurnFormat) -> Export:
     document: dict[str, Json] = {
         "version": 1,
         "defaults": {"role": "assistant"},
-        **_start_anchor(format_, turn),
+        **_start_anchor(format_),
         "fields": fields,
     }
     return Export(
@@ -79,20 +80,20 @@ def _calls(format_: TurnFormat, turn: Turn) -> tuple[CallsField | None, tuple[Li
     return found, found.limits
 
 
-def _start_anchor(format_: TurnFormat, turn: Turn) -> dict[str, str]:
+def _start_anchor(format_: TurnFormat) -> dict[str, str]:
     """Match what stands right before the turn, at the end of the prompt."""
-    header = format_.header
-    texts = sorted({opening.text for opening in format_.openings}, key=len, reverse=True)
-    if header.strip() and all(header in text for text in texts):
-        return anchor("start_anchor", exact(header))
-    return anchor("start_anchor", either(_anchors(header, texts)))
-
-
-def _anchors(header: str, texts: list[str]) -> Iterator[str]:
-    if header.strip():
-        yield exact(header)
-    without = [text for text in texts if text and not (header.strip() and header in text)]
-    yield from (rf"(?={exact(text)}\Z)" for text in without)
-    if len(without) < len(texts) or not texts:
-        known = either(exact(text) for text in texts if text)
-        yield rf"(?<!{known})\Z" if known else r"\Z"
+    header = written_header(format_).strip() and format_.header
+    openings = sorted(format_.openings, key=lambda opening: -len(opening.text))
+    known = [opening.text for opening in openings if opening.text]
+    anchors: dict[str, None] = {exact(header): None} if header else {}
+    for opening in openings:
+        text = opening.text
+        begun = any(layout.literals[0].startswith(text) for layout in format_.layouts.values())
+        if opening.written is Written.OTHER and text and not begun:
+            # No turn has it, so it is no part of the message.
+            anchors[exact(text)] = None
+        elif not header or header not in text:
+            at_end = rf"(?={exact(text)}\Z)" if text else r"\Z"
+            others = either(exact(other) for other in known) if not text else ""
+            anchors[f"(?<!{others}){at_end}" if others else at_end] = None
+    return anchor("start_anchor", either(anchors) or r"\Z")

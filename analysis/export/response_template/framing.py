@@ -81,9 +81,9 @@ def framed(
         close = rf"{last}{after}(?=\s*{follows})"
         return Framed(first, first_ahead, close, after, section_close, separator)
     if after:
-        close = either([f"{last}{after}", loose(calls.later_close)])
-        back = either([after, loose(calls.later_close)])
-        return Framed(first, first_ahead, close, back, section_close, separator)
+        # What closes only later calls is to the target what closes all.
+        closing = either([section_close, loose(calls.later_close.strip())])
+        return Framed(first, first_ahead, f"{last}{after}", after, closing, separator)
     between = r"(?=\s*" if separator else r"\s+(?=" if calls.separator else "(?="
     if section_close:
         close = rf"{last}(?:{section_close}|{between}{next_call}))"

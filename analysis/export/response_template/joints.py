@@ -27,21 +27,26 @@ class Joint:
 def joints_of(format_: TurnFormat) -> tuple[Joint, ...]:
     """Collect the joints of every layout; whitespace at the calls' own edges is theirs."""
     before, after = _call_edges(format_.calls)
+    header = written_header(format_)
     found: dict[Joint, None] = {}
     for layout in format_.layouts.values():
         if layout.refusal:
             continue
         neighbours: Sequence[Part | None] = (None, *layout.parts, None)
-        for at, text in enumerate(layout.literals):
+        for at, literal in enumerate(layout.literals):
             left, right = neighbours[at], neighbours[at + 1]
-            if left is None:
-                text = text.removeprefix(format_.header)
-            if left is Part.CALLS:
-                text = after + text
-            if right is Part.CALLS:
-                text += before
+            text = literal.removeprefix(header) if left is None else literal
+            text = after + text if left is Part.CALLS else text
+            text = text + before if right is Part.CALLS else text
             found[Joint(left, right, text)] = None
     return tuple(found)
+
+
+def written_header(format_: TurnFormat) -> str:
+    """Give the header that a turn begins behind; blank ones are the turn's where no prompt ends so."""
+    header = format_.header
+    prompted = all(opening.text.endswith(header) for opening in format_.openings)
+    return header if header.strip() or prompted else ""
 
 
 def between(

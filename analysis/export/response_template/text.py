@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.alignment import first_marker, is_unit
-from autoparser.analysis.conversation import Json, Presence
+from autoparser.analysis.conversation import Json
 from autoparser.analysis.export.limits import Limit, Piece
-from autoparser.analysis.expression import Turn
+from autoparser.analysis.expression import Block, Turn
 from autoparser.analysis.format import Part, Strip, TurnFormat, Written
 
 from .framing import CallsField
@@ -24,6 +24,8 @@ class Surroundings:
     turn: Turn
     joints: tuple[Joint, ...]
     calls: CallsField | None
+    reasoning: Block | None = None
+    """The reasoning, where the target can read it."""
 
     @property
     def begins(self) -> str:
@@ -72,8 +74,11 @@ def turn_ends(turn: Turn) -> str:
     cores = sorted({end.core for end in turn.ends if end.core}, key=len, reverse=True)
     if not cores:
         return ""
-    going_on = rf"(?!\s*{exact(turn.header.core)})" if turn.goes_on else ""
-    return either(exact(core) for core in cores) + going_on
+    header = turn.header.core
+    going_on = rf"(?!\s*{exact(header)})" if turn.goes_on else ""
+    # Where one marker ends a turn and begins the next, the first one in the text begins it.
+    begun = r"(?!\A)" if header in cores else ""
+    return begun + either(exact(core) for core in cores) + going_on
 
 
 def reasoning_field(around: Surroundings) -> tuple[dict[str, Json] | None, list[Limit]]:
@@ -86,6 +91,8 @@ def reasoning_field(around: Surroundings) -> tuple[dict[str, Json] | None, list[
     close = block.close.core
     if not close:
         return None, [Limit(Piece.REASONING, "nothing closes it")]
+    if any(_alike(joint, block) for joint in _content_alone(around)):
+        return None, [Limit(Piece.REASONING, "it is opened as content is")]
     limits: list[Limit] = []
     closers = [joint for joint in around.joints if joint.left is Part.REASONING]
     if any(close not in joint.text and joint.right for joint in closers):
@@ -139,7 +146,13 @@ def content_field(around: Surroundings) -> tuple[dict[str, Json], list[Limit]]:
     limits = list(_content_limits(around))
     if not around.explicit:
         return {**anchor("close", either(_implicit_closes(around))), **settings}, limits
-    blocks = (around.turn.content.open, *around.turn.content.others)
+    reasoning = around.turn.reasoning
+    taken = "" if reasoning is None else reasoning.open.core
+    blocks = [
+        each
+        for each in (around.turn.content.open, *around.turn.content.others)
+        if each.core != taken or around.reasoning is None
+    ]
     opens = (f"{exact(each.core)}{at_most(each.after)}" for each in blocks if each.core)
     closes = either(_explicit_closes(around))
     closing = anchor("close", closes) if closes else {}
@@ -152,12 +165,30 @@ def _content_limits(around: Surroundings) -> Iterator[Limit]:
         if layout.parts.count(Part.CONTENT) > 1:
             yield Limit(Piece.CONTENT, "it is written twice")
             return
-    if reasoning is None or not reasoning.open.core:
-        return
-    for joint in between(around.joints, left=ANY, right=[Part.CONTENT]):
-        if joint.text.rstrip().endswith(reasoning.open.core):
-            yield Limit(Piece.CONTENT, "beside calls it is opened as reasoning is")
-            return
+    alone = _content_alone(around)
+    joints = between(around.joints, left=ANY, right=[Part.CONTENT])
+    if reasoning is not None and any(_alike(joint, reasoning) for joint in joints):
+        if not any(_alike(joint, reasoning) for joint in alone):
+            yield Limit(Piece.CONTENT_BESIDE_CALLS, "it is opened as reasoning is")
+
+
+def _content_alone(around: Surroundings) -> list[Joint]:
+    """Give what stands before content in turns without calls."""
+    layouts = around.format.layouts
+    texts = [
+        literal
+        for presence, layout in layouts.items()
+        if not presence.calls
+        for literal, part in zip(layout.literals, layout.parts, strict=False)
+        if part is Part.CONTENT
+    ]
+    return [Joint(None, Part.CONTENT, text) for text in texts]
+
+
+def _alike(joint: Joint, block: Block) -> bool:
+    """Whether content is opened there as reasoning is."""
+    core = block.open.core
+    return bool(core) and joint.text.rstrip().endswith(core)
 
 
 def _explicit_closes(around: Surroundings) -> Iterator[str]:
@@ -212,8 +243,8 @@ def _blank(around: Surroundings) -> str:
 def _closed(around: Surroundings) -> Iterator[str]:
     """Give what may stand before whitespace that is no content."""
     yield around.begins
-    if around.turn.reasoning is not None:
-        yield exact(around.turn.reasoning.close.core)
+    if around.reasoning is not None:
+        yield exact(around.reasoning.close.core)
     yield exact(around.turn.content.close.core)
     if around.calls is not None:
         yield around.calls.section_close
@@ -272,7 +303,7 @@ def _behind_calls(around: Surroundings) -> str:
 
 def _joint_markup(around: Surroundings, joint: Joint) -> Iterator[str]:
     """Give a joint's text without what its neighbours take of it."""
-    text, reasoning = joint.text, around.turn.reasoning
+    text, reasoning = joint.text, around.reasoning
     if joint.right is None or joint.left is Part.CONTENT:
         return
     back = around.begins
@@ -317,10 +348,3 @@ def _stripped(format_: TurnFormat, part: Part) -> bool:
     return bool(edges) and all(
         each.left is Strip.WHITESPACE and each.right is Strip.WHITESPACE for each in edges
     )
-
-
-def presences(format_: TurnFormat) -> Iterator[Presence]:
-    """Give the combinations of parts that the template writes."""
-    for presence, layout in format_.layouts.items():
-        if not layout.refusal:
-            yield presence

@@ -14,9 +14,8 @@ from typing import cast
 
 from autoparser.analysis.check import battery
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import JsonType, type_of
-
 from autoparser.analysis.export.limits import Limit, Piece
+from autoparser.analysis.format import JsonType, type_of
 
 _CHARACTERS = f"{string.punctuation}\n\t\ré日🚀"
 _PLAIN = "plain words"
