@@ -22,6 +22,7 @@ from autoparser.analysis.format import (
 )
 
 from .limits import Export, Piece
+from .response_template.joints import written_header
 
 TARGET_PACKAGE = "transformers"
 _EARLIER = Message("An earlier answer.")
@@ -155,7 +156,7 @@ def prompted(format_: TurnFormat, message: Message, turn: str) -> Iterator[tuple
 
 
 def _behind_header(format_: TurnFormat, turn: str) -> str:
-    header = format_.header
+    header = written_header(format_)
     if turn.startswith(header) or not turn.startswith(header.rstrip()):
         return turn.removeprefix(header)
     return turn.removeprefix(header.rstrip()).lstrip()

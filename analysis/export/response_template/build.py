@@ -10,38 +10,33 @@ from dataclasses import replace
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.export.limits import Export, Limit, Piece
-from autoparser.analysis.expression import Request, Turn, build
+from autoparser.analysis.expression import Request, build
 from autoparser.analysis.format import TurnFormat, Written
 from autoparser.analysis.view import json_fields
 
+from .content import call_opening, content_field, content_limit
 from .framing import CallsField
 from .joints import joints_of, written_header
 from .json_call import json_field
+from .markup import markup
 from .patterns import anchor, either, exact
+from .reasoning import reasoning_field, reasoning_limit
 from .row_call import row_field
-from .text import (
-    Surroundings,
-    call_opening,
-    content_field,
-    markup,
-    reasoning_field,
-    turn_begins,
-    turn_ends,
-)
+from .surroundings import Surroundings
 
 
 def response_template(format_: TurnFormat) -> Export:
     """Write a format as a `response_template`, and say what that cannot express."""
-    turn = build(format_, Request())
-    calls, limits = _calls(format_, turn)
-    around = Surroundings(format_, turn, joints_of(format_), calls)
+    around = Surroundings(format_, build(format_, Request()), joints_of(format_))
+    calls, limits = _calls(around)
+    around = replace(around, calls=calls)
     fields: dict[str, Json] = {}
-    reasoning, reasoning_limits = reasoning_field(around)
-    if reasoning is not None:
-        fields["reasoning_content"] = reasoning
-        around = replace(around, reasoning=turn.reasoning)
-    content, content_limits = content_field(around)
-    fields["content"] = content
+    without = reasoning_limit(around)
+    block = around.turn.reasoning
+    if block is not None and without is None:
+        around = replace(around, reasoning=block)
+        fields["reasoning_content"] = reasoning_field(around, block)
+    fields["content"] = content_field(around)
     if calls is not None:
         closing = anchor("close", calls.close) if calls.close else {}
         fields["tool_calls"] = {
@@ -61,20 +56,20 @@ def response_template(format_: TurnFormat) -> Export:
     }
     return Export(
         document,
-        (*reasoning_limits, *content_limits, *limits),
+        tuple(each for each in (without, content_limit(around), *limits) if each is not None),
         needs_tools=calls is not None and calls.needs_tools,
     )
 
 
-def _calls(format_: TurnFormat, turn: Turn) -> tuple[CallsField | None, tuple[Limit, ...]]:
-    calls = format_.calls
+def _calls(around: Surroundings) -> tuple[CallsField | None, tuple[Limit, ...]]:
+    calls = around.format.calls
     if calls is None:
         return None, ()
-    begins, end = turn_begins(format_, turn), turn_ends(turn) or r"\Z"
+    end = around.end or r"\Z"
     fields = json_fields(calls)
     found = None if fields is None else json_field(calls, fields, end)
     if found is None:
-        found = row_field(calls, begins, end)
+        found = row_field(calls, around.begins, end)
     if found is None:
         return None, (Limit(Piece.CALLS, "nothing before the arguments tells the name"),)
     return found, found.limits
@@ -96,4 +91,5 @@ def _start_anchor(format_: TurnFormat) -> dict[str, str]:
             at_end = rf"(?={exact(text)}\Z)" if text else r"\Z"
             others = either(exact(other) for other in known) if not text else ""
             anchors[f"(?<!{others}){at_end}" if others else at_end] = None
-    return anchor("start_anchor", either(anchors) or r"\Z")
+    # The longest first: a text that begins with the header goes on behind it.
+    return anchor("start_anchor", either(sorted(anchors, key=len, reverse=True)) or r"\Z")

@@ -43,7 +43,7 @@ def joints_of(format_: TurnFormat) -> tuple[Joint, ...]:
 
 
 def written_header(format_: TurnFormat) -> str:
-    """Give the header that a turn begins behind; blank ones are the turn's where no prompt ends so."""
+    """Give the header that a turn begins behind; one that is blank has to end all prompts."""
     header = format_.header
     prompted = all(opening.text.endswith(header) for opening in format_.openings)
     return header if header.strip() or prompted else ""
