@@ -55,7 +55,7 @@ def arguments_reader(arguments: Arguments) -> Reader:
         return pairs
     if JsonType.STRING in whole.types:
         why = "neither JSON nor pairs that can be told apart; they come out as text"
-        limits = (Limit(Piece.ARGUMENTS, why),)
+        limits: tuple[Limit, ...] = (Limit(Piece.ARGUMENTS, why),)
     else:
         limits = tuple(whole.limits("no JSON; with it, all arguments come out as text"))
     return Reader("json", {"allow_non_json": True}, limits, empty=False)
@@ -104,7 +104,9 @@ def _dialect(arguments: Arguments) -> dict[str, Json] | None:
         return settings
     if text.escape is not Escape.VERBATIM or not text.open or not text.close or text.guard:
         return None
-    return settings | {"string_delims": [[text.open, text.close]]}
+    quotes: list[Json] = [text.open, text.close]
+    settings["string_delims"] = [quotes]
+    return settings
 
 
 def _is_object(container: Container) -> bool:

@@ -65,11 +65,10 @@ def _calls(around: Surroundings) -> tuple[CallsField | None, tuple[Limit, ...]]:
     calls = around.format.calls
     if calls is None:
         return None, ()
-    end = around.end or r"\Z"
     fields = json_fields(calls)
-    found = None if fields is None else json_field(calls, fields, end)
+    found = None if fields is None else json_field(calls, fields, around.end)
     if found is None:
-        found = row_field(calls, around.begins, end)
+        found = row_field(calls, around.begins, around.end)
     if found is None:
         return None, (Limit(Piece.CALLS, "nothing before the arguments tells the name"),)
     return found, found.limits

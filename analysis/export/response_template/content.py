@@ -119,7 +119,7 @@ def call_opening(around: Surroundings) -> str:
     pieces = [rf"{behind(around.closed)}\s+"]
     if calls.separator:
         pieces.append(rf"{behind(calls.behind)}\s*{calls.separator}\s*")
-    for text in (joint.text for joint in joints if not joint.blank):
-        pieces.append(rf"{at_most(space_at_start(text))}{loose(text.strip())}\s*")
+    written = [joint.text for joint in joints if not joint.blank]
+    pieces += [rf"{at_most(space_at_start(text))}{loose(text.strip())}\s*" for text in written]
     pieces += [space] if space else []
     return f"{optional('|'.join(pieces))}{calls.open}"

@@ -60,7 +60,8 @@ def framed(
 
     `opened` and `ahead` match what opens a call, with its captures and without; `marked` says
     whether they begin with a literal. `after` matches what closes it, `end` what ends a turn,
-    `body_end` how what is between always ends; empty where it may end in any way.
+    empty where only the end of the text does; `body_end` matches how what is between always
+    ends, empty where it may end in any way.
     """
     section_open, section_close = (
         loose(calls.section_open.strip()),
@@ -78,7 +79,7 @@ def framed(
     if after and _BRACKETS.fullmatch(after):
         # Brackets close much: these are the call's if what follows a call follows them.
         follows = either([section_close, next_call, end])
-        close = rf"{last}{after}(?=\s*{follows})"
+        close = either([rf"{last}{after}(?=\s*{follows})", rf"{last}{after}\s*\Z"])
         return Framed(first, first_ahead, close, after, section_close, separator)
     if after:
         # What closes only later calls is to the target what closes all.
@@ -88,7 +89,9 @@ def framed(
     if section_close:
         close = rf"{last}(?:{section_close}|{between}{next_call}))"
     else:
-        close = either([rf"{last}{between}{next_call})", rf"{last}(?=\s*{end})"])
+        # The end of the text closes a call by itself; seen ahead, it would not be the end yet.
+        ends = rf"{last}(?=\s*{end})" if end else ""
+        close = either([rf"{last}{between}{next_call})", ends])
     return Framed(first, first_ahead, close, either([section_close, body_end]), "", separator)
 
 

@@ -105,7 +105,7 @@ def _array(
         "transform": _transform(fields, ""),
         "transform_each": True,
     }
-    close = rf"(?<=\]\s*){closer}" if closer else rf"(?<=\])(?=\s*{end})"
+    close = rf"(?<=\]\s*){closer}" if closer else rf"(?<=\])(?=\s*{end})" if end else ""
     return CallsField(start, start, close, closer or r"\]", settings, limits)
 
 
@@ -115,7 +115,8 @@ def _object(
     """Read each call as one object."""
     before = loose(fields.before.strip())
     head = rf"(?={_head(calls)})"
-    opened = rf"{before}\s*{head}" if before else head
+    # Behind a marker the members may come in any order.
+    opened = rf"{before}\s*(?=\{{)" if before else head
     after = loose(fields.after.strip())
     frame = framed(
         calls,
