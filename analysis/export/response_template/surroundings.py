@@ -57,7 +57,12 @@ class Surroundings:
         going_on = rf"(?!\s*{exact(header)})" if self.turn.goes_on and header else ""
         # Where one marker ends a turn and begins the next, the first one in the text begins it.
         begun = r"(?!\A)" if header in self.ends else ""
-        found = either(f"{exact(core)}{_no_call(core, self.format.calls)}" for core in self.ends)
+        shortest = [
+            core
+            for core in self.ends
+            if not any(core != other and core.startswith(other) for other in self.ends)
+        ]
+        found = either(f"{exact(core)}{_no_call(core, self.format.calls)}" for core in shortest)
         return f"{begun}{found}{going_on}" if found else ""
 
     @property
