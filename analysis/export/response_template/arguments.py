@@ -36,6 +36,17 @@ class Reader:
     empty: bool = True
     """It reads nothing at all as no arguments."""
 
+    @property
+    def weight(self) -> int:
+        """How much it does not read, to choose the better of two."""
+        return sum(
+            _ALL if limit.piece is Piece.ARGUMENTS else 4 * len(limit.types) + 1
+            for limit in self.limits
+        )
+
+
+_ALL = 100
+
 
 def arguments_reader(arguments: Arguments) -> Reader:
     """Choose the parser that reads these arguments with the least loss."""
@@ -44,21 +55,26 @@ def arguments_reader(arguments: Arguments) -> Reader:
         return Reader("json", limits=(Limit(Piece.ARGUMENTS, why),), empty=False)
     if arguments.verbatim:
         return Reader("json", empty=False)
-    whole = losses(lambda value: _reads_as_json(arguments, value), _unwritten(arguments))
-    if not whole.weight:
+    found = [_whole(arguments), _dialect(arguments), _pairs(arguments)]
+    able = [each for each in found if each is not None]
+    if able:
+        return min(able, key=lambda each: each.weight)
+    why = "neither JSON nor pairs that can be told apart; they come out as text"
+    return Reader("json", {"allow_non_json": True}, (Limit(Piece.ARGUMENTS, why),), empty=False)
+
+
+def _whole(arguments: Arguments) -> Reader | None:
+    """Read all as JSON; None where not even strings are."""
+    lost = losses(lambda value: _reads_as_json(arguments, value), _unwritten(arguments))
+    if not lost.weight:
         return Reader("json", empty=False)
-    dialect = _dialect(arguments)
-    if dialect is not None:
-        return Reader("json", dialect, empty=False)
-    pairs = _pairs(arguments)
-    if pairs is not None and (JsonType.STRING in whole.types or _weight(pairs) < whole.weight):
-        return pairs
-    if JsonType.STRING in whole.types:
-        why = "neither JSON nor pairs that can be told apart; they come out as text"
-        limits: tuple[Limit, ...] = (Limit(Piece.ARGUMENTS, why),)
-    else:
-        limits = tuple(whole.limits("no JSON; with it, all arguments come out as text"))
+    if JsonType.STRING in lost.types:
+        return None
+    limits = tuple(lost.limits(_SPOILS))
     return Reader("json", {"allow_non_json": True}, limits, empty=False)
+
+
+_SPOILS = "no JSON; with it, all arguments of a call come out as text"
 
 
 def surviving(arguments: Arguments, call: ToolCall) -> dict[str, Json]:
@@ -83,15 +99,12 @@ def _reads_as_json(arguments: Arguments, value: Json) -> bool:
         return False
 
 
-def _dialect(arguments: Arguments) -> dict[str, Json] | None:
-    """Say which quirks make JSON of the notation: bare keys, and quotes of its own."""
+def _dialect(arguments: Arguments) -> Reader | None:
+    """Read all as JSON with quirks, which are bare keys and quotes of its own."""
     values, members = arguments.members.values or arguments.values, arguments.members
-    text = values.string
-    if (values.true, values.false, values.null) != ("true", "false", "null"):
-        return None
+    text, objects = values.string, (members, values.object)
     if (values.array.open, values.array.close) != ("[", "]") or members.typed:
         return None
-    objects = (members, values.object)
     if not all(_is_object(each) for each in objects) or _around(values.number):
         return None
     settings: dict[str, Json] = {}
@@ -100,13 +113,17 @@ def _dialect(arguments: Arguments) -> dict[str, Json] | None:
         if any(each.separator != "," for each in bare):
             return None
         settings["unquoted_keys"] = True
-    if (text.open, text.escape) == ('"', Escape.JSON):
-        return settings
-    if text.escape is not Escape.VERBATIM or not text.open or not text.close or text.guard:
+    if text.escape is Escape.VERBATIM and text.open and text.close and not text.guard:
+        quotes: list[Json] = [text.open, text.close]
+        settings["string_delims"] = [quotes]
+    elif (text.open, text.escape) != ('"', Escape.JSON):
         return None
-    quotes: list[Json] = [text.open, text.close]
-    settings["string_delims"] = [quotes]
-    return settings
+    known = {JsonType.BOOLEAN: (values.true, values.false), JsonType.NULL: (values.null,)}
+    words = {JsonType.BOOLEAN: ("true", "false"), JsonType.NULL: ("null",)}
+    lost = Losses(frozenset(kind for kind in known if known[kind] != words[kind]))
+    if lost.types:
+        settings["allow_non_json"] = True
+    return Reader("json", settings, tuple(lost.limits(_SPOILS)), empty=False)
 
 
 def _is_object(container: Container) -> bool:
@@ -122,10 +139,6 @@ def _is_object(container: Container) -> bool:
 
 def _around(text: Text) -> bool:
     return bool(text.open or text.close)
-
-
-def _weight(reader: Reader) -> int:
-    return sum(4 * len(limit.types) + 1 for limit in reader.limits)
 
 
 def _pairs(arguments: Arguments) -> Reader | None:

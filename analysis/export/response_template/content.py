@@ -11,7 +11,7 @@ from autoparser.analysis.expression import Block
 from autoparser.analysis.format import Part
 
 from .joints import ANY, between
-from .patterns import anchor, at_most, behind, either, exact, loose
+from .patterns import ANY_SPACE, anchor, at_most, behind, either, exact, loose
 from .surroundings import Surroundings, optional, space_at_start
 
 
@@ -90,7 +90,9 @@ def _implicit_closes(around: Surroundings) -> Iterator[str]:
             if joint.text.lstrip().startswith(around.ends)
         ]
         gap = around.gap(Part.CONTENT, left=False, written=spaces)
-        yield rf"{_between_markup(around)}{gap}{around.end}.*"
+        if gap != ANY_SPACE:
+            gap = optional(rf"{behind(around.closed)}\s+") + gap
+        yield f"{gap}{around.end}.*"
     block = around.turn.content.close
     if block.core:
         yield f"{at_most(block.before)}{exact(block.core)}"
@@ -99,11 +101,6 @@ def _implicit_closes(around: Surroundings) -> Iterator[str]:
     tail = max(tails, key=len, default=around.turn.tail)
     if tail:
         yield rf"{exact(tail)}\Z"
-
-
-def _between_markup(around: Surroundings) -> str:
-    """Match whitespace that is no content, since it stands between two pieces of markup."""
-    return optional(rf"{behind(around.closed)}\s+")
 
 
 def call_opening(around: Surroundings) -> str:
@@ -116,10 +113,12 @@ def call_opening(around: Surroundings) -> str:
     joints = list(between(around.joints, left=[Part.CONTENT], right=[Part.CALLS]))
     spaces = [joint.text for joint in joints if joint.blank]
     space = around.gap(Part.CONTENT, left=False, written=spaces)
-    pieces = [rf"{behind(around.closed)}\s+"]
+    pieces = [] if space == ANY_SPACE else [rf"{behind(around.closed)}\s+"]
     if calls.separator:
         pieces.append(rf"{behind(calls.behind)}\s*{calls.separator}\s*")
     written = [joint.text for joint in joints if not joint.blank]
     pieces += [rf"{at_most(space_at_start(text))}{loose(text.strip())}\s*" for text in written]
     pieces += [space] if space else []
+    if pieces == [ANY_SPACE]:
+        return f"{ANY_SPACE}{calls.open}"
     return f"{optional('|'.join(pieces))}{calls.open}"

@@ -55,7 +55,8 @@ def _unclaimed(around: Surroundings, joint: Joint) -> str:
     if joint.right is Part.REASONING and reasoning is not None:
         text = text.rpartition(reasoning.open.core)[0] if reasoning.open.core else ""
     if joint.right is None:
-        end = next((core for core in around.ends if text.rstrip().endswith(core)), "")
+        cores = sorted((end.core for end in around.turn.ends), key=len, reverse=True)
+        end = next((core for core in cores if core and text.rstrip().endswith(core)), "")
         text = text.rstrip().removesuffix(end) if end else ""
     at_start = back == r"\A"
     if not text.strip():

@@ -18,6 +18,8 @@ _SPECIAL = frozenset("\\.^$*+?{}[]|()")
 _NAMED = {"\n": r"\n", "\t": r"\t", "\r": r"\r"}
 _SPACES = re.compile(r"\s+")
 
+ANY_SPACE = r"\s*"
+
 WORD = r"""[^\s{}\[\]<>"']+?"""
 """A name or an id, up to what follows it."""
 

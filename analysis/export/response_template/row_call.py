@@ -26,7 +26,7 @@ def row_field(calls: CallFormat, turn: str, end: str) -> CallsField | None:
     reader = arguments_reader(calls.arguments)
     if braced is not None:
         other = arguments_reader(braced.arguments)
-        if other.content == "json" and not other.limits:
+        if other.content == "json" and other.weight < max(reader.weight, 1):
             calls, reader = braced, other
     at = calls.row.index(Slot.ARGUMENTS)
     head, tail = calls.row[:at], calls.row[at + 1 :]

@@ -10,7 +10,7 @@ from autoparser.analysis.format import CallFormat, Part, Strip, TurnFormat, Writ
 
 from .framing import CallsField
 from .joints import ANY, Joint, between, opening_text
-from .patterns import either, exact, loose, widest
+from .patterns import ANY_SPACE, either, exact, loose, widest
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,13 @@ class Surroundings:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """What ends a turn, the longest first; whitespace alone is not among it."""
-        return tuple(sorted({end.core for end in self.turn.ends if end.core}, key=len)[::-1])
+        """What ends a turn; one that begins with another adds nothing to it."""
+        cores = tuple(dict.fromkeys(end.core for end in self.turn.ends if end.core))
+        return tuple(
+            core
+            for core in cores
+            if not any(core != other and core.startswith(other) for other in cores)
+        )
 
     @property
     def end(self) -> str:
@@ -57,12 +62,7 @@ class Surroundings:
         going_on = rf"(?!\s*{exact(header)})" if self.turn.goes_on and header else ""
         # Where one marker ends a turn and begins the next, the first one in the text begins it.
         begun = r"(?!\A)" if header in self.ends else ""
-        shortest = [
-            core
-            for core in self.ends
-            if not any(core != other and core.startswith(other) for other in self.ends)
-        ]
-        found = either(f"{exact(core)}{_no_call(core, self.format.calls)}" for core in shortest)
+        found = either(f"{exact(core)}{_no_call(core, self.format.calls)}" for core in self.ends)
         return f"{begun}{found}{going_on}" if found else ""
 
     @property
@@ -93,7 +93,7 @@ class Surroundings:
         """Match the whitespace at an edge of a part: what is written, or all that is stripped."""
         edges = self._edges(part, left=left)
         if edges == {Strip.WHITESPACE}:
-            return r"\s*"
+            return ANY_SPACE
         return r"\n*" if edges <= _NEWLINES and edges else widest(written)
 
     def stripped(self, part: Part) -> bool:
