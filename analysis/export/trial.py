@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol, cast
 
-from autoparser.analysis.check import battery, battery_tools
+from autoparser.analysis.check import Case, battery, battery_tools
 from autoparser.analysis.conversation import Json, Message
 from autoparser.analysis.format import (
     Part,
@@ -95,11 +95,16 @@ def transformers_parser() -> Parse | None:
     return cast("Parse", module.parse_response)
 
 
-def try_out(format_: TurnFormat, export: Export, parse: Parse) -> Trial:
-    """Parse every message of the battery that the template writes, behind every prompt."""
+def try_out(
+    format_: TurnFormat, export: Export, parse: Parse, cases: Sequence[Case] | None = None
+) -> Trial:
+    """Parse the messages that the template writes, behind every prompt.
+
+    `cases` are the messages; None: the battery.
+    """
     passed = left_out = 0
     mismatches: list[Mismatch] = []
-    for case in battery():
+    for case in battery() if cases is None else cases:
         message = _with_ids(format_, case.message)
         try:
             turn = format_.write(message)

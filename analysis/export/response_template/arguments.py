@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from autoparser.analysis.alignment import edge_units, is_unit
 from autoparser.analysis.conversation import Json, ToolCall
 from autoparser.analysis.export.limits import Limit, Piece
 from autoparser.analysis.format import (
@@ -235,11 +236,16 @@ def _pair_patterns(
     for row in rows:
         at = row.index(Slot.VALUE)
         closer = _row_pattern(row[at + 1 :], row[:at], members)
-        if isinstance(row[-1], Slot) or not row[-1].strip():
-            closer += _end_of_value(row, members)
+        if not _is_marker(row[-1]):
+            closer += _end_of_value(rows, members)
         closers.setdefault(_row_pattern(row[:at], (), members), []).append(closer)
     for head, ends in closers.items():
         yield f"{head}{value}{either(ends)}"
+
+
+def _is_marker(piece: str | Slot) -> bool:
+    """Whether a piece closes a value by itself, being nothing that a value may well hold."""
+    return not isinstance(piece, Slot) and any(map(is_unit, edge_units(piece)))
 
 
 def _row_pattern(row: Row, before: Row, members: Container) -> str:
@@ -272,14 +278,16 @@ def _edged(text: str, *, last: bool) -> str:
     return f"{at_most(text[:start])}{loose(core)}{after}"
 
 
-def _end_of_value(row: Row, members: Container) -> str:
-    """Look for the next pair or the end of all, where nothing closes a value."""
-    head = _edged(str(row[0]).lstrip(), last=False) if not isinstance(row[0], Slot) else ""
-    after_key = row[row.index(Slot.KEY) + 1]
-    follows = head + _quoted(members.key, WORD)
-    follows += "" if isinstance(after_key, Slot) else exact(after_key.rstrip())
+def _end_of_value(rows: Sequence[Row], members: Container) -> str:
+    """Look for the next pair or the end of all, where nothing sure closes a value."""
+    follows: list[str] = []
+    for row in rows:
+        head = "" if isinstance(row[0], Slot) else _edged(row[0].lstrip(), last=False)
+        after_key = row[row.index(Slot.KEY) + 1]
+        after = "" if isinstance(after_key, Slot) else exact(after_key.rstrip())
+        follows.append(f"{head}{_quoted(members.key, WORD)}{after}")
     closer = rf"{exact(members.close)}\s*" if members.close.strip() else exact(members.close)
-    return rf"(?={exact(members.separator)}{follows}|{closer}\Z)"
+    return rf"(?={exact(members.separator)}{either(follows)}|{closer}\Z)"
 
 
 _ANY_VALUE = "(?P<value>.*?)"

@@ -11,8 +11,18 @@ from autoparser.analysis.expression import Block
 from autoparser.analysis.format import Part
 
 from .joints import ANY, between
-from .patterns import ANY_SPACE, anchor, at_most, behind, either, exact, loose
-from .surroundings import Surroundings, optional, space_at_start
+from .patterns import (
+    ANY_SPACE,
+    anchor,
+    at_most,
+    behind,
+    either,
+    exact,
+    loose,
+    optional,
+    space_at_start,
+)
+from .surroundings import Surroundings
 
 
 def content_limit(around: Surroundings) -> Limit | None:

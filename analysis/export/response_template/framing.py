@@ -72,7 +72,9 @@ def framed(
     if section_open and marked:
         first, first_ahead = rf"(?:{section_open}\s*)?{opened}", rf"(?:{section_open}\s*)?{ahead}"
     elif section_open:
-        back = behind(loose(calls.separator.strip()) or after or body_end)
+        # Only in a section that is open: elsewhere, nothing shows that this is a call.
+        inside = rf"(?:(?!{section_close}).)*" if section_close else ".*"
+        back = behind(f"{section_open}{inside}{separator or after or body_end}")
         first, first_ahead = rf"(?:{section_open}\s*|{back}){opened}", rf"{section_open}\s*{ahead}"
     next_call = rf"{separator}\s*{ahead}" if separator else ahead
     last = rf"(?<={body_end}\s*)" if body_end else ""
@@ -95,4 +97,4 @@ def framed(
     return Framed(first, first_ahead, close, either([section_close, body_end]), "", separator)
 
 
-_BRACKETS = re.compile(r"(?:\\[]})]|\\s\*)+")
+_BRACKETS = re.compile(r"(?:\\[]})]|\\s\*|(?:\\n| )(?:\?|\{0,\d+\}))+")

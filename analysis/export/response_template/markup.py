@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from autoparser.analysis.format import Part
 
 from .joints import Joint, between
-from .patterns import at_most, behind, either, exact, loose, widest
+from .patterns import at_most, behind, either, exact, loose, space_at_end, widest
 from .reasoning import empty_block
-from .surroundings import Surroundings, space_at_end
+from .surroundings import Surroundings
 
 
 def markup(around: Surroundings) -> str:

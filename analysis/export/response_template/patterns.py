@@ -90,3 +90,18 @@ def _literal(pattern: str) -> str | None:
         text.append(char)
         at += 1
     return "".join(text) or None
+
+
+def space_at_start(text: str) -> str:
+    """Give the whitespace that a text begins with."""
+    return text[: len(text) - len(text.lstrip())]
+
+
+def space_at_end(text: str) -> str:
+    """Give the whitespace that a text ends with."""
+    return text[len(text.rstrip()) :]
+
+
+def optional(pattern: str) -> str:
+    """Match a pattern or nothing; for the beginning of a pattern only."""
+    return f"(?:{pattern})?" if pattern else ""

@@ -14,8 +14,8 @@ from autoparser.analysis.format import Part, Written
 
 from .content import content_alone, opened_alike
 from .joints import ANY, Joint, between
-from .patterns import anchor, behind, either, exact
-from .surroundings import Surroundings, optional, space_at_end, space_at_start
+from .patterns import anchor, behind, either, exact, optional, space_at_end, space_at_start
+from .surroundings import Surroundings
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from autoparser.analysis.format import CallFormat, Slot
 
 from .arguments import Reader, arguments_reader
 from .framing import CallsField, framed
-from .patterns import WORD, behind, either, exact, loose
+from .patterns import WORD, at_most, behind, either, exact, loose, space_at_start
 from .values import loaded
 
 
@@ -34,7 +34,7 @@ def row_field(calls: CallFormat, turn: str, end: str) -> CallsField | None:
         return None
     seam = _seam(calls, head, tail, reader)
     head = head[: at - seam.taken]
-    after = (seam.after or _pattern(tail)).removesuffix(r"\s*")
+    after = (seam.after or _pattern(tail, inner=True)).removesuffix(r"\s*")
     follows = seam.before or _follows(calls, head, after, calls is braced)
     opened, ahead = _pattern(head, captures=True) + follows, _pattern(head) + follows
     first = head[0]
@@ -136,8 +136,10 @@ def _seam(
     if closer and after.rstrip().endswith(closer):
         rest = after.rstrip().removesuffix(closer)
         short = rf"(?=\s*{loose(closer)})"
-        inner = rf"(?:{loose(rest)}\s*)?" if rest.strip() else r"\s*"
-        return _Seam(rf"(?:{loose(before)}|{short})", f"{inner}{loose(closer)}", bool(before))
+        called = _pattern(head[: -1 if before else None])
+        at_once = rf"(?<={called}\s*){loose(closer)}"
+        closing = either([loose(rest + closer), at_once]) if rest.strip() else loose(closer)
+        return _Seam(either([loose(before), short]), closing, bool(before))
     return _Seam(limit=_WRITTEN)
 
 
@@ -177,12 +179,13 @@ _NAME_IN_ID = r"""(?:[^\s{}\[\]<>"']*?\.)?(?P<name>[^.:\s{}\[\]<>"']+?)(?::\d+)?
 """An id such as `functions.look_up:0`, where the name is written nowhere else."""
 
 
-def _pattern(row: Sequence[str | Slot], *, captures: bool = False) -> str:
-    """Match a piece of a call's row."""
+def _pattern(row: Sequence[str | Slot], *, captures: bool = False, inner: bool = False) -> str:
+    """Match a piece of a call's row; `inner` says that arguments stand right before it."""
     pieces: list[str] = []
     for at, piece in enumerate(row):
         if not isinstance(piece, Slot):
-            pieces.append(loose(piece if at else piece.lstrip()))
+            space = at_most(space_at_start(piece)) if inner and not at else ""
+            pieces.append(space + loose(piece if at else piece.lstrip()))
         elif piece is Slot.INDEX:
             pieces.append(r"\d+")
         elif not captures or piece in row[:at]:

@@ -115,18 +115,3 @@ def _no_call(end: str, calls: CallFormat | None) -> str:
     opening = "" if calls is None else opening_text(calls).strip()
     rest = opening.removeprefix(end).strip()
     return rf"(?!\s*{loose(rest)})" if opening.startswith(end) and rest else ""
-
-
-def space_at_start(text: str) -> str:
-    """Give the whitespace that a text begins with."""
-    return text[: len(text) - len(text.lstrip())]
-
-
-def space_at_end(text: str) -> str:
-    """Give the whitespace that a text ends with."""
-    return text[len(text.rstrip()) :]
-
-
-def optional(pattern: str) -> str:
-    """Match a pattern or nothing; for the beginning of a pattern only."""
-    return f"(?:{pattern})?" if pattern else ""

@@ -6,13 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
 from transformers.utils.chat_parsing import ResponseParser, parse_response
 
-from autoparser.analysis.check import battery
+from autoparser.analysis.check import Case, battery
+from autoparser.analysis.conversation import Message
 from autoparser.analysis.export import Piece, response_template, transformers_parser, try_out
 from autoparser.analysis.export.trial import prompted, tools
 from autoparser.analysis.format import RefusedMessageError
 from tests.analysis.parsing.loop import analysis_of, fixture_names
+from tests.analysis.parsing.messages import messages
+
+RANDOM = 40
 
 TYPES, STRINGS, IDS = Piece.TYPES, Piece.STRINGS, Piece.IDS
 ARGUMENTS, NONE = Piece.ARGUMENTS, Piece.NO_ARGUMENTS
@@ -58,6 +63,31 @@ def test_what_is_promised_comes_back(name: str) -> None:
 
 def test_the_table_of_parts_names_fixtures() -> None:
     assert set(IN_PART) <= set(fixture_names())
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_random_messages_come_back(name: str) -> None:
+    format_ = analysis_of(name).format
+    export = response_template(format_)
+    parse = transformers_parser()
+    assert parse is not None
+    cases: list[Case] = []
+
+    @settings(
+        max_examples=RANDOM,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(messages)
+    def collect(message: Message) -> None:
+        cases.append(Case("random", message))
+
+    collect()
+    trial = try_out(format_, export, parse, cases)
+    assert trial.ok, trial.mismatches[0]
 
 
 @pytest.mark.parametrize("name", fixture_names())
