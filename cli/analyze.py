@@ -10,7 +10,7 @@ import typer
 
 from autoparser.analysis.errors import AutoparserError
 
-from .output import PLAIN_WIDTH, print_report, report_width, write_file
+from .output import PLAIN_WIDTH, keep_source, print_report, report_width, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +80,7 @@ def analyze(
         raise AutoparserError(
             "--json holds every phase in full already", hint="leave out --phase and --diffs"
         )
-    _keep_source(source, output)
+    keep_source(source, output)
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
@@ -106,15 +106,6 @@ def _check_show(show: str | None, *, alone: bool) -> None:
     if not alone:
         raise AutoparserError(
             f"--show {SHOWN} shows nothing else", hint="leave out --json, --phase and --diffs"
-        )
-
-
-def _keep_source(source: str, output: Path | None) -> None:
-    if output is None or not output.exists() or not Path(source).exists():
-        return
-    if output.samefile(source):
-        raise AutoparserError(
-            "--output would overwrite the template", file=source, hint="name another file"
         )
 
 

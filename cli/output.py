@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PLAIN_WIDTH",
     "be_printable",
+    "keep_source",
     "print_report",
     "quiet_standard_output",
     "report_width",
@@ -48,11 +49,24 @@ def report_width() -> int:
     return min(Console().width, WIDEST)
 
 
-def print_report(report: Text) -> None:
-    """Print a report, with styles only where a terminal takes them."""
+def print_report(report: Text, *, beside: bool = False) -> None:
+    """Print a report, with styles only where a terminal takes them.
+
+    `beside` prints it on standard error, where standard output is a document.
+    """
     from rich.console import Console
 
-    Console().print(report, soft_wrap=True)
+    Console(stderr=beside).print(report, soft_wrap=True)
+
+
+def keep_source(source: str, output: Path | None) -> None:
+    """Raise AutoparserError where the output would overwrite what it is made from."""
+    if output is None or not output.exists() or not Path(source).exists():
+        return
+    if output.samefile(source):
+        raise AutoparserError(
+            "--output would overwrite the template", file=source, hint="name another file"
+        )
 
 
 def write_file(path: Path, text: str) -> None:

@@ -6,6 +6,7 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 """
 
 from .analysis import analysis_report, phases_report
+from .export import export_report
 from .expression import expression_document
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
@@ -20,6 +21,7 @@ __all__ = [
     "chunk_report",
     "end_document",
     "end_report",
+    "export_report",
     "expression_document",
     "grammar_report",
     "message_document",

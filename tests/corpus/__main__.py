@@ -2,7 +2,8 @@
 
 Run it in the project's root, where the test requirements are installed. Templates are sorted by
 outcome and by cause; those that do not pass are named. With `--parse`, every message that a
-template writes is parsed again, and the table says how many come back.
+template writes is parsed again, and the table says how many come back. With `--export`, every
+template is exported for transformers, whose own parser then reads the messages.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from .closed_loop import loop_table, loops
+from .exports import export_table, exports
 from .outcomes import PACKAGE, Ending, Outcome, corpus_paths, outcomes
 
 
@@ -53,15 +55,20 @@ def main() -> int:
     """Print the table; 1 where a template failed without a cause, 2 where there is no corpus."""
     options = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
     options.add_argument("--parse", action="store_true", help="parse what the templates write")
-    parse = options.parse_args().parse
+    options.add_argument("--export", action="store_true", help="export them for transformers")
+    asked = options.parse_args()
     paths = corpus_paths()
     if not paths:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
-    if parse:
+    if asked.parse:
         rounds = loops(paths)
         sys.stdout.write(loop_table(rounds))
         return 1 if any(not each.ok and not each.cause for each in rounds) else 0
+    if asked.export:
+        exported = exports(paths)
+        sys.stdout.write(export_table(exported))
+        return 1 if any(not each.kept for each in exported) else 0
     found = outcomes(paths)
     sys.stdout.write(table(found))
     return 1 if any(each.ending is Ending.CRASHED for each in found) else 0

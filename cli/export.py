@@ -1,0 +1,141 @@
+"""``autoparser export``: a format in the words of another program."""
+
+from __future__ import annotations
+
+import json
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError
+
+from .output import keep_source, print_report, report_width, write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.export import Export, Trial
+
+__all__ = ["export"]
+
+FINDINGS = 1
+"""The exit code where the target does not express all, or does not read what it should."""
+
+
+class Target(StrEnum):
+    """What can be written."""
+
+    RESPONSE_TEMPLATE = "response-template"
+
+
+def export(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEMPLATE",
+            help="A template file, a model directory, a tokenizer_config.json,"
+            " or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        Target,
+        typer.Option(
+            help="What to write: response-template, which transformers reads from a"
+            " tokenizer_config.json.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
+    ] = None,
+    check: Annotated[
+        bool | None,
+        typer.Option(
+            "--check/--no-check",
+            help="Let the target's own parser read every message of the battery. Without either,"
+            " that is done where it is installed.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Which of several named templates, such as tool_use."),
+    ] = None,
+) -> int:
+    """Write the format of a chat template for another program.
+
+    Prints the document as JSON, and on standard error what the target cannot express, and how
+    its own parser did.
+
+    Exit code: 0 if the whole format is expressed, 1 if parts of it are not or messages come back
+    otherwise, 2 if there is nothing to export.
+    """
+    keep_source(source, output)
+
+    # Imported here so that help does without the engine.
+    from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.sources import load_template
+    from autoparser.reports import export_report
+
+    analysis = analyzed(load_template(source, name=name))
+    exported = _exported(analysis, to)
+    trial = None if check is False else _tried(analysis, exported, asked=bool(check))
+    # ASCII alone: no reader and no terminal takes it for anything else.
+    text = json.dumps(exported.document, indent=2, allow_nan=False)
+    if output is None:
+        typer.echo(text)
+    else:
+        write_file(output, f"{text}\n")
+    warnings = list(_warnings(analysis, text))
+    for warning in warnings:
+        typer.echo(f"{source}: warning: {warning}", err=True)
+    print_report(export_report(exported, trial, report_width()), beside=True)
+    good = not warnings and exported.whole and (trial is None or trial.ok)
+    return 0 if good else FINDINGS
+
+
+def _warnings(analysis: Analysis, text: str) -> Iterator[str]:
+    """Say what may make the document wrong."""
+    verdict = analysis.check
+    if not verdict.ok:
+        yield (
+            f"self-check {verdict.passed}/{verdict.total}, so the document may be wrong;"
+            " see autoparser analyze"
+        )
+    for token, stand_in in analysis.stand_ins.items():
+        if stand_in in text:
+            yield (
+                f"the {token} is not known, and {stand_in} stands for it in the document;"
+                " name the model's directory or its tokenizer_config.json"
+            )
+
+
+def _exported(analysis: Analysis, target: Target) -> Export:
+    from autoparser.analysis.export import response_template
+
+    match target:
+        case Target.RESPONSE_TEMPLATE:
+            return response_template(analysis.format)
+
+
+def _tried(analysis: Analysis, exported: Export, *, asked: bool) -> Trial | None:
+    """Try the export out; None where there is nothing to try it with, and nobody insists."""
+    from autoparser.analysis.export import transformers_parser, try_out
+
+    # It advises to install a framework, of which its parser has no need.
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    parse = transformers_parser()
+    if parse is not None:
+        return try_out(analysis.format, exported, parse)
+    if not asked:
+        return None
+    raise AutoparserError(
+        "there is no transformers whose parser could check the export",
+        hint="install transformers 5.15 or later, or leave out --check",
+    )

@@ -1,0 +1,61 @@
+"""An export: what its target does not express, and how the target's own parser did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from autoparser.analysis.export import Export, Mismatch, Trial
+
+from .layout import Lines, Row, heading, prose, rows
+from .visible import shown, visible
+
+__all__ = ["export_report"]
+
+PROMPT_SHOWN = 60
+"""Characters of a prompt's end that are shown."""
+
+
+def export_report(export: Export, trial: Trial | None, width: int) -> Text:
+    """Show the limits of an export, and its trial; None: it was not tried."""
+    drawn: Lines = [*_limits(export, width), *_trial(trial, width)]
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _limits(export: Export, width: int) -> Lines:
+    if export.whole:
+        found = prose(Text("The whole format is expressed.", style="green"), width, indent=0)
+    else:
+        words = "Parts of the format are not expressed:"
+        found = prose(Text(words, style="yellow"), width, indent=0)
+        pairs = [(each.piece.value, Text(visible(each.reason))) for each in export.limits]
+        found += rows(pairs, width)
+    if export.needs_tools:
+        words = "Arguments are typed by the tools' schemas: without the tools, they are texts."
+        found += prose(words, width, indent=0)
+    return found
+
+
+def _trial(trial: Trial | None, width: int) -> Lines:
+    if trial is None:
+        return prose(Text("Not checked with the target's own parser.", style="dim"), width, 0)
+    words = f"The target's own parser gives back {trial.passed} of {trial.total} messages."
+    found = prose(Text(words, style="green" if trial.ok else "red"), width, 0)
+    if trial.left_out:
+        words = f"{trial.left_out} more have parts that are not expressed, and were left out."
+        found += prose(words, width, 0)
+    if trial.mismatches:
+        first = trial.mismatches[0]
+        found += heading(f"The first that comes back otherwise: {first.title}", width)
+        found += rows(list(_mismatch(first)), width, words=False)
+    return found
+
+
+def _mismatch(found: Mismatch) -> Iterator[Row]:
+    yield "prompt", Text(f"…{shown(found.prefix[-PROMPT_SHOWN:])}")
+    yield "text", Text(shown(found.text))
+    yield "expected", Text(visible(str(found.expected)))
+    yield "found", Text(visible(found.error if found.found is None else str(found.found)))

@@ -1,0 +1,35 @@
+"""The report of an export."""
+
+from __future__ import annotations
+
+import pytest
+
+from autoparser.analysis.export import Export, Limit, Mismatch, Piece, Read, Trial
+from autoparser.reports import export_report
+
+READ = Read(None, "Hello.")
+LOST = Mismatch("content", "…" * 80 + "A:", "Hel\x1blo.\n", READ, Read(None, None))
+RAISED = Mismatch("1 call", "A:", "{", READ, None, "ValueError('no JSON')")
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("mismatch", [LOST, RAISED])
+def test_a_mismatch_is_shown_as_a_person_can_see_it(mismatch: Mismatch, width: int) -> None:
+    limit = Limit(Piece.IDS, "they stand behind the arguments, which is too late")
+    trial = Trial(3, 5, 2, (mismatch, RAISED))
+    text = export_report(Export({}, (limit,), needs_tools=True), trial, width).plain
+    assert all(len(line) <= width for line in text.splitlines())
+    assert "\x1b" not in text
+    words = " ".join(text.split())
+    assert "call ids they stand behind the arguments" in words
+    assert "3 of 5 messages" in words
+    assert "2 more have parts that are not expressed" in words
+    assert f"comes back otherwise: {mismatch.title}" in words
+    assert ("ValueError" in text) is (mismatch is RAISED)
+
+
+def test_a_whole_export_that_was_not_tried() -> None:
+    assert export_report(Export({}), None, 80).plain.splitlines() == [
+        "The whole format is expressed.",
+        "Not checked with the target's own parser.",
+    ]
