@@ -15,6 +15,7 @@ from .nodes import (
     Turn,
     Word,
 )
+from .prompted import whole_header
 from .request import Request, RequestError, request_of
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "Word",
     "build",
     "request_of",
+    "whole_header",
 ]
