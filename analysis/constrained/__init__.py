@@ -1,0 +1,40 @@
+"""Constrained decoding: which tokens a model may write next, by llguidance.
+
+It knows a tokenizer and a constraint, and nothing of chat templates.
+"""
+
+from .backend import GrammarBackend
+from .bitmask import MaskError, allowed_tokens, is_allowed, new_mask, row_of
+from .constraint import Constraint, ConstraintKind, one_constraint
+from .errors import ConstraintError, RefusedTokenError
+from .grammar import GrammarObject, MatcherGrammar
+from .literals import lark_literal, split_text
+from .schema import ANY_JSON, Whitespace
+from .statistics import GrammarStatistics
+from .tokenizer import AddedTokenText, DecodingTokenizer, TokenizerError
+from .tokenizer_files import load_tokenizer
+
+__all__ = [
+    "ANY_JSON",
+    "AddedTokenText",
+    "Constraint",
+    "ConstraintError",
+    "ConstraintKind",
+    "DecodingTokenizer",
+    "GrammarBackend",
+    "GrammarObject",
+    "GrammarStatistics",
+    "MaskError",
+    "MatcherGrammar",
+    "RefusedTokenError",
+    "TokenizerError",
+    "Whitespace",
+    "allowed_tokens",
+    "is_allowed",
+    "lark_literal",
+    "load_tokenizer",
+    "new_mask",
+    "one_constraint",
+    "row_of",
+    "split_text",
+]
