@@ -7,6 +7,7 @@ from .backend import GrammarBackend
 from .bitmask import MaskError, allowed_tokens, is_allowed, new_mask, row_of
 from .constraint import Constraint, ConstraintKind, one_constraint
 from .errors import ConstraintError, RefusedTokenError
+from .gate import Opening, ReasoningGate, opening_of
 from .grammar import GrammarObject, MatcherGrammar
 from .literals import lark_literal, split_text
 from .schema import ANY_JSON, Whitespace
@@ -26,6 +27,8 @@ __all__ = [
     "GrammarStatistics",
     "MaskError",
     "MatcherGrammar",
+    "Opening",
+    "ReasoningGate",
     "RefusedTokenError",
     "TokenizerError",
     "Whitespace",
@@ -35,6 +38,7 @@ __all__ = [
     "load_tokenizer",
     "new_mask",
     "one_constraint",
+    "opening_of",
     "row_of",
     "split_text",
 ]

@@ -22,6 +22,7 @@ from llguidance import LLMatcher
 from .constraint import Constraint, ConstraintKind
 from .ebnf import lark_grammar
 from .errors import ConstraintError
+from .gate import Opening, ReasoningGate
 from .grammar import MatcherGrammar, first_line
 from .statistics import GrammarStatistics, StatisticsCounter
 from .structural_lark import structural_grammar
@@ -45,6 +46,9 @@ class GrammarBackend:
         self._executor = ThreadPoolExecutor(workers, thread_name_prefix="grammar")
         self._lock = Lock()
         self._cache: OrderedDict[Constraint, _Compiled | Future[_Compiled]] = OrderedDict()
+        self._gates: OrderedDict[tuple[Constraint, str, str, Opening], ReasoningGate] = (
+            OrderedDict()
+        )
         self._statistics = StatisticsCounter()
         self._dispatch: dict[ConstraintKind, Callable[[str], str]] = {
             ConstraintKind.JSON_SCHEMA: self.dispatch_json,
@@ -75,6 +79,24 @@ class GrammarBackend:
         """
         found = self._find(constraint)
         return _copy(found.result() if isinstance(found, Future) else found)
+
+    def reasoning_grammar(
+        self, constraint: Constraint, *, end: str, start: str = "", opening: Opening
+    ) -> ReasoningGate:
+        """Give a grammar object that waits for the end of the reasoning (see ``ReasoningGate``).
+
+        What a gate learns of a constraint and a marker is kept for the next request.
+        """
+        grammar = self.grammar(constraint)
+        key = (constraint, end, start, opening)
+        with self._lock:
+            gate = self._gates.get(key)
+            if gate is None:
+                gate = ReasoningGate(grammar, end=end, start=start, opening=opening)
+                self._gates[key] = gate
+                while len(self._gates) > self._capacity:
+                    self._gates.popitem(last=False)
+            return gate.clone()
 
     def submit(self, constraint: Constraint) -> Future[MatcherGrammar]:
         """Ask for a grammar object without waiting; the future holds it, or the error."""

@@ -273,10 +273,11 @@ def _object(given: object, place: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", given)
 
 
-def _list(given: Any, place: str) -> list[Any]:
-    if not isinstance(given, list):
+def _list(given: object, place: str) -> Sequence[Any]:
+    if not isinstance(given, Sequence) or isinstance(given, str):
         raise ConstraintError(f"is no list but {type(given).__name__}", place=place)
-    return given
+    entries: Sequence[Any] = given
+    return entries
 
 
 def _text(given: object, place: str) -> str:

@@ -31,7 +31,7 @@ class AddedTokenText:
     """Whether llguidance reaches it by ``<[id]>`` alone, never through its text."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DecodingTokenizer:
     """A tokenizer that is ready for masks; made by ``load_tokenizer``, shared by all requests."""
 
