@@ -32,6 +32,7 @@ from .tokenizer import DecodingTokenizer
 __all__ = ["GrammarBackend"]
 
 _Compiled = MatcherGrammar | ConstraintError
+_GateKey = tuple[Constraint, str, str, Opening]
 
 
 class GrammarBackend:

@@ -98,6 +98,25 @@ def allow(row: Row, token: int, allowed: bool) -> None:
     word.value = word.value | bit if allowed else word.value & ~bit
 
 
+def allow_all(row: Row, tokens: int) -> None:
+    """Allow the first ``tokens`` tokens, and none behind them."""
+    clear(row)
+    ctypes.memset(row.address, 0xFF, tokens // 8)
+    for token in range(tokens // 8 * 8, tokens):
+        allow(row, token, allowed=True)
+
+
+def clear(row: Row) -> None:
+    """Allow no token."""
+    ctypes.memset(row.address, 0, row.words * WORD_BYTES)
+
+
+def count_allowed(row: Row) -> int:
+    """Say how many tokens the row allows."""
+    words = ctypes.string_at(row.address, row.words * WORD_BYTES)
+    return int.from_bytes(words, "little").bit_count()
+
+
 def allowed_tokens(row: Row) -> Iterator[int]:
     """Give the tokens that the row allows, in the order of their ids."""
     for place, word in enumerate(row_words(row)):

@@ -8,12 +8,11 @@ text that the constraint refuses is therefore not allowed.
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from .bitmask import Row, allow, row_of
+from .bitmask import allow, allow_all, clear, row_of
 from .errors import ConstraintError
 from .grammar import GrammarObject, check_rollback, refusal
 from .marker import Marker
@@ -126,18 +125,18 @@ class ReasoningGate:
             case _Phase.BOUND:
                 self._grammar.fill_vocab_mask(mask, index)
             case _Phase.THINKING:
-                self._allow_all(row)
+                allow_all(row, self.tokenizer.vocab_size)
                 for token in self._refused_at(self._state.matched):
                     allow(row, token, allowed=False)
             case _Phase.UNDECIDED:
                 if self._state.fits:
                     self._grammar.fill_vocab_mask(mask, index)
                 else:
-                    _clear(row)
+                    clear(row)
                 for token in self._opening_tokens():
                     allow(row, token, allowed=True)
             case _Phase.ENDED:
-                _clear(row)
+                clear(row)
                 for token in self.tokenizer.eos_ids:
                     allow(row, token, allowed=True)
 
@@ -298,14 +297,3 @@ class ReasoningGate:
     def _take_again(self, tokens: tuple[int, ...]) -> None:
         for token in tokens:
             self._grammar.accept_token(token)
-
-    def _allow_all(self, row: Row) -> None:
-        _clear(row)
-        size = self.tokenizer.vocab_size
-        ctypes.memset(row.address, 0xFF, size // 32 * 4)
-        for token in range(size // 32 * 32, size):
-            allow(row, token, allowed=True)
-
-
-def _clear(row: Row) -> None:
-    ctypes.memset(row.address, 0, row.words * 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from .errors import ConstraintError
 from .schema import Whitespace, read_schema, with_whitespace
@@ -273,11 +273,14 @@ def _object(given: object, place: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", given)
 
 
+def _is_list(given: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(given, list | tuple)
+
+
 def _list(given: object, place: str) -> Sequence[Any]:
-    if not isinstance(given, Sequence) or isinstance(given, str):
+    if not _is_list(given):
         raise ConstraintError(f"is no list but {type(given).__name__}", place=place)
-    entries: Sequence[Any] = given
-    return entries
+    return given
 
 
 def _text(given: object, place: str) -> str:
