@@ -102,18 +102,11 @@ class GrammarBackend:
     def submit(self, constraint: Constraint) -> Future[MatcherGrammar]:
         """Ask for a grammar object without waiting; the future holds it, or the error."""
         promised: Future[MatcherGrammar] = Future()
-
-        def fulfil(compiled: _Compiled) -> None:
-            try:
-                promised.set_result(_copy(compiled))
-            except ConstraintError as error:
-                promised.set_exception(error)
-
         found = self._find(constraint)
         if isinstance(found, Future):
-            found.add_done_callback(lambda done: fulfil(done.result()))
+            found.add_done_callback(lambda done: _fulfil(promised, done.result))
         else:
-            fulfil(found)
+            _fulfil(promised, lambda: found)
         return promised
 
     @property
@@ -157,7 +150,12 @@ class GrammarBackend:
     def _keep(self, constraint: Constraint, done: Future[_Compiled]) -> None:
         """Let a finished compilation take the place of its future."""
         with self._lock:
-            if self._cache.get(constraint) is done and not done.cancelled():
+            if self._cache.get(constraint) is not done:
+                return
+            if done.cancelled() or done.exception() is not None:
+                # A fault of this program, no answer to keep.
+                del self._cache[constraint]
+            else:
                 self._cache[constraint] = done.result()
 
     def _compile(self, constraint: Constraint) -> _Compiled:
@@ -182,6 +180,13 @@ class GrammarBackend:
                 place=constraint.kind.value,
             )
         return MatcherGrammar(matcher, self.tokenizer, self._statistics)
+
+
+def _fulfil(promised: Future[MatcherGrammar], compiled: Callable[[], _Compiled]) -> None:
+    try:
+        promised.set_result(_copy(compiled()))
+    except BaseException as error:  # noqa: BLE001 - whoever waits has to hear of it
+        promised.set_exception(error)
 
 
 def _copy(compiled: _Compiled) -> MatcherGrammar:

@@ -78,7 +78,9 @@ class MatcherGrammar:
         self._statistics = statistics
         self._taken = 0
         self._ended = False
-        """Whether an end was taken that the matcher did not need: it had stopped before."""
+        """Whether a token that ends the answer was taken."""
+        self._beside = False
+        """Whether that token was not the matcher's: it had stopped before."""
         self._row_bytes = tokenizer.mask_words * WORD_BYTES
 
     @property
@@ -110,14 +112,17 @@ class MatcherGrammar:
 
     def try_accept(self, token: int) -> bool:
         """Take the next token, or leave the state as it is and say False."""
-        if self._ended:
+        # An id out of the vocabulary would be an error that the matcher never leaves.
+        if self._ended or not 0 <= token < self._tokenizer.vocab_size:
             return False
         if self._matcher.is_stopped():
             if token not in self._tokenizer.eos_ids or not self._matcher.is_accepting():
                 return False
-            self._ended = True
+            self._ended = self._beside = True
         elif self._matcher.try_consume_tokens([token]) != 1:
             return False
+        else:
+            self._ended = token in self._tokenizer.eos_ids and self._matcher.is_stopped()
         self._taken += 1
         if self._statistics is not None:
             self._statistics.used(masks=0, mask_seconds=0.0, accepted=1, forced=0)
@@ -132,11 +137,14 @@ class MatcherGrammar:
         """Take back the last ``count`` tokens, an end of the answer among them."""
         check_rollback(count, self._taken)
         self._taken -= count
-        if count and self._ended:
-            self._ended = False
-            count -= 1
-        if count:
-            self._matcher.rollback(count)
+        if not count:
+            return
+        count -= self._beside
+        self._ended = self._beside = False
+        if count and not self._matcher.rollback(count):
+            raise ConstraintError(
+                f"the grammar cannot go back: {first_line(self._matcher.get_error())}"
+            )
 
     def is_accepting(self) -> bool:
         """Say whether the answer may end here."""

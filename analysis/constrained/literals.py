@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import json
-import re
 
 from .tokenizer import AddedTokenText, DecodingTokenizer
 
-__all__ = ["lark_literal", "lark_regex_text", "split_opaque", "split_text"]
+__all__ = ["lark_literal", "lark_regex_text", "split_text"]
 
 Piece = str | AddedTokenText
 
 
 def split_text(text: str, tokenizer: DecodingTokenizer) -> tuple[Piece, ...]:
-    """Split ``text`` as the tokenizer does before all else: at its added tokens, leftmost-longest.
+    """Split ``text`` at the added tokens that llguidance cannot take as text, leftmost-longest.
 
-    Tokens of whitespace alone stay text (see ``DecodingTokenizer.markers``).
+    Other added tokens stay text. llguidance takes them by their bytes there; as ``<[id]>`` it would
+    take them too, but lose count of the bytes and fail to roll them back (1.9).
     """
-    return _split(text, tokenizer.markers, tokenizer.marker_pattern)
-
-
-def split_opaque(text: str, tokenizer: DecodingTokenizer) -> tuple[Piece, ...]:
-    """Split ``text`` at the tokens that llguidance cannot take as text; the others stay text."""
-    return _split(text, tokenizer.markers, tokenizer.opaque_pattern)
+    parts = tokenizer.marker_pattern.split(text)
+    return tuple(
+        tokenizer.markers[part] if place % 2 else part
+        for place, part in enumerate(parts)
+        if place % 2 or part
+    )
 
 
 def lark_literal(text: str, tokenizer: DecodingTokenizer) -> str:
@@ -48,12 +48,3 @@ def _regex_sign(sign: str) -> str:
     if sign.isalnum() or (sign.isprintable() and not sign.isascii()):
         return sign
     return f"\\x{ord(sign):02x}" if ord(sign) < 0x80 else f"\\u{{{ord(sign):x}}}"  # noqa: PLR2004 - end of ASCII
-
-
-def _split(
-    text: str, tokens: dict[str, AddedTokenText], pattern: re.Pattern[str]
-) -> tuple[Piece, ...]:
-    parts = pattern.split(text)
-    return tuple(
-        tokens[part] if place % 2 else part for place, part in enumerate(parts) if place % 2 or part
-    )

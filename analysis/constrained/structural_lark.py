@@ -19,7 +19,7 @@ from llguidance import regex_to_lark
 
 from .ebnf import lark_grammar
 from .errors import ConstraintError
-from .literals import lark_literal, lark_regex_text, lark_string, split_opaque, split_text
+from .literals import lark_literal, lark_regex_text, lark_string, split_text
 from .structural import (
     Arm,
     Choice,
@@ -115,7 +115,7 @@ class _Writer:
         self, part: Free | Dispatch | Pattern, ends: tuple[str, ...], *, last: bool
     ) -> str:
         if isinstance(part, Pattern):
-            return self._until(_regex(part), ends)
+            return self._until(_regex(part), ends) if ends else _regex(part)
         if isinstance(part, Free):
             text = self._text(part.excludes)
             skip = self._skip(text, ends, part.excludes)
@@ -172,7 +172,7 @@ class _Writer:
         return _either(self._until_one(text, end) for end in ends)
 
     def _until_one(self, text: str, end: str) -> str:
-        head, *rest = (*split_opaque(end, self.tokenizer), "")
+        head, *rest = (*split_text(end, self.tokenizer), "")
         if isinstance(head, AddedTokenText):
             return f"{text} {lark_literal(end, self.tokenizer)}"
         if rest == [""]:
@@ -184,7 +184,7 @@ class _Writer:
         """Give the terminal of any text without ``excludes``."""
         banned: list[str] = []
         for exclude in excludes:
-            pieces = split_opaque(exclude, self.tokenizer)
+            pieces = split_text(exclude, self.tokenizer)
             if len(pieces) > 1:
                 raise ConstraintError(
                     f"{exclude!r} cannot be excluded: it holds a token among other text",
@@ -199,7 +199,7 @@ class _Writer:
         reserved = {
             piece.id
             for fixed in (*ends, *excludes)
-            for piece in split_opaque(fixed, self.tokenizer)
+            for piece in split_text(fixed, self.tokenizer)
             if isinstance(piece, AddedTokenText)
         }
         taken = [

@@ -65,7 +65,7 @@ class _Reader:
     def part(self, given: object, place: str) -> Part:
         form = _object(given, place)
         kind = _field(form, "type", place)
-        readers: dict[object, Callable[[Mapping[str, Any], str], Part]] = {
+        readers: dict[str, Callable[[Mapping[str, Any], str], Part]] = {
             "const_string": self.constant,
             "token": self.constant,
             "json_schema": self.json,
@@ -85,7 +85,7 @@ class _Reader:
             "token_dispatch": self.dispatch,
             "tags_with_separator": self.separated,
         }
-        if kind not in readers:
+        if not isinstance(kind, str) or kind not in readers:
             raise ConstraintError(
                 f"the format {kind!r} is not supported",
                 place=f"{place}.type",

@@ -63,26 +63,16 @@ class DecodingTokenizer:
 
     @cached_property
     def markers(self) -> dict[str, AddedTokenText]:
-        """The added tokens at which a text is split, by their texts.
-
-        Those of whitespace alone (some vocabularies have runs of newlines) are none that
-        llguidance could not take as text: such a run may go on in the neighbour's whitespace.
-        """
-        return {
-            token.text: token
-            for token in self.added
-            if token.text and (token.opaque or not token.text.isspace())
-        }
+        """The opaque tokens, by their texts."""
+        return {token.text: token for token in self.added if token.opaque and token.text}
 
     @cached_property
     def marker_pattern(self) -> re.Pattern[str]:
         """Finds ``markers``, leftmost-longest; its one group is the marker."""
-        return _any_of(self.markers)
-
-    @cached_property
-    def opaque_pattern(self) -> re.Pattern[str]:
-        """Finds the opaque ones of ``markers`` likewise."""
-        return _any_of(text for text, token in self.markers.items() if token.opaque)
+        # The longest first, since an alternation takes the first that fits.
+        longest_first = sorted(self.markers, key=len, reverse=True)
+        # Without any marker, a pattern that matches nowhere.
+        return re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
 
     @cached_property
     def token_bytes(self) -> tuple[bytes, ...]:
@@ -119,12 +109,3 @@ class DecodingTokenizer:
     def decode(self, tokens: Iterable[int]) -> str:
         """Give the text of ``tokens``, added ones kept; broken UTF-8 shows as U+FFFD."""
         return b"".join(self.bytes_of(token) for token in tokens).decode(errors="replace")
-
-
-def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
-    """Match any of ``texts``: the longest first, since an alternation takes the first that fits."""
-    longest_first = sorted(texts, key=len, reverse=True)
-    # Without any text, a pattern that matches nowhere.
-    return re.compile(
-        "(" + "|".join(map(re.escape, longest_first)) + ")" if longest_first else "((?!))"
-    )

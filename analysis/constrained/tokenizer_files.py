@@ -69,8 +69,14 @@ def _make(
             f"the vocabulary has {size} tokens, more than the {vocab_size} asked for",
             hint="give the width of the model's logits, or leave it out",
         )
-    ends = _end_ids(tokenizer, text, eos, added)
-    ll = LLTokenizer(opaque_json(text, opaque), n_vocab=vocab_size, eos_token=list(ends))
+    try:
+        ends = _end_ids(tokenizer, text, eos, added)
+        ll = LLTokenizer(opaque_json(text, opaque), n_vocab=vocab_size, eos_token=list(ends))
+    except ValueError as error:
+        raise TokenizerError(
+            f"llguidance cannot take this tokenizer: {error}",
+            hint="it takes those that decode to bytes: ByteLevel, or with ByteFallback",
+        ) from error
     return DecodingTokenizer(tokenizer, ll, vocab_size or size, ends, added)
 
 

@@ -73,6 +73,8 @@ def walks(
     Raises ``ConstraintError`` where a grammar allows no token at all, and ``RefusedTokenError``
     where it refuses one that its mask allowed: both are faults of the grammar.
     """
+    if not grammars:
+        return []
     mask = new_mask(len(grammars), tokenizer.mask_words)
     rows = [row_of(mask, place) for place in range(len(grammars))]
     written: list[list[int]] = [[] for _ in grammars]

@@ -6,6 +6,8 @@ from autoparser.analysis.constrained import (
     DecodingTokenizer,
     GrammarObject,
     allowed_tokens,
+    count_allowed,
+    is_allowed,
     new_mask,
     row_of,
 )
@@ -23,12 +25,14 @@ def takes(grammar: GrammarObject, tokens: list[int]) -> bool:
     The two have to agree, but where a text is forced: there the mask has the tokens that the
     tokenizer would write it in, and the grammar takes every spelling.
     """
+    mask = new_mask(1, grammar.tokenizer.mask_words)
+    row = row_of(mask, 0)
     for token in tokens:
-        mask = allowed(grammar)
-        if token in mask:
+        grammar.fill_vocab_mask(mask)
+        if is_allowed(row, token):
             grammar.accept_token(token)
         else:
-            assert len(mask) == 1 or not grammar.try_accept(token)
+            assert count_allowed(row) == 1 or not grammar.try_accept(token)
             return False
     return True
 

