@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from autoparser.analysis.errors import AutoparserError
@@ -103,6 +103,13 @@ def allow_all(row: Row, tokens: int) -> None:
     clear(row)
     ctypes.memset(row.address, 0xFF, tokens // 8)
     for token in range(tokens // 8 * 8, tokens):
+        allow(row, token, allowed=True)
+
+
+def allow_only(row: Row, tokens: Iterable[int]) -> None:
+    """Allow ``tokens`` and no others."""
+    clear(row)
+    for token in tokens:
         allow(row, token, allowed=True)
 
 

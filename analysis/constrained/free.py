@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .bitmask import allow, allow_all, clear, row_of
+from .bitmask import allow_all, allow_only, row_of
 from .grammar import check_rollback, refusal
 from .tokenizer import DecodingTokenizer
 
@@ -27,12 +27,10 @@ class FreeGrammar:
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
         """Allow every token of the vocabulary; after the end, the ends alone."""
         row = row_of(mask, index)
-        if not self._ended:
+        if self._ended:
+            allow_only(row, self._tokenizer.eos_ids)
+        else:
             allow_all(row, self._tokenizer.vocab_size)
-            return
-        clear(row)
-        for token in self._tokenizer.eos_ids:
-            allow(row, token, allowed=True)
 
     def try_accept(self, token: int) -> bool:
         """Take the next token unless the answer has ended."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from .bitmask import allow, allow_all, clear, row_of
+from .bitmask import allow, allow_all, allow_only, clear, row_of
 from .errors import ConstraintError
 from .grammar import GrammarObject, check_rollback, refusal
 from .marker import Marker
@@ -136,9 +136,7 @@ class ReasoningGate:
                 for token in self._opening_tokens():
                     allow(row, token, allowed=True)
             case _Phase.ENDED:
-                clear(row)
-                for token in self.tokenizer.eos_ids:
-                    allow(row, token, allowed=True)
+                allow_only(row, self.tokenizer.eos_ids)
 
     def try_accept(self, token: int) -> bool:
         """Take the next token, or leave the state as it is and say False."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from llguidance import LLMatcher
 
-from .bitmask import WORD_BYTES, MaskError, row_of, row_words
+from .bitmask import WORD_BYTES, MaskError, allow_only, row_of, row_words
 from .errors import ConstraintError, RefusedTokenError
 from .statistics import StatisticsCounter
 from .tokenizer import DecodingTokenizer
@@ -78,9 +78,7 @@ class MatcherGrammar:
         self._statistics = statistics
         self._taken = 0
         self._ended = False
-        """Whether a token that ends the answer was taken."""
-        self._beside = False
-        """Whether that token was not the matcher's: it had stopped before."""
+        """Whether the end was taken. The matcher never sees it: it would not always count it."""
         self._row_bytes = tokenizer.mask_words * WORD_BYTES
 
     @property
@@ -97,6 +95,9 @@ class MatcherGrammar:
                 f"a row of {row.words} words is too short for {self._tokenizer.vocab_size} tokens",
                 hint=f"it has to have {words} words",
             )
+        if self._ended:
+            allow_only(row, self._tokenizer.eos_ids)
+            return
         started = perf_counter()
         self._matcher.unsafe_compute_mask_ptr(row.address, self._row_bytes)
         if self._statistics is not None:
@@ -115,14 +116,10 @@ class MatcherGrammar:
         # An id out of the vocabulary would be an error that the matcher never leaves.
         if self._ended or not 0 <= token < self._tokenizer.vocab_size:
             return False
-        if self._matcher.is_stopped():
-            if token not in self._tokenizer.eos_ids or not self._matcher.is_accepting():
-                return False
-            self._ended = self._beside = True
-        elif self._matcher.try_consume_tokens([token]) != 1:
+        if token in self._tokenizer.eos_ids and self._matcher.is_accepting():
+            self._ended = True
+        elif self._matcher.is_stopped() or self._matcher.try_consume_tokens([token]) != 1:
             return False
-        else:
-            self._ended = token in self._tokenizer.eos_ids and self._matcher.is_stopped()
         self._taken += 1
         if self._statistics is not None:
             self._statistics.used(masks=0, mask_seconds=0.0, accepted=1, forced=0)
@@ -139,8 +136,8 @@ class MatcherGrammar:
         self._taken -= count
         if not count:
             return
-        count -= self._beside
-        self._ended = self._beside = False
+        count -= self._ended
+        self._ended = False
         if count and not self._matcher.rollback(count):
             raise ConstraintError(
                 f"the grammar cannot go back: {first_line(self._matcher.get_error())}"

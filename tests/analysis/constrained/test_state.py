@@ -120,6 +120,7 @@ def test_a_refused_token_changes_nothing(bytes_backend: GrammarBackend) -> None:
     assert allowed(grammar) == before
     assert takes(grammar, [*tokenizer.encode("abb"), tokenizer.eos_id])
     assert not grammar.try_accept(tokenizer.eos_id)
+    assert allowed(grammar) == [tokenizer.eos_id]
     for count in (-1, 5):
         with pytest.raises(ConstraintError, match="cannot take back"):
             grammar.rollback(count)
