@@ -17,13 +17,13 @@ from time import perf_counter
 from types import TracebackType
 from typing import Self
 
-from llguidance import LLMatcher
+from llguidance import LLMatcher, LLParserLimits
 
 from .constraint import Constraint, ConstraintKind
 from .ebnf import lark_grammar
 from .errors import ConstraintError
 from .gate import Opening, ReasoningGate
-from .grammar import MatcherGrammar, first_line
+from .grammar import MatcherGrammar, one_message
 from .statistics import GrammarStatistics, StatisticsCounter
 from .structural_lark import structural_grammar
 from .structural_reading import read_structural_tag
@@ -51,6 +51,8 @@ class GrammarBackend:
             OrderedDict()
         )
         self._statistics = StatisticsCounter()
+        # Its messages would print the whole state, with the text that was written.
+        self._limits = LLParserLimits(verbose_errors=False)
         self._dispatch: dict[ConstraintKind, Callable[[str], str]] = {
             ConstraintKind.JSON_SCHEMA: self.dispatch_json,
             ConstraintKind.REGEX: self.dispatch_regex,
@@ -173,10 +175,10 @@ class GrammarBackend:
     def _made(self, constraint: Constraint) -> MatcherGrammar:
         grammar = self._dispatch[constraint.kind](constraint.text)
         # Validating first would cost a second compilation; a matcher says the same once it is made.
-        matcher = LLMatcher(self.tokenizer.ll, grammar, log_level=0)
+        matcher = LLMatcher(self.tokenizer.ll, grammar, log_level=0, limits=self._limits)
         if matcher.is_error():
             raise ConstraintError(
-                f"llguidance refuses it: {first_line(matcher.get_error())}",
+                f"llguidance refuses it: {one_message(matcher.get_error())}",
                 place=constraint.kind.value,
             )
         return MatcherGrammar(matcher, self.tokenizer, self._statistics)

@@ -9,7 +9,7 @@ text that the constraint refuses is therefore not allowed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
 from typing import Any
 
 from .bitmask import allow, allow_all, allow_only, clear, row_of
@@ -42,12 +42,12 @@ def opening_of(generation_prompt: str, start: str, end: str) -> Opening:
 
 
 class _Phase(Enum):
-    UNDECIDED = "undecided"
+    UNDECIDED = auto()
     """What was written may become the marker that opens the thinking, or an answer."""
-    THINKING = "thinking"
-    BOUND = "bound"
+    THINKING = auto()
+    BOUND = auto()
     """The constraint decides."""
-    ENDED = "ended"
+    ENDED = auto()
     """The answer ended within the thinking."""
 
 
@@ -107,6 +107,9 @@ class ReasoningGate:
         self._steps: list[_Step] = []
         self._refused: dict[int, tuple[int, ...]] = {}
         """By the matched length: tokens that would end the thinking in a way that is refused."""
+        if opening is not Opening.CLOSED:
+            # The tokens are sorted here, once for a tokenizer, and not in the first mask.
+            self._refused_at(0)
 
     @property
     def tokenizer(self) -> DecodingTokenizer:

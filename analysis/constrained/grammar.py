@@ -107,7 +107,7 @@ class MatcherGrammar:
             row_words(row)[words:] = [0] * (row.words - words)
         if self._matcher.is_error():
             raise ConstraintError(
-                f"the grammar cannot go on: {first_line(self._matcher.get_error())}",
+                f"the grammar cannot go on: {one_message(self._matcher.get_error())}",
                 hint="it is too large or too ambiguous for llguidance's limits",
             )
 
@@ -140,7 +140,7 @@ class MatcherGrammar:
         self._ended = False
         if count and not self._matcher.rollback(count):
             raise ConstraintError(
-                f"the grammar cannot go back: {first_line(self._matcher.get_error())}"
+                f"the grammar cannot go back: {one_message(self._matcher.get_error())}"
             )
 
     def is_accepting(self) -> bool:
@@ -190,6 +190,6 @@ def check_rollback(count: int, taken: int) -> None:
         raise ConstraintError(f"cannot take back {count} tokens of {taken}")
 
 
-def first_line(message: str) -> str:
-    """Give llguidance's message without the state that it prints below."""
-    return " ".join(message.split("<state>", maxsplit=1)[0].split())
+def one_message(message: str) -> str:
+    """Give llguidance's message, which may have several lines, in one."""
+    return " ".join(message.split())

@@ -16,6 +16,7 @@ class TokenIndex:
 
     def __init__(self, token_bytes: tuple[bytes, ...]) -> None:
         self._sorted = sorted((text, token) for token, text in enumerate(token_bytes) if text)
+        self._holding: dict[bytes, tuple[tuple[int, bytes], ...]] = {}
 
     def beginning_with(self, start: bytes) -> Iterator[tuple[int, bytes]]:
         """Give the tokens that begin with ``start``, each with its bytes."""
@@ -32,9 +33,13 @@ class TokenIndex:
             yield self._sorted[place][1]
             place += 1
 
-    def holding(self, part: bytes) -> Iterator[tuple[int, bytes]]:
-        """Give the tokens that hold ``part`` anywhere; looks at every token."""
-        return ((token, text) for text, token in self._sorted if part in text)
+    def holding(self, part: bytes) -> tuple[tuple[int, bytes], ...]:
+        """Give the tokens that hold ``part`` anywhere; every token is looked at, once."""
+        if part not in self._holding:
+            self._holding[part] = tuple(
+                (token, text) for text, token in self._sorted if part in text
+            )
+        return self._holding[part]
 
 
 @lru_cache(maxsize=4)
