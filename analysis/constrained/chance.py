@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from random import Random
 
 from .bitmask import Row, allowed_tokens, is_allowed
-from .tokenizer import DecodingTokenizer
+from .literals import split_text
+from .tokenizer import AddedTokenText, DecodingTokenizer
 from .walk import Turn
 
 __all__ = ["JSON_CLOSERS", "RandomSampler"]
@@ -39,12 +40,12 @@ class RandomSampler:
         closing: float = 0.2,
         closers: Sequence[str] = JSON_CLOSERS,
     ) -> None:
-        """``closers`` are texts; each is written in the tokens that the tokenizer has for it."""
+        """``closers`` are texts; a tag that is an added token is written as that token."""
         self._tokenizer = tokenizer
         self._random = Random(seed)
         self._ending = ending
         self._closing = closing
-        self._closers = [tokenizer.encode(closer) for closer in closers if closer]
+        self._closers = [_tokens(closer, tokenizer) for closer in closers if closer]
         self._begun: dict[int, list[int]] = {}
 
     def choose(self, turns: Sequence[Turn], mask: memoryview) -> Sequence[int]:  # noqa: ARG002 - the protocol's
@@ -75,3 +76,14 @@ class RandomSampler:
             if is_allowed(row, token):
                 return token
         return self._random.choice(list(allowed_tokens(row)))
+
+
+def _tokens(text: str, tokenizer: DecodingTokenizer) -> list[int]:
+    """Give the tokens of ``text`` in the middle of an answer: nothing is put before it."""
+    tokens: list[int] = []
+    for piece in split_text(text, tokenizer):
+        if isinstance(piece, AddedTokenText):
+            tokens.append(piece.id)
+        else:
+            tokens += tokenizer.encode_plain(piece.encode())
+    return tokens

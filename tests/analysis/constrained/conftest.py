@@ -8,7 +8,7 @@ import pytest
 
 from autoparser.analysis.constrained import GrammarBackend
 
-from .tokenizers_here import deepseek, qwen, small
+from .tokenizers_here import deepseek, qwen, small, unigram
 
 
 @pytest.fixture(scope="session")
@@ -34,4 +34,11 @@ def qwen_backend() -> Iterator[GrammarBackend]:
 @pytest.fixture(scope="session")
 def deepseek_backend() -> Iterator[GrammarBackend]:
     with GrammarBackend(deepseek()) as backend:
+        yield backend
+
+
+@pytest.fixture(scope="session")
+def unigram_backend() -> Iterator[GrammarBackend]:
+    """A vocabulary in the manner of SentencePiece."""
+    with GrammarBackend(unigram()) as backend:
         yield backend

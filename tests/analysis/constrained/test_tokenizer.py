@@ -19,12 +19,12 @@ from autoparser.analysis.constrained import (
     split_text,
 )
 
-from .tokenizers_here import byte_tokenizer, deepseek, qwen, small
+from .tokenizers_here import byte_tokenizer, deepseek, pieces, qwen, small, unigram
 
 HOSTILE = 'a<think>é🙂\n\n\n  {"x": "<tool_call>"}\x00</think><|im_end|>｜DSML｜'
 
 
-@pytest.mark.parametrize("load", [small, qwen, deepseek])
+@pytest.mark.parametrize("load", [small, unigram, pieces, qwen, deepseek])
 def test_tokens_have_their_exact_bytes(load: Any) -> None:
     tokenizer: DecodingTokenizer = load()
     tokens = tokenizer.encode(HOSTILE)

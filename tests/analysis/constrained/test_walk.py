@@ -43,7 +43,9 @@ CALLS = Constraint.structural_tag(
 COMPACT = Constraint.json_schema(SCHEMA, whitespace="compact")
 
 
-@pytest.mark.parametrize("name", ["bytes_backend", "plain_backend", "qwen_backend"])
+@pytest.mark.parametrize(
+    "name", ["bytes_backend", "plain_backend", "unigram_backend", "qwen_backend"]
+)
 def test_walks_of_a_schema_are_valid(name: str, request: pytest.FixtureRequest) -> None:
     backend: GrammarBackend = request.getfixturevalue(name)
     grammars = [backend.grammar(COMPACT) for _ in range(20)]

