@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -222,6 +223,23 @@ def test_each_format_takes_what_it_says(
         assert is_answer(grammar, tokenizer, tokenizer.encode(text)), text
     for text in refused:
         assert not is_answer(grammar, tokenizer, tokenizer.encode(text)), text
+
+
+@pytest.mark.parametrize(
+    ("form", "taken", "refused"), [row[1:] for row in FORMATS], ids=[row[0] for row in FORMATS]
+)
+def test_xgrammar_reads_each_format_alike(
+    form: dict[str, Any], taken: list[str], refused: list[str]
+) -> None:
+    """Whose formats they are; it comes with torch, and is skipped where it is not installed."""
+    xgrammar = pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    accepts = importlib.import_module("xgrammar.testing")._is_grammar_accept_string
+    if "start:" in str(form):
+        # Its grammars are in EBNF alone.
+        return
+    grammar = xgrammar.Grammar.from_structural_tag({"type": "structural_tag", "format": form})
+    assert [text for text in taken if not accepts(grammar, text)] == []
+    assert [text for text in refused if accepts(grammar, text)] == []
 
 
 def test_the_older_shape_is_the_same(qwen_backend: GrammarBackend) -> None:
