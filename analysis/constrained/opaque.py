@@ -1,0 +1,67 @@
+"""A tokenizer's JSON for llguidance, in which no text can spell an added token.
+
+llguidance takes an added token as a token of its own, never as text, when it is flagged special or
+looks like ``<…>``; only ``<[id]>`` in a grammar reaches it. But where a grammar forces text (a
+``const``, the rest of an ``enum``'s value, a regex without a choice), llguidance tokenizes that
+text with the tokenizer, gets the added token, offers it alone, and then refuses it: generation is
+stuck (llguidance 1.9). So such tokens get names that no text holds. Forced text then comes out in
+the plain tokens that llguidance takes, and the ids stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from llguidance import LLTokenizer
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+OPEN, CLOSE = "\ue000", "\ue001"
+"""Characters of the private use area; together with the token's id they stand in no text."""
+
+
+def opaque_ids(tokenizer: Tokenizer) -> frozenset[int]:
+    """Give the ids of the added tokens that llguidance never takes as text.
+
+    llguidance is asked, with a vocabulary of single bytes, which loads in a moment.
+    """
+    added = tokenizer.get_added_tokens_decoder()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    small = Tokenizer(models.BPE({sign: number for number, sign in enumerate(alphabet)}, []))
+    small.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)  # pyright: ignore[reportAttributeAccessIssue]
+    small.decoder = decoders.ByteLevel()  # pyright: ignore[reportAttributeAccessIssue]
+    for token in added.values():
+        same = AddedToken(token.content, special=token.special, normalized=False)
+        small.add_tokens([same])  # pyright: ignore[reportUnknownMemberType]
+    asked = LLTokenizer(small.to_str())
+    found: set[int] = set()
+    for number, token in added.items():
+        small_id = small.token_to_id(token.content)
+        if small_id is not None and asked.is_special_token(small_id):
+            found.add(number)
+    return frozenset(found)
+
+
+def opaque_json(text: str, ids: frozenset[int]) -> str:
+    """Rename the added tokens ``ids`` in a tokenizer's JSON ``text``; all ids stay."""
+    document = cast("dict[str, Any]", json.loads(text))
+    names: dict[str, str] = {}
+    for token in document["added_tokens"]:
+        if token["id"] in ids:
+            names[token["content"]] = f"<{OPEN}{token['id']}{CLOSE}>"
+            token["content"] = names[token["content"]]
+            token["special"] = True
+            token["normalized"] = False
+    model = cast("dict[str, Any]", document["model"])
+    if model.get("unk_token") in names:
+        model["unk_token"] = names[model["unk_token"]]
+    vocabulary = model["vocab"]
+    if isinstance(vocabulary, dict):
+        pieces = cast("dict[str, int]", vocabulary)
+        model["vocab"] = {names.get(piece, piece): number for piece, number in pieces.items()}
+    else:
+        scored = cast("list[list[Any]]", vocabulary)
+        model["vocab"] = [[names.get(piece, piece), score] for piece, score in scored]
+    # What they add or cut has no place in a grammar's text.
+    document |= {"post_processor": None, "padding": None, "truncation": None}
+    return json.dumps(document, ensure_ascii=False)
