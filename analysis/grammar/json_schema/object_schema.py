@@ -6,7 +6,7 @@ from typing import Protocol
 
 from autoparser.analysis.conversation import Json
 
-from .document import Schema, below, count, names_of, schema_map
+from .document import Schema, below, count, names_of, schema_map, schemas_of
 from .errors import unwritable
 from .member_names import other_name
 from .membership import holds
@@ -38,7 +38,7 @@ def members_of(schema: Schema, pointer: str, writer: Writer) -> Members | None:
     reading = _Reading(schema, pointer, writer)
     properties = schema_map(schema, "properties")
     required = names_of(schema, "required")
-    names = list(dict.fromkeys([*properties, *required]))
+    names = list(dict.fromkeys([*properties, *required, *reading.listed()]))
     if writer.sort_keys:
         names.sort()
     known = [Member(name, reading.value(name), name in required) for name in names]
@@ -56,6 +56,14 @@ class _Reading:
         self.names = schema.get("propertyNames", True)
         self.pointer = pointer
         self.writer = writer
+
+    def listed(self) -> list[str]:
+        """Give all names that are allowed, where `propertyNames` lists them."""
+        options = [] if self.patterns else self.writer.resolver.flat(self.names)
+        if not options or not all("enum" in option for option in options):
+            return []
+        names = [name for option in options for name in schemas_of(option, "enum")]
+        return [name for name in names if isinstance(name, str)]
 
     def value(self, name: str) -> str | None:
         """Give the expression of a known member's value; None where it can have none."""
@@ -77,6 +85,8 @@ class _Reading:
         if value is None:
             return None
         tokens = self.writer.tokens
+        if self.listed():
+            return None
         if self.names is True:
             return Others(other_name(known, tokens.quoting, tokens.rules), value)
         if any(self._is_name(name) for name in known):

@@ -107,6 +107,8 @@ class _Chain:
         others, most = self.members.others, self.members.most
         least = max(0, self.members.least - count)
         room = None if most is None else most - count
+        if room is not None and least > room:
+            return None
         if others is None or room == 0:
             return None if least else ""
         if least > 1:
