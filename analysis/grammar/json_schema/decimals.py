@@ -53,6 +53,13 @@ class Interval:
             return None
         return ceil(self.high) - 1 if self.high_open else floor(self.high)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the bounds leave nothing between them."""
+        if self.low is None or self.high is None or self.low < self.high:
+            return False
+        return self.low > self.high or self.low_open or self.high_open
+
     def holds(self, value: Decimal) -> bool:
         """Whether a number lies inside."""
         if self.low is not None and (value < self.low or (self.low_open and value == self.low)):
@@ -78,6 +85,8 @@ class Interval:
 
 def number_range(interval: Interval) -> str | None:
     """Give an expression for the numbers inside; None where there are none."""
+    if interval.is_empty:
+        return None
     options: list[str] = []
     integers = integer_range(interval.least_integer, interval.greatest_integer)
     if integers is not None:

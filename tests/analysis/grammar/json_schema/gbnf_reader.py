@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 THRESHOLD = 2000
 
@@ -28,6 +29,8 @@ class Char:
 
 Symbol = Char | str
 Alternative = tuple[Symbol, ...]
+Stack = tuple[Any, ...]
+"""A sequence, the place in it, and the stack below; the empty stack is the end."""
 
 
 class GbnfError(Exception):
@@ -46,10 +49,10 @@ class Grammar:
                 return False
         return () in stacks
 
-    def start(self) -> set[tuple]:
+    def start(self) -> set[Stack]:
         return self.expand({(alternative, 0, ()) for alternative in self.rules["root"]})
 
-    def step(self, stacks: set[tuple], char: str) -> set[tuple]:
+    def step(self, stacks: set[Stack], char: str) -> set[Stack]:
         return self.expand(
             {
                 (symbols, at + 1, below)
@@ -58,8 +61,9 @@ class Grammar:
             }
         )
 
-    def expand(self, waiting: set[tuple]) -> set[tuple]:
-        seen, found, work = set(waiting), set(), list(waiting)
+    def expand(self, waiting: set[Stack]) -> set[Stack]:
+        seen, work = set(waiting), list(waiting)
+        found: set[Stack] = set()
         while work:
             stack = work.pop()
             if not stack:
@@ -201,26 +205,38 @@ class _Line:
 
 
 def _check(grammar: Grammar) -> None:
-    empty: set[str] = set()
-    size = -1
-    while size < len(empty):
-        size = len(empty)
-        for name, alternatives in grammar.rules.items():
-            for alternative in alternatives:
-                for symbol in alternative:
-                    if isinstance(symbol, str) and symbol not in grammar.rules:
-                        raise GbnfError(f"{name}: {symbol} is not defined")
-                if all(isinstance(symbol, str) and symbol in empty for symbol in alternative):
-                    empty.add(name)
-    first = {name: set(_first(alternatives, empty)) for name, alternatives in grammar.rules.items()}
+    rules = grammar.rules
+    for name, alternatives in rules.items():
+        used = {symbol for alternative in alternatives for symbol in alternative}
+        if undefined := [
+            symbol for symbol in used if isinstance(symbol, str) and symbol not in rules
+        ]:
+            raise GbnfError(f"{name}: {undefined} is not defined")
+    empty = _empty(rules)
+    first = {name: set(_first(alternatives, empty)) for name, alternatives in rules.items()}
     for name in first:
-        reached, work = set(), [name]
+        reached: set[str] = set()
+        work = [name]
         while work:
-            for follower in first[work.pop()] - reached:
-                reached.add(follower)
-                work.append(follower)
+            followers = first[work.pop()] - reached
+            reached |= followers
+            work += followers
         if name in reached:
             raise GbnfError(f"{name} begins with itself")
+
+
+def _empty(rules: dict[str, list[Alternative]]) -> set[str]:
+    """Give the rules that match the empty text."""
+    empty: set[str] = set()
+    while True:
+        more = {
+            name
+            for name, alternatives in rules.items()
+            if any(all(symbol in empty for symbol in alternative) for alternative in alternatives)
+        }
+        if more == empty:
+            return empty
+        empty = more
 
 
 def _first(alternatives: list[Alternative], empty: set[str]) -> list[str]:

@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from itertools import islice, permutations, product
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from hypothesis import HealthCheck, given, reject, settings, strategies as st
 from jsonschema import Draft202012Validator
-from tests.analysis.grammar.json_schema.judge import Judge
 
 from autoparser.analysis.grammar.json_schema import SchemaError
+from tests.analysis.grammar.json_schema.judge import Judge
 
 NAMES = ("a", "ab", "b")
 TEXTS = ("", "a", "ab", "b", "abc", 'é"\n')
-NUMBERS = (0, 1, -1, 2, 5, 10, 0.5, -2.5, 1e-7, 3e20)
+# No whole floats: as an integer, 1.0 is valid and is never written.
+NUMBERS = (0, 1, -1, 2, 5, 10, 0.5, -2.5, 1e-7, 10**17)
 
 scalars = st.one_of(
     st.sampled_from([None, True, False]), st.sampled_from(NUMBERS), st.sampled_from(TEXTS)
@@ -136,8 +137,7 @@ def test_accepted_is_valid_and_valid_is_accepted(
     except SchemaError as error:
         if "no value meets" in error.message:
             assert not [value for value in candidates if validator.is_valid(value)]
-        assume(False)
-        return
+        reject()
     for value in candidates:
         accepted = [
             judge.accepts(json.dumps(one, ensure_ascii=False)) for one in islice(orders(value), 100)

@@ -129,6 +129,7 @@ UNMET: list[Any] = [
     {"type": "string", "pattern": "^abc$", "maxLength": 2},
     {"type": "integer", "minimum": 0.1, "maximum": 0.9},
     {"type": "number", "exclusiveMinimum": 1, "maximum": 1},
+    {"type": "number", "minimum": 1, "exclusiveMaximum": 0.5},
     {"type": "integer", "multipleOf": 7, "minimum": 1, "maximum": 6},
     {"type": "array", "minItems": 3, "maxItems": 2},
     {"type": "array", "items": False, "minItems": 1},

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+
 from tests.analysis.grammar.json_schema.cases import BOUNDED, CASES, FORMATS, PATTERNS, Case
 from tests.analysis.grammar.json_schema.judge import Judge
 
@@ -59,7 +60,7 @@ def modern(schema: Any) -> Any:
     return schema
 
 
-@pytest.mark.parametrize(("pattern", "matching", "others"), PATTERNS, ids=lambda case: repr(case))
+@pytest.mark.parametrize(("pattern", "matching", "others"), PATTERNS, ids=repr)
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_patterns(pattern: str, matching: list[str], others: list[str], ascii_only: bool) -> None:
     judge = Judge.of({"type": "string", "pattern": pattern}, ascii_only=ascii_only)
