@@ -207,10 +207,8 @@ class _Line:
 def _check(grammar: Grammar) -> None:
     rules = grammar.rules
     for name, alternatives in rules.items():
-        used = {symbol for alternative in alternatives for symbol in alternative}
-        if undefined := [
-            symbol for symbol in used if isinstance(symbol, str) and symbol not in rules
-        ]:
+        used = {symbol for one in alternatives for symbol in one if isinstance(symbol, str)}
+        if undefined := used - rules.keys():
             raise GbnfError(f"{name}: {undefined} is not defined")
     empty = _empty(rules)
     first = {name: set(_first(alternatives, empty)) for name, alternatives in rules.items()}

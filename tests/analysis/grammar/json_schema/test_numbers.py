@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from functools import lru_cache
 
 from hypothesis import assume, given, settings, strategies as st
 
 from autoparser.analysis.grammar.json_schema.decimals import Interval, number_range
 from autoparser.analysis.grammar.json_schema.integers import integer_range
-from tests.analysis.grammar.json_schema.gbnf_reader import read_gbnf
+from tests.analysis.grammar.json_schema.gbnf_reader import Grammar, read_gbnf
 
 integers = st.one_of(st.integers(-30, 30), st.integers(-1200, 1200), st.integers(-(10**20), 10**20))
 floats = st.one_of(
@@ -21,7 +22,12 @@ floats = st.one_of(
 
 
 def accepts(expression: str | None, text: str) -> bool:
-    return expression is not None and read_gbnf(f"root ::= {expression}\n").accepts(text)
+    return expression is not None and reader(expression).accepts(text)
+
+
+@lru_cache(maxsize=4)
+def reader(expression: str) -> Grammar:
+    return read_gbnf(f"root ::= {expression}\n")
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -37,7 +43,7 @@ def test_integers(least: int | None, most: int | None, values: list[int]) -> Non
     assert not any(accepts(expression, text) for text in ("", "-", "-0", "00", "01", "-01", "+1"))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     low=st.none() | integers | floats,
     high=st.none() | integers | floats,
@@ -47,8 +53,8 @@ def test_integers(least: int | None, most: int | None, values: list[int]) -> Non
 def test_numbers(
     low: float | None, high: float | None, opened: tuple[bool, bool], values: list[float]
 ) -> None:
-    bounds = [None if bound is None else Decimal(repr(bound)) for bound in (low, high)]
-    interval = Interval(*bounds, *opened)
+    least, most = (None if bound is None else Decimal(repr(bound)) for bound in (low, high))
+    interval = Interval(least, most, *opened)
     expression = number_range(interval)
     near = [bound for bound in (low, high) if bound is not None]
     near += [bound * factor for bound in near for factor in (1.0001, 0.9999)]
