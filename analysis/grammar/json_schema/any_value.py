@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .anchoring import ANY_TEXT
 from .arrays import Items
-from .decimals import Interval, number_range
+from .decimals import number_range
+from .interval import Interval
 from .objects import Members, Others
 from .regex_writer import RegexWriter
 from .tokens import Tokens
@@ -38,7 +39,7 @@ def _body(tokens: Tokens, _name: str) -> str:
     rules = tokens.rules
     scalars = [
         any_string(tokens),
-        rules.add("number", number_range(Interval()) or ""),
+        rules.add("number", number_range(Interval(), rules) or ""),
         rules.add("boolean", '"true" | "false"'),
         '"null"',
     ]

@@ -117,7 +117,7 @@ class Converter:
                 written = None if members is None else members.expression(self.tokens)
                 return self._rule(wish, written)
             case _:
-                numbers = number_expression(schema, pointer, whole=kind == "integer")
+                numbers = number_expression(schema, pointer, self.rules, whole=kind == "integer")
                 if numbers is None:
                     return None
                 free = not any(keyword in schema for keyword in NUMBER)

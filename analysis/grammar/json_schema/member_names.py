@@ -10,8 +10,11 @@ from .code_points import ANY, CodePoints
 from .regex_writer import RegexWriter
 from .rules import Rules, literal
 
-LONGEST_NESTING = 8
-"""Levels of groups inside groups before a rule of its own is made; readers recurse."""
+LONGEST_GROUP = 300
+"""Characters of an expression before it becomes a rule of its own.
+
+Readers recurse into groups, and llama.cpp counts the rules that an optional group needs.
+"""
 
 
 def other_name(names: Sequence[str], quoting: Quoting, rules: Rules) -> str:
@@ -36,7 +39,7 @@ def other_name(names: Sequence[str], quoting: Quoting, rules: Rules) -> str:
         leaving = writer.character(ANY - CodePoints.among("".join(signs)))
         options.append(f"{leaving} {any_text}")
         body = f"({' | '.join(options)}){'' if beginning in known else '?'}"
-        if len(beginning) % LONGEST_NESTING == 0 and beginning:
+        if len(body) > LONGEST_GROUP:
             body = rules.add("not-known", body)
         written[beginning] = body
     return rules.add("other-name", f'"\\"" {written[""]} "\\""')

@@ -6,12 +6,13 @@ from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
 
-from .decimals import Interval, number_range
+from .decimals import number_range
 from .digits import alternatives
 from .document import Schema, is_number
 from .errors import unwritable
 from .integers import integer_range
-from .rules import literal
+from .interval import Interval
+from .rules import Rules, literal
 
 MOST_MULTIPLES = 1000
 """Up to so many multiples are written one by one."""
@@ -37,7 +38,7 @@ def multiple_of(schema: Schema) -> Decimal | None:
     return Decimal(repr(step)) if is_number(step) else None
 
 
-def number_expression(schema: Schema, pointer: str, *, whole: bool) -> str | None:
+def number_expression(schema: Schema, pointer: str, rules: Rules, *, whole: bool) -> str | None:
     """Give an expression for a schema's numbers; None where there are none.
 
     `whole`: integers alone, which are written without a fraction, so not as ``1.0``. Raises
@@ -53,7 +54,7 @@ def number_expression(schema: Schema, pointer: str, *, whole: bool) -> str | Non
         whole = True
     if whole:
         return integer_range(interval.least_integer, interval.greatest_integer)
-    return number_range(interval)
+    return number_range(interval, rules)
 
 
 def _multiples(unit: Fraction, interval: Interval, pointer: str) -> str | None:

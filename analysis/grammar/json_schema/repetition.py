@@ -5,14 +5,14 @@ from __future__ import annotations
 from .rules import Rules
 
 LARGEST_COUNT = 1000
-"""The largest count written; llama.cpp refuses 2000, alone or as the product over a sequence."""
+"""The largest count written; llama.cpp refuses more than 2000."""
 
 
 def repeated(item: str, least: int, most: int | None, rules: Rules) -> str:
     """Give an expression for `least` to `most` items; None: no upper bound.
 
-    `item` is a rule's name, a class, a literal or a group. Counts stand in rules of their own,
-    one a rule, so that no product of counts grows in a sequence.
+    `item` is a rule's name or a class, and for bounds up to 1 also a literal or a group. Counts
+    stand in rules of their own: the rules that a count makes are then in no group.
     """
     if most is None:
         if least <= 1:

@@ -8,8 +8,9 @@ What is written stays inside what both llama.cpp's parser and llguidance's conve
 - the escapes ``\n \r \t \\ \" \[ \] \xHH`` alone: llguidance's converter drops leading zeros
   of ``\uHHHH``, so all else above 0x9F stands as itself;
 - in classes every sign that Rust's regular expressions could take for an operator as ``\xHH``;
-- counted repetition below 2000, llama.cpp's threshold, which applies to the product over a
-  sequence (see `repetition`).
+- counted repetition up to 1000 times, since llama.cpp refuses more than 2000 times the number of
+  rules that the repeated group needs; so groups are kept small, and what is counted is a rule's
+  name or a class (see `repetition`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@ r"""A second reader of GBNF, as strict as llama.cpp's parser and with its semant
 
 llama.cpp's grammar parser (src/llama-grammar.cpp) takes rule names of letters, digits and dashes,
 the escapes ``\n \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH``, a rule a line outside of groups,
-and ``* + ? {m} {m,} {m,n}``, which it rewrites to rules; it refuses 2000 repetitions, also as the
-product over a sequence, undefined rules, and rules that begin with themselves. Text is matched
+and ``* + ? {m} {m,} {m,n}``, which it rewrites to rules; it refuses more than 2000 repetitions, the
+rules that a repeated group is made of counted in, undefined rules, and rules that begin with
+themselves. Text is matched
 character by character with a set of stacks; a choice forks a stack.
 """
 
@@ -123,16 +124,16 @@ class _Line:
 
     def sequence(self) -> Alternative:
         symbols: list[Symbol] = []
-        product = 1
         self.take(r"[ \t]*")
         while self.rest and self.rest[0] not in "|)":
+            before = len(self.grammar.rules)
             item = self.item()
+            inside = max(1, len(self.grammar.rules) - before)
             self.take(r"[ \t]*")
             if found := self.take(r"([*+?])|\{(\d+)(,(\d*))?\}"):
                 item, times = self.repeated(item, found)
-                product *= times
-                if product >= THRESHOLD:
-                    raise GbnfError(f"{self.name}: {product} repetitions")
+                if inside * times > THRESHOLD:
+                    raise GbnfError(f"{self.name}: {inside} rules, repeated {times} times")
             symbols += item
             self.take(r"[ \t]*")
         return tuple(symbols)

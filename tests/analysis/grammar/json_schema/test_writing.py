@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import string
 from typing import Any
 
 import pytest
@@ -165,6 +167,14 @@ def test_others_beside_many_long_names() -> None:
     judge = Judge.of(schema)
     assert judge.takes({names[3]: None, names[20]: None, names[2][:-1]: 1, names[2] + "x": 1})
     assert not judge.takes({names[20]: 1})
+
+
+def test_others_beside_many_different_names() -> None:
+    rng = random.Random(0)
+    names = ["".join(rng.choices(string.ascii_letters, k=12)) for _ in range(300)]
+    judge = Judge.of({"type": "object", "properties": {name: {"type": "null"} for name in names}})
+    assert judge.takes({names[0]: None, names[0][:7]: 1, names[299] + "x": 1})
+    assert not judge.takes({names[299]: 1})
 
 
 def test_rules_of_several_schemas_share_what_is_equal() -> None:
