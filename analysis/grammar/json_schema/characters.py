@@ -8,8 +8,9 @@ stand as itself, two of them for what lies beyond U+FFFF.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import lru_cache
 
 from .code_points import LAST, CodePoints
 from .digits import HEXADECIMAL, between
@@ -34,12 +35,17 @@ class Quoting(StrEnum):
         """What stands before and behind a string."""
         return "" if self is Quoting.BARE else '"'
 
-    def options(self, points: CodePoints) -> tuple[list[str], list[str]]:
+    def options(self, points: CodePoints) -> tuple[Sequence[str], Sequence[str]]:
         """Give expressions that together are these characters: as themselves, and escaped."""
-        plain = points
-        if self is not Quoting.BARE:
-            plain &= _PRINTABLE_ASCII if self is Quoting.JSON_ASCII else _PLAIN
-        return [character_class(plain)] if plain else [], list(_escapes(points - plain))
+        return _options(self, points)
+
+
+@lru_cache(maxsize=1024)
+def _options(quoting: Quoting, points: CodePoints) -> tuple[Sequence[str], Sequence[str]]:
+    plain = points
+    if quoting is not Quoting.BARE:
+        plain &= _PRINTABLE_ASCII if quoting is Quoting.JSON_ASCII else _PLAIN
+    return (character_class(plain),) if plain else (), tuple(_escapes(points - plain))
 
 
 def _escapes(points: CodePoints) -> Iterator[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from .digits import alternatives, digit_class
 from .fractions import MORE, Bound, Fractions
@@ -27,13 +28,17 @@ EXPONENTS = ((-323, -5), (16, 307))
 
 def number_range(interval: Interval, rules: Rules) -> str | None:
     """Give an expression for the numbers inside; None where there are none."""
+    return _range(interval, Fractions(rules.add("digits", MORE)))
+
+
+@lru_cache(maxsize=256)
+def _range(interval: Interval, fractions: Fractions) -> str | None:
     if interval.is_empty:
         return None
     options: list[str] = []
     integers = integer_range(interval.least_integer, interval.greatest_integer)
     if integers is not None:
         options.append(integers)
-    fractions = Fractions(rules.add("digits", MORE))
     above, below = interval.positive(), interval.negated().positive()
     if above is not None and above == below:
         options += [f'"-"? {option}' for option in _floats(above, fractions)]

@@ -8,6 +8,7 @@ refers back or depends on Unicode properties is refused.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from .code_points import ANY, CodePoints
 from .regex_nodes import Anchor, Character, Choice, Regex, Repeat, Sequence
@@ -17,6 +18,7 @@ class PatternError(Exception):
     """A pattern that is malformed or not regular; the text says which part of it."""
 
 
+@lru_cache(maxsize=256)
 def parse_pattern(source: str) -> Regex:
     """Read a pattern. Raises PatternError."""
     reader = _Reader(source)
@@ -46,7 +48,7 @@ _CONTROLS = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "0": "\0"}
 _HEXADECIMAL = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}")
 _PAIR = re.compile(r"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _COUNTS = re.compile(r"\{(\d+)(,(\d*))?\}")
-_GROUP = re.compile(r"\?(:|<[A-Za-z_$][\w$]*>)")
+_GROUP_NAME = re.compile(r"\?<[A-Za-z_$][\w$]*")
 
 
 class _Reader:
@@ -86,12 +88,12 @@ class _Reader:
                 return Character(CodePoints.among(character))
 
     def group(self) -> Regex:
-        if self.source.startswith("?", self.at):
-            found = _GROUP.match(self.source, self.at)
-            if found is None:
+        if not self.take("?:") and self.source.startswith("?", self.at):
+            named = _GROUP_NAME.match(self.source, self.at)
+            if named is None or not self.source.startswith(">", named.end()):
                 what = self.source[self.at - 1 : self.at + 3]
                 raise PatternError(f"{what} is more than a regular expression can say")
-            self.at = found.end()
+            self.at = named.end() + 1
         regex = self.choice()
         if not self.take(")"):
             raise PatternError("it has a ( without a )")
@@ -185,7 +187,7 @@ class _Reader:
 
     def take(self, sign: str) -> bool:
         if self.source.startswith(sign, self.at):
-            self.at += 1
+            self.at += len(sign)
             return True
         return False
 

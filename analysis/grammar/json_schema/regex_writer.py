@@ -51,7 +51,7 @@ class RegexWriter:
         if plain and not escaped:
             return plain[0]
         if len(escaped) > 1:
-            escaped = [self.rules.add("escape", " | ".join(escaped))]
+            escaped = (self.rules.add("escape", " | ".join(escaped)),)
         if points == ANY:
             return self.rules.add("char", " | ".join([*plain, *escaped]))
         return f"({' | '.join([*plain, *escaped])})"

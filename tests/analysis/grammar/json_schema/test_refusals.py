@@ -164,6 +164,7 @@ WHOLE: list[tuple[Any, str]] = [
         "leads back to itself",
     ),
     ({"$ref": "#/title", "title": "a"}, "leads to no schema"),
+    ({"properties": {"a": {"$id": "other", "$ref": "#"}}}, "#/properties/a/$id: $id cannot be"),
     (
         {
             "allOf": [
