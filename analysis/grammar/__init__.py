@@ -1,0 +1,1 @@
+"""What a model may write, as a grammar for constrained decoding."""

@@ -1,0 +1,125 @@
+"""A regular expression as a tree, and what can be told from the tree alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .code_points import CodePoints
+
+
+@dataclass(frozen=True, slots=True)
+class Character:
+    """One character of a set."""
+
+    points: CodePoints
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """One part after the other; no parts: the empty text."""
+
+    parts: tuple[Regex, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several."""
+
+    options: tuple[Regex, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`least` to `most` times; None: any number."""
+
+    item: Regex
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The text's beginning, or its end."""
+
+    start: bool
+
+
+Regex: TypeAlias = Character | Sequence | Choice | Repeat | Anchor
+
+
+def flat(regex: Regex) -> list[Regex]:
+    """Give the parts that follow each other, with sequences inside sequences taken apart."""
+    if not isinstance(regex, Sequence):
+        return [regex]
+    return [inner for part in regex.parts for inner in flat(part)]
+
+
+def shortest(regex: Regex) -> int:
+    """Give the length in characters of the shortest text that matches."""
+    match regex:
+        case Character():
+            return 1
+        case Sequence(parts):
+            return sum(map(shortest, parts))
+        case Choice(options):
+            return min(map(shortest, options))
+        case Repeat(item, least, _):
+            return shortest(item) * least
+        case Anchor():
+            return 0
+
+
+def longest(regex: Regex) -> int | None:
+    """Give the length in characters of the longest text that matches; None: there is none."""
+    match regex:
+        case Character():
+            return 1
+        case Sequence(parts):
+            lengths = [longest(part) for part in parts]
+            return None if None in lengths else sum(length or 0 for length in lengths)
+        case Choice(options):
+            lengths = [longest(option) for option in options]
+            return None if None in lengths else max(length or 0 for length in lengths)
+        case Repeat(item, _, most):
+            length = longest(item)
+            if length == 0 or most == 0:
+                return 0
+            return None if length is None or most is None else length * most
+        case Anchor():
+            return 0
+
+
+def without_empty(regex: Regex) -> Regex | None:
+    """Give what matches the same texts but the empty one; None: no text is left.
+
+    A repetition of what may be empty would be a rule that begins with itself, which llama.cpp
+    refuses; ``(a?)*`` is written as ``a*``.
+    """
+    match regex:
+        case Character():
+            return regex
+        case Anchor():
+            return None
+        case Choice(options):
+            kept = [option for option in map(without_empty, options) if option is not None]
+            return Choice(tuple(kept)) if kept else None
+        case Repeat(item, least, most):
+            if shortest(item) > 0:
+                return None if most == 0 else Repeat(item, max(least, 1), most)
+            filled = without_empty(item)
+            return None if filled is None or most == 0 else Repeat(filled, 1, most)
+        case Sequence(parts):
+            return _filled_sequence(parts)
+
+
+def _filled_sequence(parts: tuple[Regex, ...]) -> Regex | None:
+    """Let each part in turn be the first that is not empty."""
+    options: list[Regex] = []
+    for at, part in enumerate(parts):
+        filled = without_empty(part)
+        if filled is not None:
+            options.append(Sequence((filled, *parts[at + 1 :])))
+        if shortest(part) > 0:
+            break
+    return Choice(tuple(options)) if options else None

@@ -1,0 +1,199 @@
+r"""Reading a pattern: the part of ECMA-262's regular expressions that describes regular languages.
+
+Case counts, ``.`` is any character but a line's end, ``\d`` and ``\w`` are ASCII, ``\s`` is
+ECMA-262's white space. Lazy quantifiers match the same texts as greedy ones. What looks around,
+refers back or depends on Unicode properties is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from .code_points import ANY, CodePoints
+from .regex_nodes import Anchor, Character, Choice, Regex, Repeat, Sequence
+
+
+class PatternError(Exception):
+    """A pattern that is malformed or not regular; the text says which part of it."""
+
+
+@lru_cache(maxsize=256)
+def parse_pattern(source: str) -> Regex:
+    """Read a pattern. Raises PatternError."""
+    reader = _Reader(source)
+    regex = reader.choice()
+    if reader.at < len(source):
+        raise PatternError(f"it has a ) without a ( at character {reader.at + 1}")
+    return regex
+
+
+_DIGIT = CodePoints.of("09")
+_WORD = CodePoints.of("az", "AZ", "09", "_")
+_LINE_ENDS = CodePoints.among("\n\r\u2028\u2029")
+_SPACE = (
+    _LINE_ENDS
+    | CodePoints.of("\u2000\u200a")
+    | CodePoints.among("\t\v\f \u00a0\u1680\u202f\u205f\u3000\ufeff")
+)
+_CLASSES = {
+    "d": _DIGIT,
+    "D": _DIGIT.inverse(),
+    "w": _WORD,
+    "W": _WORD.inverse(),
+    "s": _SPACE,
+    "S": _SPACE.inverse(),
+}
+_CONTROLS = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "0": "\0"}
+_HEXADECIMAL = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}")
+_PAIR = re.compile(r"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_COUNTS = re.compile(r"\{(\d+)(,(\d*))?\}")
+_GROUP_NAME = re.compile(r"\?<[A-Za-z_$][\w$]*")
+
+
+class _Reader:
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.at = 0
+
+    def choice(self) -> Regex:
+        options = [self.sequence()]
+        while self.take("|"):
+            options.append(self.sequence())
+        return options[0] if len(options) == 1 else Choice(tuple(options))
+
+    def sequence(self) -> Regex:
+        parts: list[Regex] = []
+        while self.at < len(self.source) and self.source[self.at] not in "|)":
+            parts.append(self.quantified(self.atom()))
+        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+
+    def atom(self) -> Regex:
+        character = self.source[self.at]
+        self.at += 1
+        match character:
+            case "^" | "$":
+                return Anchor(start=character == "^")
+            case ".":
+                return Character(_LINE_ENDS.inverse())
+            case "(":
+                return self.group()
+            case "[":
+                return Character(self.bracket())
+            case "\\":
+                return Character(self.escape(in_class=False))
+            case "*" | "+" | "?":
+                raise PatternError(f"nothing stands before {character}")
+            case _:
+                return Character(CodePoints.among(character))
+
+    def group(self) -> Regex:
+        if not self.take("?:") and self.source.startswith("?", self.at):
+            named = _GROUP_NAME.match(self.source, self.at)
+            if named is None or not self.source.startswith(">", named.end()):
+                what = self.source[self.at - 1 : self.at + 3]
+                raise PatternError(f"{what} is more than a regular expression can say")
+            self.at = named.end() + 1
+        regex = self.choice()
+        if not self.take(")"):
+            raise PatternError("it has a ( without a )")
+        return regex
+
+    def quantified(self, regex: Regex) -> Regex:
+        counts = self.counts()
+        if counts is None:
+            return regex
+        if isinstance(regex, Anchor):
+            raise PatternError("an anchor cannot be repeated")
+        least, most = counts
+        if most is not None and most < least:
+            raise PatternError(f"{{{least},{most}}} is out of order")
+        self.take("?")
+        if self.counts() is not None:
+            raise PatternError("two quantifiers stand side by side")
+        return Repeat(regex, least, most)
+
+    def counts(self) -> tuple[int, int | None] | None:
+        for sign, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+            if self.take(sign):
+                return counts
+        found = _COUNTS.match(self.source, self.at)
+        if found is None:
+            return None
+        self.at = found.end()
+        least = int(found[1])
+        if found[2] is None:
+            return least, least
+        return least, int(found[3]) if found[3] else None
+
+    def bracket(self) -> CodePoints:
+        negated = self.take("^")
+        if self.source.startswith("]", self.at):
+            raise PatternError("an empty class means different things to different engines")
+        points = CodePoints()
+        while not self.take("]"):
+            first = self.class_atom()
+            follows = self.source[self.at : self.at + 2]
+            if follows[:1] == "-" and follows not in {"-", "-]"}:
+                self.at += 1
+                first = _range(first, self.class_atom())
+            points |= first
+        points = points.inverse() if negated else points
+        if not points:
+            raise PatternError("one of its classes holds no character")
+        return points
+
+    def class_atom(self) -> CodePoints:
+        if self.at >= len(self.source):
+            raise PatternError("it has a [ without a ]")
+        character = self.source[self.at]
+        self.at += 1
+        return self.escape(in_class=True) if character == "\\" else CodePoints.among(character)
+
+    def escape(self, *, in_class: bool) -> CodePoints:
+        rest = self.source[self.at : self.at + 1]
+        self.at += 1
+        if not rest:
+            raise PatternError("it ends with a backslash")
+        if rest in _CLASSES:
+            return _CLASSES[rest]
+        if rest in _CONTROLS and not self.source[self.at : self.at + 1].isdigit():
+            return CodePoints.among(_CONTROLS[rest])
+        if in_class and rest == "b":
+            return CodePoints.among("\b")
+        if rest == "c" and re.match("[A-Za-z]", self.source[self.at : self.at + 1]):
+            self.at += 1
+            return CodePoints.among(chr(ord(self.source[self.at - 1]) % 32))
+        if rest in "xu":
+            return self.hexadecimal()
+        if rest.isalnum():
+            raise PatternError(f"\\{rest} is more than a regular expression can say")
+        return CodePoints.among(rest)
+
+    def hexadecimal(self) -> CodePoints:
+        start = self.at - 1
+        if pair := _PAIR.match(self.source, start):
+            self.at = pair.end()
+            high, low = int(pair[0][1:5], 16), int(pair[0][7:11], 16)
+            point = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+            return CodePoints.of((point, point))
+        found = _HEXADECIMAL.match(self.source, start)
+        point = -1 if found is None else int(found[1] or found[2] or found[3], 16)
+        points = CodePoints.of((point, point)) & ANY if point >= 0 else CodePoints()
+        if found is None or not points:
+            raise PatternError(f"\\{self.source[start : start + 5]} names no character")
+        self.at = found.end()
+        return points
+
+    def take(self, sign: str) -> bool:
+        if self.source.startswith(sign, self.at):
+            self.at += len(sign)
+            return True
+        return False
+
+
+def _range(first: CodePoints, last: CodePoints) -> CodePoints:
+    start, end = first.single, last.single
+    if start is None or end is None or start > end:
+        raise PatternError("one of its classes has a range that is none")
+    return CodePoints.of((ord(start), ord(end)))

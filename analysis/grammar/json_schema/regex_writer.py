@@ -1,0 +1,90 @@
+"""A regular expression as a GBNF expression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .characters import Quoting
+from .code_points import ANY, CodePoints
+from .digits import alternatives
+from .regex_nodes import (
+    Anchor,
+    Character,
+    Choice,
+    Regex,
+    Repeat,
+    Sequence,
+    flat,
+    shortest,
+    without_empty,
+)
+from .repetition import repeated
+from .rules import Rules, literal
+
+
+@dataclass(frozen=True, slots=True)
+class RegexWriter:
+    """Writes expressions for texts inside a string."""
+
+    rules: Rules
+    quoting: Quoting
+
+    def write(self, regex: Regex) -> str:
+        """Give an expression that may stand in a sequence; `regex` holds no anchors."""
+        match regex:
+            case Character(points):
+                return self.character(points)
+            case Sequence(parts):
+                return self._sequence(parts)
+            case Choice(options):
+                return alternatives([self.write(option) for option in options])
+            case Repeat(item, least, most):
+                return self._repeat(item, least, most)
+            case Anchor():
+                raise ValueError("anchors must be resolved before")
+
+    def character(self, points: CodePoints) -> str:
+        """Give a literal, a class or the name of a rule for one character."""
+        if points.single is not None:
+            return literal(self.quoting.text(points.single))
+        plain, escaped = self.quoting.options(points)
+        if plain and not escaped:
+            return plain[0]
+        if len(escaped) > 1:
+            escaped = (self.rules.add("escape", " | ".join(escaped)),)
+        if points == ANY:
+            return self.rules.add("char", " | ".join([*plain, *escaped]))
+        return f"({' | '.join([*plain, *escaped])})"
+
+    def _sequence(self, parts: tuple[Regex, ...]) -> str:
+        pieces: list[str] = []
+        text = ""
+        for part in flat(Sequence(parts)):
+            if isinstance(part, Character) and part.points.single is not None:
+                text += part.points.single
+                continue
+            if text:
+                pieces.append(literal(self.quoting.text(text)))
+                text = ""
+            pieces.append(self.write(part))
+        if text or not pieces:
+            pieces.append(literal(self.quoting.text(text)))
+        return " ".join(pieces)
+
+    def _repeat(self, item: Regex, least: int, most: int | None) -> str:
+        if most == 0:
+            return '""'
+        if shortest(item) == 0:
+            filled = without_empty(item)
+            if filled is None:
+                return '""'
+            item, least = filled, 0
+        if isinstance(item, Repeat) and (item.least, item.most, least, most) == (1, None, 0, None):
+            item = item.item
+        written = self.write(item)
+        if (least, most) == (1, 1):
+            return written
+        if not isinstance(item, Character):
+            simple = most is None or most == 1
+            written = f"({written})" if simple else self.rules.add("part", written)
+        return repeated(written, least, most, self.rules)
