@@ -25,6 +25,7 @@ from .nodes import (
     Word,
 )
 from .request import Request
+from .strict import strict
 
 
 def build(format_: TurnFormat, request: Request) -> Turn:
@@ -49,6 +50,7 @@ def build(format_: TurnFormat, request: Request) -> Turn:
         tail=next((end.text for end in format_.ends if end.text.isspace()), ""),
         unwritten=unwritten,
         prefill=prefill,
+        strict=strict(format_, request, start, reasoning),
     )
 
 

@@ -27,6 +27,8 @@ class Request:
     parallel: bool = True
     prompt: str | None = None
     start: Start | None = field(default=None)
+    required: bool = False
+    """Whether a call has to be written."""
 
 
 def request_of(
@@ -46,6 +48,7 @@ def request_of(
         calls=tool_choice != "none" and offered != {},
         parallel=parallel_tool_calls,
         prompt=prompt,
+        required=tool_choice == "required" or chosen is not None,
     )
 
 

@@ -1,0 +1,135 @@
+"""From ways to write something to rules: what several ways begin alike with is written once.
+
+A way is a row of texts, nodes and free texts. Readers of grammars look at text from the left and
+some of them never go back, so alternatives have to part where they differ, not before. Free text
+takes everything up to a closing text, so what closes it stands with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from os.path import commonprefix
+from typing import TypeAlias
+
+from .rules import NOTHING, Exit, FreeText, Literal, Node, Prose, choice, sequence
+
+Item: TypeAlias = str | Node | Prose
+Path: TypeAlias = tuple[Item, ...]
+
+
+def joined(*items: Item) -> Path:
+    """Make a path: neighbouring texts are one text, empty ones are none."""
+    path: list[Item] = []
+    for item in items:
+        if isinstance(item, str) and path and isinstance(path[-1], str):
+            path[-1] += item
+        elif item != "":
+            path.append(item)
+    return tuple(path)
+
+
+class Brancher:
+    """Makes nodes of paths. Some texts are never cut: to a tokenizer they are one token."""
+
+    def __init__(self, atoms: Sequence[str] = ()) -> None:
+        """Take the texts that are never cut."""
+        longest = sorted(filter(None, atoms), key=len, reverse=True)
+        whole = "|".join(map(re.escape, longest))
+        self._unit = re.compile(f"{whole}|." if whole else ".", re.DOTALL)
+
+    def units(self, text: str) -> list[str]:
+        """Cut a text into what may part: single characters, and the texts that stay whole."""
+        return self._unit.findall(text)
+
+    def shared(self, texts: Sequence[str]) -> str:
+        """Give the beginning that texts have in common."""
+        return "".join(commonprefix([self.units(text) for text in texts]))
+
+    def branch(self, paths: Sequence[Path], marks: Sequence[str] = ()) -> Node:
+        """Give the node that writes any of the paths.
+
+        `marks` are texts that end free text wherever they stand: closes may part behind them.
+        """
+        rest = distinct(paths)
+        if any(path and isinstance(path[0], Prose) for path in rest):
+            return FreeText(tuple(self._exits(rest, marks)))
+        options: list[Node] = []
+        while rest:
+            first = rest[0][:1]
+            same = [path for path in rest if self._alike_at_front(path, first)]
+            rest = [path for path in rest if path not in same]
+            if not first:
+                options.append(NOTHING)
+            elif isinstance(first[0], str):
+                text = self.shared([str(path[0]) for path in same])
+                follows = self.branch([_without(path, text) for path in same], marks)
+                options.append(sequence(Literal(text), follows))
+            elif not isinstance(first[0], Prose):
+                follows = self.branch([path[1:] for path in same], marks)
+                options.append(sequence(first[0], follows))
+        return choice(*options)
+
+    def _alike_at_front(self, path: Path, first: Path) -> bool:
+        """Whether a path begins as another does, if only with one unit of its text."""
+        if not path or not first:
+            return not path and not first
+        head, other = path[0], first[0]
+        if isinstance(head, str) and isinstance(other, str):
+            return bool(self.shared([head, other]))
+        return head == other
+
+    def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[Exit]:
+        """Group paths by their free text, and by what closes it."""
+        rest = list(paths)
+        while rest:
+            prose = _opened(rest[0])[0]
+            closes = [path for each, path in map(_opened, rest) if each == prose]
+            rest = [each for each in rest if _opened(each)[0] != prose]
+            while closes:
+                group = self._closed_alike(closes, marks)
+                closes = [each for each in closes if each not in group]
+                text = self.shared([_close(each) for each in group])
+                behind = [_without(each, text) if text else each for each in group]
+                yield Exit(prose, text, self.branch(behind, marks))
+
+    def _closed_alike(self, paths: Sequence[Path], marks: Sequence[str]) -> list[Path]:
+        """Give the paths that close as the first does: the same text up to and with a mark."""
+        text = _close(paths[0])
+        if not text:
+            return [path for path in paths if not _close(path)]
+        ends = [at + len(mark) for mark in marks if mark and (at := text.find(mark)) >= 0]
+        stem = text[: min(ends)] if ends else text
+        return [path for path in paths if self.shared([_close(path), text]).startswith(stem)] or [
+            paths[0]
+        ]
+
+
+def distinct(paths: Sequence[Path]) -> list[Path]:
+    """Leave out the paths that are there twice."""
+    different: list[Path] = []
+    for path in paths:
+        if path not in different:
+            different.append(path)
+    return different
+
+
+def _without(path: Path, text: str) -> Path:
+    """Leave a text out of the front of a path that begins with it."""
+    head = path[0]
+    if not isinstance(head, str):
+        return path
+    return (head[len(text) :], *path[1:]) if len(head) > len(text) else path[1:]
+
+
+def _opened(path: Path) -> tuple[Prose | None, Path]:
+    """Take the free text off a path's front."""
+    if path and isinstance(path[0], Prose):
+        return path[0], path[1:]
+    return None, path
+
+
+def _close(path: Path) -> str:
+    """Give the text that closes free text; a node closes it where it begins with nothing else."""
+    head = path[0] if path else ""
+    return head if isinstance(head, str) else ""

@@ -1,0 +1,56 @@
+"""A tokenizer as the writer of Lark needs it: its added tokens, and llguidance's view of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llguidance import LLTokenizer
+    from tokenizers import Tokenizer
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The added tokens of a tokenizer: in a grammar they are no text."""
+
+    added: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Id by text."""
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        longest = sorted(filter(None, self.added), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest))) if longest else None
+
+    def pieces(self, text: str) -> Sequence[str | int]:
+        """Cut a text as the tokenizer does: its added tokens as ids, the rest as text."""
+        pieces: list[str | int] = []
+        at = 0
+        for match in self._pattern.finditer(text) if self._pattern is not None else ():
+            if match.start() > at:
+                pieces.append(text[at : match.start()])
+            pieces.append(self.added[match.group()])
+            at = match.end()
+        if at < len(text):
+            pieces.append(text[at:])
+        return pieces
+
+
+def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
+    """List a tokenizer's added tokens, whether they are marked as special or not."""
+    added = tokenizer.get_added_tokens_decoder()
+    return Vocabulary({token.content: number for number, token in added.items()})
+
+
+def guidance_tokenizer(tokenizer: Tokenizer, eos: int | Sequence[int] | None = None) -> LLTokenizer:
+    """Load a tokenizer into llguidance; this takes about a second for a large one, so keep it.
+
+    `eos` are the ids of the tokens that end an output.
+    """
+    from llguidance import LLTokenizer  # noqa: PLC0415 - only those who decode need it
+
+    ends = list(eos) if isinstance(eos, Sequence) else eos
+    return LLTokenizer(tokenizer.to_str(), eos_token=ends)

@@ -1,0 +1,173 @@
+"""The turn as rules: every row that the expression has for a strict writer, for one request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from autoparser.analysis.alignment import edge_units, first_marker, is_unit
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.expression import Body, StrictItem, StrictRow, Turn
+from autoparser.analysis.format import CallFormat, Part, Slot
+
+from .calls import CallWriter, GrammarError
+from .paths import Path, joined
+from .rules import NOTHING, JsonStyle, JsonValue, Literal, Prose, Rules, choice
+from .schema import SchemaReader
+from .table import RuleTable
+
+_CONTENT_STYLE = JsonStyle()
+
+
+def rules_of(
+    turn: Turn,
+    tools: Mapping[str, Json],
+    *,
+    parallel: bool = True,
+    json_schema: Json = None,
+    lazy: bool = False,
+    atoms: Sequence[str] = (),
+) -> Rules:
+    """Make the rules of a turn.
+
+    `tools` gives the parameters' schema by function name. With `json_schema`, content is JSON that
+    it allows. A lazy grammar begins where the calls begin. `atoms` are the texts that are one token
+    each and that no rule may cut. Raises GrammarError and SchemaError.
+    """
+    maker = _Maker(
+        turn, tools, RuleTable(atoms), parallel=parallel, json_schema=json_schema
+    )
+    rows = turn.strict.rows
+    if lazy:
+        rows = tuple(dict.fromkeys(_from_calls(row) for row in rows if row.has(Part.CALLS)))
+    if not rows:
+        raise GrammarError(
+            "the template writes no message that this request asks for",
+            hint="offer tools where calls are required, and only to a template that writes calls",
+        )
+    paths = [path for row in rows for path in maker.paths(row.items, row)]
+    return Rules(maker.table.brancher.branch(paths, maker.marks), maker.table.named)
+
+
+def _from_calls(row: StrictRow) -> StrictRow:
+    """Leave out what stands before the calls."""
+    at = next(
+        at
+        for at, item in enumerate(row.items)
+        if isinstance(item, Body) and item.part is Part.CALLS
+    )
+    return StrictRow(row.items[at:], row.end)
+
+
+class _Maker:
+    """Makes the ways through the rows of a turn."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        tools: Mapping[str, Json],
+        table: RuleTable,
+        *,
+        parallel: bool,
+        json_schema: Json,
+    ) -> None:
+        self.turn = turn
+        self.table = table
+        self.json_schema = json_schema
+        calls = turn.strict.calls
+        self.heads = [] if calls is None else call_heads(calls, tuple(tools))
+        self.calls = (
+            CallWriter(self.table, calls, tools, parallel=parallel, stops=self._call_stops(calls))
+            if calls is not None
+            else None
+        )
+        reasoning = turn.reasoning
+        around = [] if reasoning is None else [reasoning.open.core, reasoning.close.core]
+        content = [turn.content.open, turn.content.close, *turn.content.others]
+        header = [turn.header.core] if any(map(is_unit, turn.header.units)) else []
+        ends = [end.core for end in turn.ends]
+        self.in_content = _texts(
+            [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
+        )
+        closes = [] if reasoning is None else [reasoning.close.core]
+        self.in_reasoning = _texts([*closes, *(end for end in ends if is_unit(end))])
+        self.marks = self.in_content
+
+    def _call_stops(self, calls: CallFormat) -> list[str]:
+        """Give the texts that end a value which was not closed, as a reader sees it."""
+        texts = [end.core for end in self.turn.ends]
+        for text in (*self.heads, calls.section_close.strip()):
+            if text and is_unit(first_marker(text).strip()):
+                texts.append(first_marker(text).strip())
+        return texts
+
+    def paths(self, items: Sequence[StrictItem], row: StrictRow) -> list[Path]:
+        """Give the ways to write the rest of a row."""
+        if not items:
+            return self._end(row)
+        item, rest = items[0], items[1:]
+        if isinstance(item, str):
+            return [joined(item, *path) for path in self.paths(rest, row)]
+        if item.part is Part.CALLS:
+            if self.calls is None:
+                raise GrammarError("the row has calls, the format has none")
+            return self.calls.ways(self.paths(rest, row))
+        if item.part is Part.CONTENT and self.json_schema is not None:
+            whole = JsonValue(
+                SchemaReader(self.json_schema, "json_schema").alone(_schema(self.json_schema)),
+                _CONTENT_STYLE,
+            )
+            return [joined(whole, *path) for path in self.paths(rest, row)]
+        space = row.end.before if not rest and not row.end.core else ""
+        exclude = self.in_content if item.part is Part.CONTENT else self.in_reasoning
+        prose = Prose(exclude, item.edges.left, item.edges.right, space=space)
+        behind = [()] if space else self.paths(rest, row)
+        return [joined(prose, *path) for path in behind]
+
+    def _end(self, row: StrictRow) -> list[Path]:
+        """Give the ways to end: a model may stop, or write the end that the template has."""
+        end = row.end
+        if not end.text:
+            return [()]
+        after = choice(NOTHING, Literal(end.after)) if end.after else ""
+        return [(), joined(f"{end.before}{end.core}", after)]
+
+
+def _schema(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(texts: Sequence[str]) -> tuple[str, ...]:
+    """Give the texts that are not empty, once each, without those that hold another."""
+    known = list(dict.fromkeys(text for text in texts if text))
+    return tuple(
+        text for text in known if not any(other in text for other in known if other != text)
+    )
+
+
+def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
+    """Give the texts that begin calls, as a reader notices them: a marker, or all up to a name."""
+    row = calls.row
+    first = row[0] if row and isinstance(row[0], str) else ""
+    heads: list[str] = []
+    for literal in (calls.section_open, first):
+        core = literal.strip()
+        marker = _marker(core) or (core if any(char.isalnum() for char in core) else "")
+        if marker:
+            heads.append(marker)
+    if heads:
+        return heads
+    head = (calls.section_open + first).strip()
+    at = row.index(Slot.NAME) if Slot.NAME in row else -1
+    behind = row[at + 1] if 0 <= at < len(row) - 1 else ""
+    follows = "" if isinstance(behind, Slot) else behind.strip()[:1]
+    return [f"{head}{name}{follows}" for name in names]
+
+
+def _marker(literal: str) -> str:
+    """Give the first marker of a literal, where it begins with one."""
+    units = edge_units(literal)
+    if not units or not is_unit(units[0]):
+        return ""
+    return first_marker(literal).strip()
+
+
