@@ -141,6 +141,8 @@ class Body:
 
     part: Part
     edges: Edges = field(default_factory=Edges)
+    begun: str = ""
+    """What of it the prompt has already written."""
 
 
 StrictItem: TypeAlias = str | Body

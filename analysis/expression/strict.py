@@ -84,7 +84,11 @@ def _cut(
         if not thinks:
             yield _items(layout, "")
     elif start is not Start.REASONING or thinks:
-        yield _items(layout, "" if written.startswith(first) else bare)
+        over = written.removeprefix(first)
+        items = _items(layout, "" if over != written else bare)
+        if over != written and layout.parts[:1] == (Part.CALLS,):
+            items = ("", Body(Part.CALLS, begun=over), *items[2:])
+        yield items
     if lost is not None and start is Start.HEADER and lost.open.core:
         yield (
             lost.open.text,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from autoparser.analysis.alignment import first_marker
@@ -42,32 +42,37 @@ class CallWriter:
         """Take a format's calls and the tools; `stops` are texts that end a call or a turn."""
         self.table, self.calls, self.tools = table, calls, tools
         self.many = parallel and calls.limit is Limit.MANY
-        tail = [piece for piece in _behind_arguments(calls.row) if isinstance(piece, str)]
+        tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, Slot)]
         closers = [first_marker(text.strip()).strip() for text in tail if text.strip()]
         self.stops = [text for text in (*closers, *stops) if len(text) > 1]
         self._members = _without_refused(calls.arguments)
 
-    def ways(self, behind: Sequence[Path]) -> list[Path]:
-        """Give the ways to write the calls of a turn, and one of the paths behind them."""
+    def ways(self, behind: Sequence[Path], begun: str = "") -> list[Path]:
+        """Give the ways to write the calls of a turn, and one of the paths behind them.
+
+        `begun` is what the prompt has already written of them.
+        """
         calls = self.calls
         closed = [joined(calls.section_close, *path) for path in behind]
         firsts = self._each(first=True)
-        if not self.many:
-            return [
-                joined(calls.section_open, *call, *path) for call in firsts for path in closed
-            ]
-        more = self.table.rule(f"calls {closed!r}", "more-calls", lambda: self._more(closed))
-        return [joined(calls.section_open, *call, more) for call in firsts]
+        if self.many:
+            closed = [(self.table.rule(f"calls {closed!r}", "more-calls", self._more(closed)),)]
+        whole = [joined(calls.section_open, *call, *path) for call in firsts for path in closed]
+        return [_without(path, begun) for path in whole]
 
-    def _more(self, closed: Sequence[Path]) -> Node:
-        """Give what follows a call: another one, or the close."""
-        again = self.table.rule(f"calls {closed!r}", "more-calls", lambda: NOTHING)
-        calls = self.calls
-        others = [
-            joined(calls.separator, *call, calls.later_close, again)
-            for call in self._each(first=False)
-        ]
-        return self.table.brancher.branch([*others, *closed])
+    def _more(self, closed: Sequence[Path]) -> Callable[[], Node]:
+        """Make what follows a call: another one, or the close."""
+
+        def make() -> Node:
+            again = self.table.rule(f"calls {closed!r}", "more-calls", lambda: NOTHING)
+            calls = self.calls
+            others = [
+                joined(calls.separator, *call, calls.later_close, again)
+                for call in self._each(first=False)
+            ]
+            return self.table.brancher.branch([*others, *closed])
+
+        return make
 
     def _each(self, *, first: bool) -> list[Path]:
         return [
@@ -79,7 +84,7 @@ class CallWriter:
         row = self.calls.row
         at = row.index(Slot.ARGUMENTS) if Slot.ARGUMENTS in row else len(row)
         head, tail = row[:at], row[at + 1 :]
-        behind = tail[0] if tail and isinstance(tail[0], str) else ""
+        behind = literal_at(tail, 0)
         rest = self._filled(tail[1:] if behind else tail, name, first)
         ways = [((), False)] if at == len(row) else self._arguments(name, schema, behind)
         found = [
@@ -123,13 +128,25 @@ class CallWriter:
                 case Slot.NAME:
                     items.append(name)
                 case Slot.ID:
-                    following = row[at + 1] if at + 1 < len(row) else ""
-                    items.append(_id(name, str(following), named=named))
+                    items.append(_id(name, literal_at(row, at + 1), named=named))
                 case Slot.INDEX:
                     items.append(str(self.calls.index_base) if first else _DIGITS)
                 case _:
                     items.append(str(piece))
         return items
+
+
+def _without(path: Path, begun: str) -> Path:
+    head = path[0] if path else ""
+    if begun and isinstance(head, str) and head.startswith(begun):
+        return joined(head[len(begun) :], *path[1:])
+    return path
+
+
+def literal_at(row: Row, at: int) -> str:
+    """Give the text at a place of a row; empty where there is a slot, or nothing."""
+    piece = row[at] if 0 <= at < len(row) else ""
+    return "" if isinstance(piece, Slot) else piece
 
 
 def _behind_arguments(row: Row) -> Row:

@@ -94,15 +94,22 @@ class Brancher:
                 yield Exit(prose, text, self.branch(behind, marks))
 
     def _closed_alike(self, paths: Sequence[Path], marks: Sequence[str]) -> list[Path]:
-        """Give the paths that close as the first does: the same text up to and with a mark."""
+        """Give the paths that close as the first does: the same text up to and with a mark.
+
+        Where one close begins another, whatever reads it takes the shorter one.
+        """
         text = _close(paths[0])
         if not text:
             return [path for path in paths if not _close(path)]
         ends = [at + len(mark) for mark in marks if mark and (at := text.find(mark)) >= 0]
         stem = text[: min(ends)] if ends else text
-        return [path for path in paths if self.shared([_close(path), text]).startswith(stem)] or [
-            paths[0]
-        ]
+        group = [paths[0]]
+        for path in sorted(paths[1:], key=lambda path: len(_close(path))):
+            shared = self.shared([_close(path), text])
+            if shared and (shared.startswith(stem) or shared == _close(path)):
+                group.append(path)
+                stem = min(stem, shared, key=len)
+        return group
 
 
 def distinct(paths: Sequence[Path]) -> list[Path]:

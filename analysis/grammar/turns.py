@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from autoparser.analysis.alignment import edge_units, first_marker, is_unit
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Body, StrictItem, StrictRow, Turn
 from autoparser.analysis.format import CallFormat, Part, Slot
 
-from .calls import CallWriter, GrammarError
+from .calls import CallWriter, GrammarError, literal_at
 from .paths import Path, joined
 from .rules import NOTHING, JsonStyle, JsonValue, Literal, Prose, Rules, choice
 from .schema import SchemaReader
@@ -44,8 +45,8 @@ def rules_of(
             "the template writes no message that this request asks for",
             hint="offer tools where calls are required, and only to a template that writes calls",
         )
-    paths = [path for row in rows for path in maker.paths(row.items, row)]
-    return Rules(maker.table.brancher.branch(paths, maker.marks), maker.table.named)
+    root = maker.table.brancher.branch(maker.paths(rows), maker.marks)
+    return Rules(root, maker.table.named)
 
 
 def _from_calls(row: StrictRow) -> StrictRow:
@@ -100,28 +101,41 @@ class _Maker:
                 texts.append(first_marker(text).strip())
         return texts
 
-    def paths(self, items: Sequence[StrictItem], row: StrictRow) -> list[Path]:
-        """Give the ways to write the rest of a row."""
-        if not items:
-            return self._end(row)
-        item, rest = items[0], items[1:]
+    def paths(self, rows: Sequence[StrictRow]) -> list[Path]:
+        """Give the ways to write rows, or what is left of them; rows that begin alike go together.
+
+        What may follow a call has to be told in one place: it is what the next call parts from.
+        """
+        found: list[Path] = []
+        firsts = dict.fromkeys(row.items[:1] for row in rows)
+        for first in firsts:
+            alike = [row for row in rows if row.items[:1] == first]
+            if not first:
+                found += [path for row in alike for path in self._end(row)]
+            else:
+                found += self._item(first[0], [replace(row, items=row.items[1:]) for row in alike])
+        return found
+
+    def _item(self, item: StrictItem, behind: Sequence[StrictRow]) -> list[Path]:
+        """Give the ways to write one item and what is left behind it."""
         if isinstance(item, str):
-            return [joined(item, *path) for path in self.paths(rest, row)]
+            return [joined(item, *path) for path in self.paths(behind)]
         if item.part is Part.CALLS:
             if self.calls is None:
                 raise GrammarError("the row has calls, the format has none")
-            return self.calls.ways(self.paths(rest, row))
+            return self.calls.ways(self.paths(behind), item.begun)
         if item.part is Part.CONTENT and self.json_schema is not None:
             whole = JsonValue(
                 SchemaReader(self.json_schema, "json_schema").alone(_schema(self.json_schema)),
                 _CONTENT_STYLE,
             )
-            return [joined(whole, *path) for path in self.paths(rest, row)]
-        space = row.end.before if not rest and not row.end.core else ""
+            return [joined(whole, *path) for path in self.paths(behind)]
         exclude = self.in_content if item.part is Part.CONTENT else self.in_reasoning
-        prose = Prose(exclude, item.edges.left, item.edges.right, space=space)
-        behind = [()] if space else self.paths(rest, row)
-        return [joined(prose, *path) for path in behind]
+        prose = Prose(exclude, item.edges.left, item.edges.right)
+        blank = [row for row in behind if not row.items and row.end.text and not row.end.core]
+        others = [row for row in behind if row not in blank]
+        found = [(replace(prose, space=row.end.before),) for row in blank]
+        return [*found, *(joined(prose, *path) for path in self.paths(others))]
 
     def _end(self, row: StrictRow) -> list[Path]:
         """Give the ways to end: a model may stop, or write the end that the template has."""
@@ -147,7 +161,7 @@ def _texts(texts: Sequence[str]) -> tuple[str, ...]:
 def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
     """Give the texts that begin calls, as a reader notices them: a marker, or all up to a name."""
     row = calls.row
-    first = row[0] if row and isinstance(row[0], str) else ""
+    first = literal_at(row, 0)
     heads: list[str] = []
     for literal in (calls.section_open, first):
         core = literal.strip()
@@ -158,8 +172,7 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
         return heads
     head = (calls.section_open + first).strip()
     at = row.index(Slot.NAME) if Slot.NAME in row else -1
-    behind = row[at + 1] if 0 <= at < len(row) - 1 else ""
-    follows = "" if isinstance(behind, Slot) else behind.strip()[:1]
+    follows = literal_at(row, at + 1).strip()[:1]
     return [f"{head}{name}{follows}" for name in names]
 
 

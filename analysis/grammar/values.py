@@ -291,11 +291,10 @@ def _closes(row: Row, container: Container, outer: Notation) -> list[str]:
     """Give the texts that end a raw string of an entry: what closes it, what begins the next."""
     text = (container.values or outer).string
     tail = row[row.index(Slot.VALUE) + 1 :] if Slot.VALUE in row else ()
-    after = str(tail[0]) if tail and isinstance(tail[0], str) else ""
+    after = "" if not tail or isinstance(tail[0], Slot) else tail[0]
     if text.open:
         follows = after.strip() or container.separator.strip() or container.close.strip()
         return [text.close + follows]
-    first = row[0] if isinstance(row[0], str) else ""
-    opening = first.strip()
+    opening = "" if isinstance(row[0], Slot) else row[0].strip()
     long = opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
     return [after.strip() or container.separator.strip(), long]
