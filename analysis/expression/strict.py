@@ -136,8 +136,11 @@ def _ended(format_: TurnFormat, items: tuple[StrictItem, ...]) -> StrictRow:
     texts |= {f"{stop}{space}" for stop in format_.stop_strings for space in ("", "\n")}
     for text in sorted(texts, key=len, reverse=True):
         if text.strip() and last.endswith(text):
-            merged[-1] = last[: len(last) - len(text)]
-            return StrictRow(_filled(merged), Literal.of(text))
+            rest = last[: len(last) - len(text)]
+            # Whitespace alone closes no text: a model may stop before it.
+            space = rest if rest.isspace() else ""
+            merged[-1] = rest[len(space) :]
+            return StrictRow(_filled(merged), Literal.of(space + text))
     bare = last.rstrip()
     merged[-1] = bare
     return StrictRow(_filled(merged), Literal.of(last[len(bare) :]))

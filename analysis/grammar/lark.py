@@ -37,7 +37,8 @@ from .tokenizer import Vocabulary
 
 _EDGES: Mapping[Strip, str] = {
     Strip.NOTHING: "",
-    Strip.NEWLINE: r"[^\n]",
+    # What loses one line break may still end with another.
+    Strip.NEWLINE: "",
     Strip.NEWLINES: r"[^\n]",
     Strip.WHITESPACE: r"\S",
 }
@@ -145,7 +146,7 @@ class _LarkWriter:
         then = self.node(exit_.then)
         prose = exit_.prose
         if prose is None:
-            if token is not None or not exit_.close:
+            if token is not None or not exit_.close.strip():
                 return _in_row(self.text(exit_.close), then)
             return _in_row(self.rule("mark", quoted(exit_.close), "[lazy]"), then)
         text = _prose(prose, quick=quick)

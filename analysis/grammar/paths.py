@@ -81,6 +81,7 @@ class Brancher:
 
     def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[Exit]:
         """Group paths by their free text, and by what closes it."""
+        groups: list[tuple[Prose | None, list[Path]]] = []
         rest = list(paths)
         while rest:
             prose = _opened(rest[0])[0]
@@ -89,9 +90,13 @@ class Brancher:
             while closes:
                 group = self._closed_alike(closes, marks)
                 closes = [each for each in closes if each not in group]
-                text = self.shared([_close(each) for each in group])
-                behind = [_without(each, text) if text else each for each in group]
-                yield Exit(prose, text, self.branch(behind, marks))
+                groups.append((prose, group))
+        texts = [self.shared([_close(each) for each in group]) for _, group in groups]
+        for (prose, group), text in zip(groups, texts, strict=True):
+            # Of two closes that begin alike, the shorter one is seen first: it has to be one exit.
+            cut = min((each for each in texts if each and text.startswith(each)), key=len, default="")
+            behind = [_without(each, cut) if cut else each for each in group]
+            yield Exit(prose, cut, self.branch(behind, marks))
 
     def _closed_alike(self, paths: Sequence[Path], marks: Sequence[str]) -> list[Path]:
         """Give the paths that close as the first does: the same text up to and with a mark.

@@ -112,8 +112,8 @@ def walk(loaded: Decoder, closes: Sequence[str], seed: int) -> str | None:
     while len(taken) < LONGEST:
         if matcher.is_accepting() and chance.random() < max(haste, len(taken) / 500):
             break
-        haste = max(haste, len(taken) / 1000)
-        if chance.random() < haste:
+        haste = min(0.9, max(haste, len(taken) / 800))
+        if chance.random() < haste / 2:
             way = _open(matcher, ways, chance)
             if way:
                 assert matcher.consume_tokens(way), matcher.get_error()
@@ -123,7 +123,8 @@ def walk(loaded: Decoder, closes: Sequence[str], seed: int) -> str | None:
         assert not matcher.is_error(), matcher.get_error()
         quick = [token for token in (*short, *added) if mask[token] and token not in ends]
         if quick and chance.random() < haste:
-            token = chance.choice(quick)
+            # The quotation mark comes first: inside a string, everything else goes on.
+            token = quick[0] if chance.random() < haste else chance.choice(quick)
         else:
             allowed = [at for at, bit in enumerate(mask) if bit and at not in ends]
             if not allowed:
