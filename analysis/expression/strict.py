@@ -10,9 +10,7 @@ from .nodes import Block, Body, Literal, Start, Strict, StrictItem, StrictRow
 from .request import Request
 
 
-def strict(
-    format_: TurnFormat, request: Request, start: Start, reasoning: Block | None
-) -> Strict:
+def strict(format_: TurnFormat, request: Request, start: Start, reasoning: Block | None) -> Strict:
     """Give the rows that a model may write behind the request's prompt."""
     written = _written(format_, request, reasoning)
     found: dict[StrictRow, None] = {}
@@ -76,26 +74,35 @@ def _cut(
     thinks = Part.REASONING in layout.parts
     bare = first.removeprefix(format_.header)
     lost = dropped if dropped is not None and dropped.close.core and not thinks else None
-    if rest is not None and not (lost is not None and start is Start.REASONING):
+    if lost is not None and start is Start.REASONING:
+        if rest is not None and lost.close.core in rest:
+            yield _items(layout, rest)
+        yield _thought(layout, lost, bare)
+    elif rest is not None:
         yield _items(layout, rest)
-    elif lost is not None and start is Start.REASONING:
-        yield Body(Part.REASONING), lost.close.text, *_items(layout, _unwrapped(bare, lost))
     elif start is Start.CONTENT:
         if not thinks:
             yield _items(layout, "")
     elif start is not Start.REASONING or thinks:
-        over = written.removeprefix(first)
-        items = _items(layout, "" if over != written else bare)
-        if over != written and layout.parts[:1] == (Part.CALLS,):
-            items = ("", Body(Part.CALLS, begun=over), *items[2:])
-        yield items
-    if lost is not None and start is Start.HEADER and lost.open.core:
-        yield (
-            lost.open.text,
-            Body(Part.REASONING),
-            lost.close.text,
-            *_items(layout, _unwrapped(bare, lost)),
+        yield _begun(
+            layout, written.removeprefix(first) if written.startswith(first) else None, bare
         )
+    if lost is not None and start is Start.HEADER and lost.open.core:
+        yield lost.open.text, *_thought(layout, lost, bare)
+
+
+def _thought(layout: Layout, lost: Block, bare: str) -> tuple[StrictItem, ...]:
+    """Give a layout behind reasoning that the template drops."""
+    rest = bare.rpartition(lost.close.core)[2].lstrip()
+    return Body(Part.REASONING), lost.close.text, *_items(layout, rest)
+
+
+def _begun(layout: Layout, over: str | None, bare: str) -> tuple[StrictItem, ...]:
+    """Give a layout of which the prompt wrote more than its first text, or something else."""
+    items = _items(layout, bare if over is None else "")
+    if over and layout.parts[:1] == (Part.CALLS,):
+        return Body(Part.CALLS, begun=over), *items[2:]
+    return items
 
 
 def _behind(first: str, written: str) -> str | None:
@@ -106,11 +113,6 @@ def _behind(first: str, written: str) -> str | None:
     if bare and first.startswith(bare):
         return first[len(bare) :].lstrip()
     return None
-
-
-def _unwrapped(text: str, reasoning: Block) -> str:
-    """Leave an empty reasoning block out of what opens a turn."""
-    return text.rpartition(reasoning.close.core)[2].lstrip()
 
 
 def _items(layout: Layout, first: str) -> tuple[StrictItem, ...]:
@@ -148,5 +150,3 @@ def _ended(format_: TurnFormat, items: tuple[StrictItem, ...]) -> StrictRow:
 
 def _filled(items: list[StrictItem]) -> tuple[StrictItem, ...]:
     return tuple(item for item in items if item != "")
-
-

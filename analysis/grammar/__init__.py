@@ -2,6 +2,7 @@
 
 from .calls import GrammarError
 from .grammar import Grammar
+from .requests import grammar_of
 from .schema import SchemaError
 from .tokenizer import Vocabulary, guidance_tokenizer, vocabulary_of
 
@@ -10,6 +11,7 @@ __all__ = [
     "GrammarError",
     "SchemaError",
     "Vocabulary",
+    "grammar_of",
     "guidance_tokenizer",
     "vocabulary_of",
 ]

@@ -1,4 +1,4 @@
-"""The calls of a turn as ways through a grammar: a way for each tool, exactly as a format writes."""
+"""The calls of a turn as ways through a grammar: one for each tool, as the format writes it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CallWriter:
         self.many = parallel and calls.limit is Limit.MANY
         tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, Slot)]
         closers = [first_marker(text.strip()).strip() for text in tail if text.strip()]
-        self.stops = [text for text in (*closers, *stops) if len(text) > 1]
+        self.stops = [text for text in (*closers, *stops) if text[1:]]
         self._members = _without_refused(calls.arguments)
 
     def ways(self, behind: Sequence[Path], begun: str = "") -> list[Path]:

@@ -160,9 +160,7 @@ class _LarkWriter:
         body = self.terminal("TEXT", _behind(text, escaped(before)))
         return _in_row(body, _token(token), self.text(behind), then)
 
-    def _decoy(
-        self, node: FreeText, closes: list[tuple[str, int | None, str]]
-    ) -> Iterator[str]:
+    def _decoy(self, node: FreeText, closes: list[tuple[str, int | None, str]]) -> Iterator[str]:
         """Give the way that takes any text and leads nowhere, where no other takes any text."""
         proses = [exit_.prose for exit_ in node.exits if exit_.prose is not None]
         free = any(
@@ -176,11 +174,15 @@ class _LarkWriter:
             return
         left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
         first = left.pop() if len(left) == 1 else ""
-        yield f"{self.terminal('ANY', f'/{first}{_ANYTHING}/')} {self.terminal('NEVER', '/a/ & /b/')}"
+        anything = self.terminal("ANY", f"/{first}{_ANYTHING}/")
+        yield f"{anything} {self.terminal('NEVER', '/a/ & /b/')}"
 
     def _is_any(self, prose: Prose) -> bool:
         """Whether nothing has to be kept out of a text: what might be holds an added token."""
-        tokens = all(any(isinstance(piece, int) for piece in self.vocabulary.pieces(text)) for text in prose.exclude)
+        tokens = all(
+            any(isinstance(piece, int) for piece in self.vocabulary.pieces(text))
+            for text in prose.exclude
+        )
         return tokens and not prose.shape
 
     def _first_token(self, text: str) -> tuple[str, int | None, str]:
@@ -188,7 +190,9 @@ class _LarkWriter:
         before = ""
         for piece in self.vocabulary.pieces(text):
             if isinstance(piece, int):
-                token = next(each for each, number in self.vocabulary.added.items() if number == piece)
+                token = next(
+                    each for each, number in self.vocabulary.added.items() if number == piece
+                )
                 return before, piece, text[len(before) + len(token) :]
             before += piece
         return before, None, ""
@@ -244,5 +248,3 @@ def _behind(terminal: str, tail: str) -> str:
 def _slashes(regex: str) -> str:
     """Escape what would end a regular expression in Lark."""
     return regex.replace("\\/", "/").replace("/", "\\/").replace("\n", "\\n")
-
-

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from os.path import commonprefix
+from dataclasses import replace
+from itertools import takewhile
 from typing import TypeAlias
 
 from .rules import NOTHING, Exit, FreeText, Literal, Node, Prose, choice, sequence
@@ -42,9 +43,15 @@ class Brancher:
         """Cut a text into what may part: single characters, and the texts that stay whole."""
         return self._unit.findall(text)
 
+    def _first(self, text: str) -> str:
+        match = self._unit.match(text)
+        return "" if match is None else match.group()
+
     def shared(self, texts: Sequence[str]) -> str:
         """Give the beginning that texts have in common."""
-        return "".join(commonprefix([self.units(text) for text in texts]))
+        rows = [self.units(text) for text in texts]
+        same = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
+        return "".join(units[0] for units in same)
 
     def branch(self, paths: Sequence[Path], marks: Sequence[str] = ()) -> Node:
         """Give the node that writes any of the paths.
@@ -76,13 +83,13 @@ class Brancher:
             return not path and not first
         head, other = path[0], first[0]
         if isinstance(head, str) and isinstance(other, str):
-            return bool(self.shared([head, other]))
+            return self._first(head) == self._first(other)
         return head == other
 
     def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[Exit]:
         """Group paths by their free text, and by what closes it."""
         groups: list[tuple[Prose | None, list[Path]]] = []
-        rest = list(paths)
+        rest = _alike_text(paths)
         while rest:
             prose = _opened(rest[0])[0]
             closes = [path for each, path in map(_opened, rest) if each == prose]
@@ -94,7 +101,9 @@ class Brancher:
         texts = [self.shared([_close(each) for each in group]) for _, group in groups]
         for (prose, group), text in zip(groups, texts, strict=True):
             # Of two closes that begin alike, the shorter one is seen first: it has to be one exit.
-            cut = min((each for each in texts if each and text.startswith(each)), key=len, default="")
+            cut = min(
+                (each for each in texts if each and text.startswith(each)), key=len, default=""
+            )
             behind = [_without(each, cut) if cut else each for each in group]
             yield Exit(prose, cut, self.branch(behind, marks))
 
@@ -115,6 +124,29 @@ class Brancher:
                 group.append(path)
                 stem = min(stem, shared, key=len)
         return group
+
+
+def _alike_text(paths: Sequence[Path]) -> list[Path]:
+    """Keep the same texts out of free texts that begin at one place, so that they are one."""
+    proses = [path[0] for path in paths if path and isinstance(path[0], Prose)]
+    same = {replace(prose, exclude=()) for prose in proses}
+    kept_out = {
+        bare: tuple(
+            dict.fromkeys(
+                text
+                for prose in proses
+                if replace(prose, exclude=()) == bare
+                for text in prose.exclude
+            )
+        )
+        for bare in same
+    }
+    return [
+        (replace(path[0], exclude=kept_out[replace(path[0], exclude=())]), *path[1:])
+        if path and isinstance(path[0], Prose)
+        else path
+        for path in paths
+    ]
 
 
 def distinct(paths: Sequence[Path]) -> list[Path]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import cast
+from collections.abc import Iterator
+from typing import TypeAlias, cast
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.format import JsonType, Order, type_of
 
-Schema = Mapping[str, Json]
+Schema: TypeAlias = dict[str, Json]
 
 ANY: frozenset[JsonType] = frozenset(JsonType)
 _NUMBERS = frozenset({JsonType.INTEGER, JsonType.NUMBER})
@@ -32,17 +32,16 @@ class SchemaReader:
     def resolved(self, schema: Json) -> Schema:
         """Follow references, and join what stands beside them; true and {} allow everything."""
         seen: list[str] = []
-        found = _members(schema, self.place)
+        found: Schema = _members(schema, self.place)
         while "$ref" in found:
             target = str(found["$ref"])
             if target in seen:
                 raise SchemaError(f"{target} refers to itself", place=self.place)
             seen.append(target)
-            beside = {key: value for key, value in found.items() if key != "$ref"}
-            found = {**_members(self._at(target), self.place), **beside}
+            found = {**_members(self._at(target), self.place), **_without(found, "$ref")}
         for part in _list(found.get("allOf")):
             found = _both(found, self.resolved(part))
-        return {key: value for key, value in found.items() if key != "allOf"}
+        return _without(found, "allOf")
 
     def _at(self, target: str) -> Json:
         if not target.startswith("#"):
@@ -87,7 +86,7 @@ class SchemaReader:
         for union in _UNIONS:
             options = _list(schema.get(union))
             if options:
-                beside = {key: value for key, value in schema.items() if key != union}
+                beside = _without(schema, union)
                 return [_both(beside, self.resolved(option)) for option in options]
         return [schema]
 
@@ -119,13 +118,17 @@ class SchemaReader:
 def _members(schema: Json, place: str) -> dict[str, Json]:
     if schema is None or schema is True:
         return {}
-    if isinstance(schema, Mapping):
-        return dict(schema)
+    if isinstance(schema, dict):
+        return schema
     raise SchemaError(
         f"{schema!r} is no JSON schema that a value could meet",
         place=place,
         hint='give an object such as {"type": "string"}',
     )
+
+
+def _without(schema: Schema, keyword: str) -> Schema:
+    return {key: value for key, value in schema.items() if key != keyword}
 
 
 def _list(value: Json) -> list[Json]:

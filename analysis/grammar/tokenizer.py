@@ -1,4 +1,4 @@
-"""A tokenizer as the writer of Lark needs it: its added tokens, and llguidance's view of it."""
+"""A tokenizer as the writer of Lark needs it: its special tokens, and llguidance's view of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The added tokens of a tokenizer: in a grammar they are no text."""
+    """The tokens of a tokenizer that are no text in a grammar."""
 
     added: Mapping[str, int] = field(default_factory=dict[str, int])
     """Id by text."""
@@ -40,9 +40,19 @@ class Vocabulary:
 
 
 def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
-    """List a tokenizer's added tokens, whether they are marked as special or not."""
+    """List the tokens that quoted text never matches in llguidance.
+
+    These are the added tokens that are marked as special and those in angle brackets, marked or
+    not (llguidance 1.9.1; a test compares). To it, other added tokens are text like any other.
+    """
     added = tokenizer.get_added_tokens_decoder()
-    return Vocabulary({token.content: number for number, token in added.items()})
+    return Vocabulary(
+        {
+            token.content: number
+            for number, token in added.items()
+            if token.special or (token.content.startswith("<") and token.content.endswith(">"))
+        }
+    )
 
 
 def guidance_tokenizer(tokenizer: Tokenizer, eos: int | Sequence[int] | None = None) -> LLTokenizer:

@@ -17,6 +17,7 @@ from .schema import SchemaReader
 from .table import RuleTable
 
 _CONTENT_STYLE = JsonStyle()
+_LONG = 64
 
 
 def rules_of(
@@ -34,9 +35,7 @@ def rules_of(
     it allows. A lazy grammar begins where the calls begin. `atoms` are the texts that are one token
     each and that no rule may cut. Raises GrammarError and SchemaError.
     """
-    maker = _Maker(
-        turn, tools, RuleTable(atoms), parallel=parallel, json_schema=json_schema
-    )
+    maker = _Maker(turn, tools, RuleTable(atoms), parallel=parallel, json_schema=json_schema)
     rows = turn.strict.rows
     if lazy:
         rows = tuple(dict.fromkeys(_from_calls(row) for row in rows if row.has(Part.CALLS)))
@@ -96,10 +95,8 @@ class _Maker:
     def _call_stops(self, calls: CallFormat) -> list[str]:
         """Give the texts that end a value which was not closed, as a reader sees it."""
         texts = [end.core for end in self.turn.ends]
-        for text in (*self.heads, calls.section_close.strip()):
-            if text and is_unit(first_marker(text).strip()):
-                texts.append(first_marker(text).strip())
-        return texts
+        begins = (first_marker(text).strip() for text in (*self.heads, calls.section_close.strip()))
+        return [*texts, *(text for text in begins if is_unit(text))]
 
     def paths(self, rows: Sequence[StrictRow]) -> list[Path]:
         """Give the ways to write rows, or what is left of them; rows that begin alike go together.
@@ -151,8 +148,11 @@ def _schema(value: Json) -> dict[str, Json]:
 
 
 def _texts(texts: Sequence[str]) -> tuple[str, ...]:
-    """Give the texts that are not empty, once each, without those that hold another."""
-    known = list(dict.fromkeys(text for text in texts if text))
+    """Give the texts that a reader stops at, once each, without those that hold another.
+
+    Of a long one, its beginning is enough; a single sign is too little to be markup.
+    """
+    known = list(dict.fromkeys(text[:_LONG] for text in texts if text[1:] or text.isalnum()))
     return tuple(
         text for text in known if not any(other in text for other in known if other != text)
     )
@@ -182,5 +182,3 @@ def _marker(literal: str) -> str:
     if not units or not is_unit(units[0]):
         return ""
     return first_marker(literal).strip()
-
-

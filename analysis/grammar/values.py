@@ -63,7 +63,9 @@ class ValueWriter:
 
     def _is_free(self, schema: Schema, kinds: frozenset[JsonType], notation: Notation) -> bool:
         """Whether any text will do: a string without quotes is among the types."""
-        shaped = any(self.reader.resolved(each).keys() & _SHAPES for each in self.reader.options(schema))
+        shaped = any(
+            self.reader.resolved(each).keys() & _SHAPES for each in self.reader.options(schema)
+        )
         return JsonType.STRING in kinds and _is_raw(notation.string) and not shaped
 
     def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> JsonValue:
@@ -120,7 +122,7 @@ class ValueWriter:
         bounds = schema.keys() & {"minItems", "maxItems", "uniqueItems", "prefixItems", "contains"}
         if bounds - {"minItems"} or schema.get("minItems", 0) not in (0, 1):
             raise SchemaError(
-                f"{sorted(bounds)[0]} cannot be held to in this format's notation of arrays",
+                f"{min(bounds)} cannot be held to in this format's notation of arrays",
                 place=self.reader.place,
             )
         items = schema.get("items", True)
@@ -167,8 +169,8 @@ class ValueWriter:
         found: list[Path] = []
         for row, kinds in by_row.items():
             closes = list(dict.fromkeys([*exclude, *_closes(row, container, outer)]))
-            for way in self.ways(schema, container.values or outer, closes, frozenset(kinds)):
-                found.append(joined(*_filled(row, key, way)))
+            ways = self.ways(schema, container.values or outer, closes, frozenset(kinds))
+            found += [joined(*_filled(row, key, way)) for way in ways]
         return found
 
     def object(
@@ -210,7 +212,7 @@ class Members:
         refused = schema.keys() & _UNHELD
         if refused:
             raise SchemaError(
-                f"{sorted(refused)[0]} cannot be held to in this format's notation of objects",
+                f"{min(refused)} cannot be held to in this format's notation of objects",
                 place=writer.reader.place,
             )
         wanted = schema.get("required")

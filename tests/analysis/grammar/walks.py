@@ -61,7 +61,8 @@ def refusal(loaded: Decoder, text: str) -> str:
         if matcher.is_error() or not mask[token]:
             done = loaded.tokenizer.decode(tokens[:at], skip_special_tokens=False)
             reason = matcher.get_error().splitlines()[:1] or ["masked"]
-            return f"{loaded.tokenizer.decode([token], skip_special_tokens=False)!r} behind {done[-60:]!r}: {reason[0]}"
+            shown = loaded.tokenizer.decode([token], skip_special_tokens=False)
+            return f"{shown!r} behind {done[-60:]!r}: {reason[0]}"
         if not matcher.consume_token(token):
             return f"not consumed: {matcher.get_error()}"
     return "" if matcher.is_accepting() else f"not at an end behind {text[-60:]!r}"
