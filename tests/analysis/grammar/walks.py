@@ -11,9 +11,7 @@ import jsonschema
 from llguidance import LLMatcher, LLTokenizer
 from tokenizers import Tokenizer
 
-from autoparser.analysis.conversation import Json, Message, ToolCall
-from autoparser.analysis.expression import Request, Turn, build
-from autoparser.analysis.format import RefusedMessageError, TurnFormat
+from autoparser.analysis.conversation import Json
 from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.grammar.rules import (
     Choice,
@@ -23,7 +21,7 @@ from autoparser.analysis.grammar.rules import (
     Rules,
     Sequence as InRow,
 )
-from autoparser.analysis.parsing import OutputParser, ParsedMessage, Status
+from autoparser.analysis.parsing import ParsedMessage, Status
 from autoparser.analysis.reading import SpanKind
 
 from .tokens import ids
@@ -147,10 +145,6 @@ def _open(matcher: LLMatcher, ways: Sequence[list[int]], chance: random.Random) 
     return []
 
 
-def parser_of(turn: Turn, request: Request) -> OutputParser:
-    return OutputParser(turn, offered=frozenset(request.tools or ()))
-
-
 def complaint(parsed: ParsedMessage, text: str, tools: Mapping[str, Json]) -> str:
     """Say what is not clean in a message that was read; nothing where all is well.
 
@@ -173,19 +167,3 @@ def complaint(parsed: ParsedMessage, text: str, tools: Mapping[str, Json]) -> st
         except jsonschema.ValidationError as error:
             return f"the arguments are not valid: {error.message} in {call.arguments}"
     return ""
-
-
-def written_again(format_: TurnFormat, parsed: ParsedMessage) -> str | None:
-    """Write what was read; None where the format refuses it."""
-    calls = tuple(
-        ToolCall(call.name, json.loads(call.arguments), call.id) for call in parsed.tool_calls
-    )
-    message = Message(parsed.content or "", parsed.reasoning_content or "", calls)
-    try:
-        return format_.write(message)
-    except RefusedMessageError:
-        return None
-
-
-def grammar_of(format_: TurnFormat, request: Request) -> Grammar:
-    return Grammar(build(format_, request), request.tools or {}, request.parallel)

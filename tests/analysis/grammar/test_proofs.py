@@ -1,0 +1,45 @@
+"""Every fixture's grammar accepts what the fixture writes, and allows nothing that reads badly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.analysis.parsing.loop import analysis_of, fixture_names
+
+from .proofs import Question, prove
+
+WALKS = 6
+
+_UNESCAPED = "strings are written without their quotes escaped, or without quotes"
+_ARRAY_TAGS = "an array whose items are tags of one name: its text is its own markup"
+_MARKED_JSON = "the parser takes a marker inside a JSON string between tags for the marker"
+_NESTED = "the parser takes brackets in a string of pseudo-JSON for brackets"
+
+KNOWN: Mapping[tuple[str, Question], str] = {
+    ("p1-3-double-quotes", Question.COMPLETE): _UNESCAPED,
+    ("p1-4-unquoted", Question.COMPLETE): _UNESCAPED,
+    ("a6-key-is-tag", Question.COMPLETE): _ARRAY_TAGS,
+    ("a1-3-inline-values", Question.SOUND): _MARKED_JSON,
+    ("a2-5-section-and-separator", Question.SOUND): _MARKED_JSON,
+    ("a2-7-python-literals", Question.SOUND): _MARKED_JSON,
+    ("a3-3-name-twice", Question.SOUND): _MARKED_JSON,
+    ("g1-2-escape-token", Question.SOUND): _NESTED,
+}
+"""What is known to go wrong, and why. Each does, or this table is wrong."""
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_a_grammar_is_complete_and_sound(name: str) -> None:
+    verdict = prove(analysis_of(name).format, WALKS)
+    assert verdict.asked > WALKS
+    expected = {question for fixture, question in KNOWN if fixture == name}
+    left = [fault for fault in verdict.faults if fault.question not in expected]
+    assert not left, f"{len(left)} of {verdict.asked}, first: {left[0]}"
+    better = expected - {fault.question for fault in verdict.faults}
+    assert not better, "better than the table of the known says"
+
+
+def test_the_table_of_the_known_names_fixtures() -> None:
+    assert {name for name, _ in KNOWN} <= set(fixture_names())
