@@ -167,7 +167,7 @@ class Strict:
 
     rows: tuple[StrictRow, ...] = ()
     calls: CallFormat | None = None
-    """How calls are written; None: no row has any."""
+    """How calls are written, if a row has any; None: the format has none."""
 
 
 @dataclass(frozen=True, slots=True)

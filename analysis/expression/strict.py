@@ -26,7 +26,7 @@ def strict(format_: TurnFormat, request: Request, start: Start, reasoning: Block
             if request.required and not row.has(Part.CALLS):
                 continue
             found.setdefault(row)
-    return Strict(tuple(found), format_.calls if request.calls else None)
+    return Strict(tuple(found), format_.calls)
 
 
 def _written(format_: TurnFormat, request: Request, reasoning: Block | None) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Literal, Turn
-from autoparser.analysis.format import Slot
+from autoparser.analysis.format import Part, Slot
 
 from .lark import write_lark
 from .rules import Rules
@@ -68,7 +68,8 @@ class Grammar:
     def triggers(self) -> tuple[str, ...]:
         """The texts of which one begins every call: where a lazy grammar begins."""
         calls = self.turn.strict.calls
-        return () if calls is None else tuple(call_heads(calls, tuple(self.tools)))
+        written = any(row.has(Part.CALLS) for row in self.turn.strict.rows)
+        return tuple(call_heads(calls, tuple(self.tools))) if calls and written else ()
 
     @cached_property
     def stop_strings(self) -> tuple[str, ...]:

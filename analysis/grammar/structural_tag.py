@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Turn
-from autoparser.analysis.format import CallFormat, Slot
+from autoparser.analysis.format import CallFormat, Part, Slot
 
 from .calls import GrammarError
 from .notations import object_style
@@ -23,7 +23,8 @@ def write_structural_tag(
     closes it. Raises GrammarError for what a tag cannot express, by part.
     """
     calls = turn.strict.calls
-    if calls is None or not tools:
+    written = any(row.has(Part.CALLS) for row in turn.strict.rows)
+    if calls is None or not tools or not written:
         raise GrammarError(
             "there are no calls to write as a structural tag",
             hint="offer tools, to a template that writes calls",
