@@ -46,6 +46,7 @@ class CallWriter:
         closers = [first_marker(text.strip()).strip() for text in tail if text.strip()]
         self.stops = [text for text in (*closers, *stops) if text[1:]]
         self._members = _without_refused(calls.arguments)
+        self._known: dict[bool, list[Path]] = {}
 
     def ways(self, behind: Sequence[Path], begun: str = "") -> list[Path]:
         """Give the ways to write the calls of a turn, and one of the paths behind them.
@@ -54,7 +55,7 @@ class CallWriter:
         """
         calls = self.calls
         closed = [joined(calls.section_close, *path) for path in behind]
-        firsts = self._each(first=True)
+        firsts = self._calls(first=True)
         if self.many:
             closed = [(self.table.rule(f"calls {closed!r}", "more-calls", self._more(closed)),)]
         whole = [joined(calls.section_open, *call, *path) for call in firsts for path in closed]
@@ -68,11 +69,26 @@ class CallWriter:
             calls = self.calls
             others = [
                 joined(calls.separator, *call, calls.later_close, again)
-                for call in self._each(first=False)
+                for call in self._calls(first=False)
             ]
             return self.table.brancher.branch([*others, *closed])
 
         return make
+
+    def _calls(self, *, first: bool) -> list[Path]:
+        """Give the ways to write one call: what all tools begin with, then a rule for them."""
+        known = self._known.get(first)
+        if known is None:
+            paths = self._each(first=first)
+            heads = [path[0] if path and isinstance(path[0], str) else "" for path in paths]
+            text = self.table.brancher.shared(heads) if heads else ""
+            if text:
+                behind = [_without(path, text) for path in paths]
+                name = "call" if first else "next-call"
+                tools = self.table.rule(name, name, lambda: self.table.brancher.branch(behind))
+                paths = [(text, tools)]
+            known = self._known[first] = paths
+        return known
 
     def _each(self, *, first: bool) -> list[Path]:
         return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -37,8 +37,8 @@ class Grammar:
     lazy: bool = False
     """Whether it begins only where one of the triggers was written."""
 
-    def rules(self, atoms: Sequence[str] = ()) -> Rules:
-        """Give the grammar before any target's syntax; `atoms` are texts that no rule may cut.
+    def rules(self, vocabulary: Vocabulary | None = None) -> Rules:
+        """Give the grammar before any target's syntax; it cuts no token of the vocabulary.
 
         Raises GrammarError where the template writes nothing that the request asks for, and
         SchemaError for schemas that cannot be read or held to.
@@ -49,13 +49,13 @@ class Grammar:
             parallel=self.parallel,
             json_schema=self.json_schema,
             lazy=self.lazy,
-            atoms=atoms,
+            vocabulary=vocabulary or Vocabulary(),
         )
 
     def lark(self, tokenizer: Tokenizer | Vocabulary) -> str:
         """Write it as Lark for llguidance, made for this tokenizer; raises as `rules` does."""
         known = tokenizer if isinstance(tokenizer, Vocabulary) else vocabulary_of(tokenizer)
-        return write_lark(self.rules(tuple(known.added)), known)
+        return write_lark(self.rules(known), known)
 
     def structural_tag(self) -> dict[str, Json]:
         """Write the calls as a structural tag: begin, schema, end of each tool, and triggers.

@@ -7,13 +7,13 @@ takes everything up to a closing text, so what closes it stands with it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import TypeAlias
 
 from .rules import NOTHING, Exit, FreeText, Literal, Node, Prose, choice, sequence
+from .tokenizer import Vocabulary
 
 Item: TypeAlias = str | Node | Prose
 Path: TypeAlias = tuple[Item, ...]
@@ -33,22 +33,24 @@ def joined(*items: Item) -> Path:
 class Brancher:
     """Makes nodes of paths. Some texts are never cut: to a tokenizer they are one token."""
 
-    def __init__(self, atoms: Sequence[str] = ()) -> None:
-        """Take the texts that are never cut."""
-        longest = sorted(filter(None, atoms), key=len, reverse=True)
-        whole = "|".join(map(re.escape, longest))
-        self._unit = re.compile(f"{whole}|." if whole else ".", re.DOTALL)
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """Take the tokens that are never cut."""
+        self._vocabulary = vocabulary
+        self._units: dict[str, list[str]] = {}
 
     def units(self, text: str) -> list[str]:
         """Cut a text into what may part: single characters, and the texts that stay whole."""
-        return self._unit.findall(text)
-
-    def _first(self, text: str) -> str:
-        match = self._unit.match(text)
-        return "" if match is None else match.group()
+        known = self._units.get(text)
+        if known is None:
+            known = self._units[text] = []
+            for piece in self._vocabulary.pieces(text):
+                known += [self._vocabulary.texts[piece]] if isinstance(piece, int) else piece
+        return known
 
     def shared(self, texts: Sequence[str]) -> str:
         """Give the beginning that texts have in common."""
+        if len(texts) == 1:
+            return texts[0]
         rows = [self.units(text) for text in texts]
         same = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
         return "".join(units[0] for units in same)
@@ -61,11 +63,12 @@ class Brancher:
         rest = distinct(paths)
         if any(path and isinstance(path[0], Prose) for path in rest):
             return FreeText(tuple(self._exits(rest, marks)))
+        if len(rest) == 1:
+            return self._alone(rest[0], marks)
         options: list[Node] = []
         while rest:
             first = rest[0][:1]
-            same = [path for path in rest if self._alike_at_front(path, first)]
-            rest = [path for path in rest if path not in same]
+            same, rest = self._part(rest, first)
             if not first:
                 options.append(NOTHING)
             elif isinstance(first[0], str):
@@ -77,14 +80,28 @@ class Brancher:
                 options.append(sequence(first[0], follows))
         return choice(*options)
 
-    def _alike_at_front(self, path: Path, first: Path) -> bool:
-        """Whether a path begins as another does, if only with one unit of its text."""
-        if not path or not first:
-            return not path and not first
-        head, other = path[0], first[0]
-        if isinstance(head, str) and isinstance(other, str):
-            return self._first(head) == self._first(other)
-        return head == other
+    def _alone(self, path: Path, marks: Sequence[str]) -> Node:
+        """Give the node of a path that has no other beside it."""
+        nodes: list[Node] = []
+        for at, item in enumerate(path):
+            if isinstance(item, Prose):
+                nodes.append(self.branch([path[at:]], marks))
+                break
+            nodes.append(Literal(item) if isinstance(item, str) else item)
+        return sequence(*nodes)
+
+    def _part(self, paths: Sequence[Path], first: Path) -> tuple[list[Path], list[Path]]:
+        """Part the paths that begin as one does, if only with one unit of its text."""
+        same: list[Path] = []
+        others: list[Path] = []
+        for path in paths:
+            (same if self._front(path) == self._front(first) else others).append(path)
+        return same, others
+
+    def _front(self, path: Path) -> Item | None:
+        """Give what decides which way a path goes: a unit of text, or a node."""
+        head = path[0] if path else None
+        return self.units(head)[0] if isinstance(head, str) else head
 
     def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[Exit]:
         """Group paths by their free text, and by what closes it."""
@@ -96,7 +113,7 @@ class Brancher:
             rest = [each for each in rest if _opened(each)[0] != prose]
             while closes:
                 group = self._closed_alike(closes, marks)
-                closes = [each for each in closes if each not in group]
+                closes = [each for each in closes if each not in set(group)]
                 groups.append((prose, group))
         texts = [self.shared([_close(each) for each in group]) for _, group in groups]
         for (prose, group), text in zip(groups, texts, strict=True):
@@ -151,11 +168,7 @@ def _alike_text(paths: Sequence[Path]) -> list[Path]:
 
 def distinct(paths: Sequence[Path]) -> list[Path]:
     """Leave out the paths that are there twice."""
-    different: list[Path] = []
-    for path in paths:
-        if path not in different:
-            different.append(path)
-    return different
+    return list(dict.fromkeys(paths))
 
 
 def _without(path: Path, text: str) -> Path:

@@ -38,9 +38,9 @@ class JsonStyle:
     """What one level adds to a line; empty: all on one line."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class JsonValue:
-    """A JSON value that a schema allows."""
+    """A JSON value that a schema allows; only itself is equal to it."""
 
     schema: Json
     """A schema of its own: the definitions that it refers to are within it."""
@@ -124,12 +124,12 @@ def sequence(*items: Node) -> Node:
 
 def choice(*options: Node) -> Node:
     """Give one of several nodes; the same one twice is one."""
-    different: list[Node] = []
-    for option in options:
-        for inner in option.options if isinstance(option, Choice) else (option,):
-            if inner not in different:
-                different.append(inner)
-    return different[0] if len(different) == 1 else Choice(tuple(different))
+    different = dict.fromkeys(
+        inner
+        for option in options
+        for inner in (option.options if isinstance(option, Choice) else (option,))
+    )
+    return next(iter(different)) if len(different) == 1 else Choice(tuple(different))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from .paths import Path, joined
 from .rules import NOTHING, JsonStyle, JsonValue, Literal, Prose, Rules, choice
 from .schema import SchemaReader
 from .table import RuleTable
+from .tokenizer import Vocabulary
 
 _CONTENT_STYLE = JsonStyle()
 _LONG = 64
@@ -27,15 +28,15 @@ def rules_of(
     parallel: bool = True,
     json_schema: Json = None,
     lazy: bool = False,
-    atoms: Sequence[str] = (),
+    vocabulary: Vocabulary,
 ) -> Rules:
     """Make the rules of a turn.
 
     `tools` gives the parameters' schema by function name. With `json_schema`, content is JSON that
-    it allows. A lazy grammar begins where the calls begin. `atoms` are the texts that are one token
-    each and that no rule may cut. Raises GrammarError and SchemaError.
+    it allows. A lazy grammar begins where the calls begin. No rule cuts a token of the vocabulary.
+    Raises GrammarError and SchemaError.
     """
-    maker = _Maker(turn, tools, RuleTable(atoms), parallel=parallel, json_schema=json_schema)
+    maker = _Maker(turn, tools, RuleTable(vocabulary), parallel=parallel, json_schema=json_schema)
     rows = turn.strict.rows
     if lazy:
         rows = tuple(dict.fromkeys(_from_calls(row) for row in rows if row.has(Part.CALLS)))

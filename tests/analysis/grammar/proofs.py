@@ -47,16 +47,16 @@ class Verdict:
     faults: tuple[Fault, ...]
 
 
-def prove(format_: TurnFormat, walks: int, *, least: int = 0) -> Verdict:
+def prove(format_: TurnFormat, walks: int) -> Verdict:
     """Ask all questions, with markers as tokens and as text.
 
-    `walks` are the walks for each tokenizer and set of tools; `least` is the first seed.
+    `walks` are the walks for each tokenizer and set of tools.
     """
     asked = 0
     faults: list[Fault] = []
     for spelled in (False, True):
         tokens = () if spelled else markers(format_)
-        for fault in (*completeness(format_, tokens), *soundness(format_, tokens, walks, least)):
+        for fault in (*completeness(format_, tokens), *soundness(format_, tokens, walks)):
             asked += 1
             if fault is not None:
                 faults.append(replace(fault, spelled=spelled))
@@ -106,19 +106,18 @@ def _turn(format_: TurnFormat, message: Message) -> str | None:
 
 
 def soundness(
-    format_: TurnFormat, tokens: tuple[str, ...], walks: int, least: int = 0
+    format_: TurnFormat, tokens: tuple[str, ...], walks: int, *, hostile: bool = False
 ) -> Iterator[Fault | None]:
     """Walk at random, and read what comes of it."""
     tokenizer = byte_tokenizer(tokens)
-    atoms = tuple(vocabulary_of(tokenizer).added)
     for tools in (BATTERY, STRICT):
         request = request_of(tools)
         grammar = grammar_for(format_, request)
         loaded = decoder(grammar, tokenizer, guidance(tokens))
-        closes = closings(grammar.rules(atoms))
+        closes = closings(grammar.rules(vocabulary_of(tokenizer)))
         parser = OutputParser(grammar.turn, offered=frozenset(grammar.tools))
-        for seed in range(least, least + walks):
-            text = walk(loaded, closes, seed)
+        for seed in range(walks):
+            text = walk(loaded, closes, seed, hostile=hostile)
             if text is None:
                 yield Fault(Question.ENDS, False, f"walk {seed}", "")
                 continue

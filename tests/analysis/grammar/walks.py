@@ -94,16 +94,21 @@ def _texts(node: Node) -> Iterator[str]:
             return
 
 
-_JSON_CLOSES = '"}],:0'
+_JSON_CLOSES = "\"'}],:0"
 
 
-def walk(loaded: Decoder, closes: Sequence[str], seed: int) -> str | None:
-    """Walk at random under the mask, with a bias to what closes; None where it does not end."""
+def walk(loaded: Decoder, closes: Sequence[str], seed: int, *, hostile: bool = False) -> str | None:
+    """Walk at random under the mask, with a bias to what closes; None where it does not end.
+
+    A hostile walk puts the closing texts into the strings of JSON, too.
+    """
     chance = random.Random(seed)
     matcher = loaded.fresh()
     tokenizer = loaded.tokenizer
     ways = [ids(tokenizer, text) for text in closes]
     short = [ids(tokenizer, char)[0] for char in _JSON_CLOSES]
+    # In a string of JSON a letter and a quotation mark may stand, a line break may not.
+    letter, line = ids(tokenizer, "z\n")
     added = sorted(tokenizer.get_added_tokens_decoder())
     ends = set(loaded.guidance.eos_tokens)
     taken: list[int] = []
@@ -112,18 +117,19 @@ def walk(loaded: Decoder, closes: Sequence[str], seed: int) -> str | None:
         if matcher.is_accepting() and chance.random() < max(haste, len(taken) / 500):
             break
         haste = min(0.9, max(haste, len(taken) / 800))
-        if chance.random() < haste / 2:
+        mask = matcher.compute_logit_bias()
+        assert not matcher.is_error(), matcher.get_error()
+        quoted = mask[letter] and mask[short[0]] and not mask[line]
+        if (hostile or not quoted) and chance.random() < haste / 2:
             way = _open(matcher, ways, chance)
             if way:
                 assert matcher.consume_tokens(way), matcher.get_error()
                 taken += way
                 continue
-        mask = matcher.compute_logit_bias()
-        assert not matcher.is_error(), matcher.get_error()
         quick = [token for token in (*short, *added) if mask[token] and token not in ends]
         if quick and chance.random() < haste:
-            # The quotation mark comes first: inside a string, everything else goes on.
-            token = quick[0] if chance.random() < haste else chance.choice(quick)
+            # Quotation marks come first: inside a string, everything else goes on.
+            token = chance.choice(quick[:2] if chance.random() < haste else quick)
         else:
             allowed = [at for at, bit in enumerate(mask) if bit and at not in ends]
             if not allowed:
