@@ -66,20 +66,30 @@ def refusal(loaded: Decoder, text: str) -> str:
     return "" if matcher.is_accepting() else f"not at an end behind {text[-60:]!r}"
 
 
-def closings(rules: Rules) -> tuple[str, ...]:
-    """Give the texts of a grammar, by which a walk finds the way out of free text."""
-    found: dict[str, None] = {}
+@dataclass(frozen=True, slots=True)
+class Closings:
+    """The texts of a grammar, by which a walk finds its way out of free text."""
+
+    closes: tuple[str, ...]
+    """What closes free text."""
+    others: tuple[str, ...]
+
+
+def closings(rules: Rules) -> Closings:
+    """Collect the texts of a grammar."""
+    closes: dict[str, None] = {}
+    others: dict[str, None] = {}
     for node in (rules.root, *rules.named.values()):
-        for text in _texts(node):
+        for text, closing in _texts(node):
             if text:
-                found.setdefault(text)
-    return tuple(found)
+                (closes if closing else others).setdefault(text)
+    return Closings(tuple(closes), tuple(others))
 
 
-def _texts(node: Node) -> Iterator[str]:
+def _texts(node: Node) -> Iterator[tuple[str, bool]]:
     match node:
         case Literal(text):
-            yield text
+            yield text, False
         case InRow(items):
             for item in items:
                 yield from _texts(item)
@@ -88,7 +98,7 @@ def _texts(node: Node) -> Iterator[str]:
                 yield from _texts(option)
         case FreeText(exits):
             for exit_ in exits:
-                yield exit_.close
+                yield exit_.close, exit_.prose is not None
                 yield from _texts(exit_.then)
         case _:
             return
@@ -97,7 +107,7 @@ def _texts(node: Node) -> Iterator[str]:
 _JSON_CLOSES = "\"'}],:0"
 
 
-def walk(loaded: Decoder, closes: Sequence[str], seed: int, *, hostile: bool = False) -> str | None:
+def walk(loaded: Decoder, texts: Closings, seed: int, *, hostile: bool = False) -> str | None:
     """Walk at random under the mask, with a bias to what closes; None where it does not end.
 
     A hostile walk puts the closing texts into the strings of JSON, too.
@@ -105,7 +115,8 @@ def walk(loaded: Decoder, closes: Sequence[str], seed: int, *, hostile: bool = F
     chance = random.Random(seed)
     matcher = loaded.fresh()
     tokenizer = loaded.tokenizer
-    ways = [ids(tokenizer, text) for text in closes]
+    closes = [ids(tokenizer, text) for text in texts.closes]
+    others = [ids(tokenizer, text) for text in texts.others]
     short = [ids(tokenizer, char)[0] for char in _JSON_CLOSES]
     # In a string of JSON a letter and a quotation mark may stand, a line break may not.
     letter, line = ids(tokenizer, "z\n")
@@ -121,7 +132,7 @@ def walk(loaded: Decoder, closes: Sequence[str], seed: int, *, hostile: bool = F
         assert not matcher.is_error(), matcher.get_error()
         quoted = mask[letter] and mask[short[0]] and not mask[line]
         if (hostile or not quoted) and chance.random() < haste / 2:
-            way = _open(matcher, ways, chance)
+            way = _open(matcher, closes if chance.random() < haste else others, chance)
             if way:
                 assert matcher.consume_tokens(way), matcher.get_error()
                 taken += way
