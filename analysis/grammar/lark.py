@@ -58,12 +58,17 @@ class _LarkWriter:
         self.lines: dict[str, str] = {}
         self._terminals: dict[str, str] = {}
         self._made: dict[str, str] = {}
+        self._plain = True
+        """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
+        that it would choose itself, and it chooses others where a token ends within a character.
+        """
 
     def write(self) -> str:
         """Write the whole."""
         root = self.node(self.rules.root)
         named = {name: self.node(node) for name, node in self.rules.named.items()}
-        lines = ["%llguidance {}", "", f"start: {root}"]
+        options = "{}" if self._plain else '{"no_forcing": true}'
+        lines = [f"%llguidance {options}", "", f"start: {root}"]
         lines += [f"{_rule(name)}: {text}" for name, text in named.items()]
         lines += [f"{name}{text}" for name, text in self.lines.items()]
         lines += [f"{name}: {text}" for text, name in self._terminals.items()]
@@ -90,6 +95,9 @@ class _LarkWriter:
     def text(self, text: str) -> str:
         """Write a text: quoted, its added tokens by their ids."""
         pieces = self.vocabulary.pieces(text)
+        self._plain = self._plain and all(
+            isinstance(each, int) or each.isascii() for each in pieces
+        )
         return " ".join(_token(each) if isinstance(each, int) else quoted(each) for each in pieces)
 
     def terminal(self, hint: str, text: str) -> str:
@@ -143,6 +151,7 @@ class _LarkWriter:
 
     def _exit(self, exit_: Exit, close: tuple[str, int | None, str], *, quick: bool) -> str:
         before, token, behind = close
+        self.text(exit_.close)
         then = self.node(exit_.then)
         prose = exit_.prose
         if prose is None:
