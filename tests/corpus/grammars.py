@@ -23,6 +23,9 @@ UNESCAPED = "strings are written without their quotes escaped, or without quotes
 UNOPENED = "nothing opens reasoning: without its close it cannot be told from content"
 UNMARKED = "nothing opens or closes reasoning"
 HEADER_IS_END = "what begins a turn also ends it"
+ARRAY_TAGS = "an array whose items are tags of one name: its text is its own markup"
+LONG_END = "pages of instructions end every turn: llguidance takes no text so long"
+CUT_MARKERS = "the markers of reasoning are found cut in two"
 _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     UNESCAPED: ("LiquidAI-LFM2.5-VL-450M", "baseten-Llama-3.2-3B-Instruct-pythonic"),
     UNOPENED: (
@@ -31,6 +34,9 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
         "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese",
     ),
     UNMARKED: ("spitfire4794-supra-arith",),
+    ARRAY_TAGS: ("MiniMaxAI-MiniMax-M3-MXFP8",),
+    LONG_END: ("ServiceNow-AI-AprielGuard",),
+    CUT_MARKERS: ("meituan-longcat-LongCat-2.0",),
     HEADER_IS_END: ("IEITYuan-Yuan2-2B-hf",),
 }
 CAUSES = {name: cause for cause, names in _BY_CAUSE.items() for name in names}
