@@ -13,6 +13,7 @@ from autoparser.analysis.document import document
 from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
 from autoparser.analysis.expression import build, request_of
 from autoparser.analysis.format import JsonType, TurnFormat
+from autoparser.analysis.grammar import Grammar, grammar_of
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.switches import MOST_VARIABLES, Switch, find_switches
 from autoparser.analysis.parsing import OutputParser
@@ -101,6 +102,35 @@ class Analysis:
             offered=None if request.tools is None else frozenset(request.tools),
             inline=reasoning == "inline",
             whole_calls=call_deltas == "whole",
+        )
+
+    def grammar(
+        self,
+        tools: Sequence[object] | None = None,
+        *,
+        prompt: str | None = None,
+        tool_choice: object = "auto",
+        parallel_tool_calls: bool = True,
+        json_schema: Mapping[str, object] | None = None,
+        strict: bool | None = None,
+        lazy: bool = False,
+    ) -> Grammar:
+        """Make the grammar of what a model may write for a request.
+
+        The arguments are those of `parser`. With `strict`, objects have no members but those that
+        their schema names; a `lazy` grammar begins with the calls. Raises RequestError where the
+        request contradicts itself; what cannot be written raises GrammarError or SchemaError when
+        it is written.
+        """
+        return grammar_of(
+            self.format,
+            tools,
+            prompt=prompt,
+            tool_choice=tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+            json_schema=json_schema,
+            strict=strict,
+            lazy=lazy,
         )
 
     @property

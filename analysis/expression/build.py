@@ -12,6 +12,7 @@ from .nodes import Literal, Start, Turn
 from .prompted import header_mark, lead, prompted, whole_header
 from .request import Request
 from .section import section_of
+from .strict import strict
 
 
 def build(format_: TurnFormat, request: Request) -> Turn:
@@ -34,6 +35,7 @@ def build(format_: TurnFormat, request: Request) -> Turn:
         unwritten=begun.unwritten,
         json=request.json,
         prefill=begun.prefill,
+        strict=strict(format_, request, begun.start, reasoning),
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from autoparser.analysis.alignment import edge_units
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import Arguments, Limit, Part, Slot
+from autoparser.analysis.format import Arguments, CallFormat, Edges, Limit, Part, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,41 @@ class Start(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Body:
+    """A part of the message in its place in a row, and what the template strips from it."""
+
+    part: Part
+    edges: Edges = field(default_factory=Edges)
+    begun: str = ""
+    """What of it the prompt has already written."""
+
+
+StrictItem: TypeAlias = str | Body
+
+
+@dataclass(frozen=True, slots=True)
+class StrictRow:
+    """One way to write a turn: texts and parts in order, and what ends it."""
+
+    items: tuple[StrictItem, ...]
+    end: Literal = Literal()
+    """The end that the template writes; a model may stop before it."""
+
+    def has(self, part: Part) -> bool:
+        """Whether the row writes this part."""
+        return any(isinstance(item, Body) and item.part is part for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Strict:
+    """Everything that a strict writer may write for one request."""
+
+    rows: tuple[StrictRow, ...] = ()
+    calls: CallFormat | None = None
+    """How calls are written, if a row has any; None: the format has none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """A whole turn."""
 
@@ -161,3 +196,5 @@ class Turn:
     """The answer is JSON."""
     prefill: str = ""
     """What the prompt has already written of the message itself."""
+    strict: Strict = field(default_factory=Strict)
+    """What a strict writer may write."""

@@ -29,6 +29,8 @@ class Request:
     """Whether the answer is JSON."""
     prompt: str | None = None
     start: Start | None = field(default=None)
+    required: bool = False
+    """Whether a call has to be written."""
 
 
 def request_of(
@@ -55,6 +57,7 @@ def request_of(
         parallel=parallel_tool_calls,
         json=json_schema is not None,
         prompt=prompt,
+        required=tool_choice == "required" or chosen is not None,
     )
 
 

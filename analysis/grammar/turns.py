@@ -1,0 +1,185 @@
+"""The turn as rules: every row that the expression has for a strict writer, for one request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from autoparser.analysis.alignment import edge_units, first_marker, is_unit
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.expression import Body, StrictItem, StrictRow, Turn
+from autoparser.analysis.format import CallFormat, Part, Slot
+
+from .calls import CallWriter, GrammarError, literal_at
+from .paths import Path, joined
+from .rules import NOTHING, JsonStyle, JsonValue, Literal, Prose, Rules, choice
+from .schema import SchemaReader
+from .table import RuleTable
+from .tokenizer import Vocabulary
+
+_CONTENT_STYLE = JsonStyle()
+_LONG = 64
+
+
+def rules_of(
+    turn: Turn,
+    tools: Mapping[str, Json],
+    *,
+    parallel: bool = True,
+    json_schema: Json = None,
+    lazy: bool = False,
+    vocabulary: Vocabulary,
+) -> Rules:
+    """Make the rules of a turn.
+
+    `tools` gives the parameters' schema by function name. With `json_schema`, content is JSON that
+    it allows. A lazy grammar begins where the calls begin. No rule cuts a token of the vocabulary.
+    Raises GrammarError and SchemaError.
+    """
+    maker = _Maker(turn, tools, RuleTable(vocabulary), parallel=parallel, json_schema=json_schema)
+    rows = turn.strict.rows
+    if lazy:
+        rows = tuple(dict.fromkeys(_from_calls(row) for row in rows if row.has(Part.CALLS)))
+    if not rows:
+        raise GrammarError(
+            "the template writes no message that this request asks for",
+            hint="offer tools where calls are required, and only to a template that writes calls",
+        )
+    root = maker.table.brancher.branch(maker.paths(rows), maker.marks)
+    return Rules(root, maker.table.named)
+
+
+def _from_calls(row: StrictRow) -> StrictRow:
+    """Leave out what stands before the calls."""
+    at = next(
+        at
+        for at, item in enumerate(row.items)
+        if isinstance(item, Body) and item.part is Part.CALLS
+    )
+    return StrictRow(row.items[at:], row.end)
+
+
+class _Maker:
+    """Makes the ways through the rows of a turn."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        tools: Mapping[str, Json],
+        table: RuleTable,
+        *,
+        parallel: bool,
+        json_schema: Json,
+    ) -> None:
+        self.turn = turn
+        self.table = table
+        self.json_schema = json_schema
+        calls = turn.strict.calls
+        self.heads = [] if calls is None else call_heads(calls, tuple(tools))
+        self.calls = (
+            CallWriter(self.table, calls, tools, parallel=parallel, stops=self._call_stops(calls))
+            if calls is not None
+            else None
+        )
+        reasoning = turn.reasoning
+        around = [] if reasoning is None else [reasoning.open.core, reasoning.close.core]
+        content = [turn.content.open, turn.content.close, *turn.content.others]
+        header = [turn.header.core] if any(map(is_unit, turn.header.units)) else []
+        ends = [end.core for end in turn.ends]
+        self.in_content = _texts(
+            [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
+        )
+        closes = [] if reasoning is None else [reasoning.close.core]
+        self.in_reasoning = _texts([*closes, *(end for end in ends if is_unit(end))])
+        self.marks = self.in_content
+
+    def _call_stops(self, calls: CallFormat) -> list[str]:
+        """Give the texts that end a value which was not closed, as a reader sees it."""
+        texts = [end.core for end in self.turn.ends]
+        begins = (first_marker(text).strip() for text in (*self.heads, calls.section_close.strip()))
+        return [*texts, *(text for text in begins if is_unit(text))]
+
+    def paths(self, rows: Sequence[StrictRow]) -> list[Path]:
+        """Give the ways to write rows, or what is left of them; rows that begin alike go together.
+
+        What may follow a call has to be told in one place: it is what the next call parts from.
+        """
+        found: list[Path] = []
+        firsts = dict.fromkeys(row.items[:1] for row in rows)
+        for first in firsts:
+            alike = [row for row in rows if row.items[:1] == first]
+            if not first:
+                found += [path for row in alike for path in self._end(row)]
+            else:
+                found += self._item(first[0], [replace(row, items=row.items[1:]) for row in alike])
+        return found
+
+    def _item(self, item: StrictItem, behind: Sequence[StrictRow]) -> list[Path]:
+        """Give the ways to write one item and what is left behind it."""
+        if isinstance(item, str):
+            return [joined(item, *path) for path in self.paths(behind)]
+        if item.part is Part.CALLS:
+            if self.calls is None:
+                raise GrammarError("the row has calls, the format has none")
+            return self.calls.ways(self.paths(behind), item.begun)
+        if item.part is Part.CONTENT and self.json_schema is not None:
+            whole = JsonValue(
+                SchemaReader(self.json_schema, "json_schema").alone(_schema(self.json_schema)),
+                _CONTENT_STYLE,
+            )
+            return [joined(whole, *path) for path in self.paths(behind)]
+        exclude = self.in_content if item.part is Part.CONTENT else self.in_reasoning
+        prose = Prose(exclude, item.edges.left, item.edges.right)
+        blank = [row for row in behind if not row.items and row.end.text and not row.end.core]
+        others = [row for row in behind if row not in blank]
+        found = [(replace(prose, space=row.end.before),) for row in blank]
+        return [*found, *(joined(prose, *path) for path in self.paths(others))]
+
+    def _end(self, row: StrictRow) -> list[Path]:
+        """Give the ways to end: a model may stop, or write the end that the template has."""
+        end = row.end
+        if not end.text:
+            return [()]
+        after = choice(NOTHING, Literal(end.after)) if end.after else ""
+        return [(), joined(f"{end.before}{end.core}", after)]
+
+
+def _schema(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(texts: Sequence[str]) -> tuple[str, ...]:
+    """Give the texts that a reader stops at, once each, without those that hold another.
+
+    Of a long one, its beginning is enough; a single sign is too little to be markup.
+    """
+    known = list(dict.fromkeys(text[:_LONG] for text in texts if text[1:] or text.isalnum()))
+    return tuple(
+        text for text in known if not any(other in text for other in known if other != text)
+    )
+
+
+def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
+    """Give the texts that begin calls, as a reader notices them: a marker, or all up to a name."""
+    row = calls.row
+    first = literal_at(row, 0)
+    heads: list[str] = []
+    for literal in (calls.section_open, first):
+        core = literal.strip()
+        marker = _marker(core) or (core if any(char.isalnum() for char in core) else "")
+        if marker:
+            heads.append(marker)
+    if heads:
+        return heads
+    head = (calls.section_open + first).strip()
+    at = row.index(Slot.NAME) if Slot.NAME in row else -1
+    follows = literal_at(row, at + 1).strip()[:1]
+    return [f"{head}{name}{follows}" for name in names]
+
+
+def _marker(literal: str) -> str:
+    """Give the first marker of a literal, where it begins with one."""
+    units = edge_units(literal)
+    if not units or not is_unit(units[0]):
+        return ""
+    return first_marker(literal).strip()

@@ -1,0 +1,302 @@
+"""Values in a format's notation: the ways to write one that a schema allows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import (
+    Container,
+    Escape,
+    JsonType,
+    Notation,
+    Order,
+    Row,
+    Slot,
+    Text,
+)
+
+from .notations import json_style, kind_style
+from .paths import Item, Path, distinct, joined
+from .rules import JsonStyle, JsonValue, Node, Ref
+from .schema import Schema, SchemaError, SchemaReader
+from .strings import key_path, string_ways
+from .table import RuleTable
+
+_CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
+_SHAPES = frozenset({"pattern", "minLength", "maxLength"})
+
+
+@dataclass(frozen=True, slots=True)
+class ValueWriter:
+    """Makes the rules for values of one schema in one notation."""
+
+    table: RuleTable
+    reader: SchemaReader
+    order: Order = Order.GIVEN
+
+    def ways(
+        self,
+        schema: Json,
+        notation: Notation,
+        exclude: Sequence[str],
+        kinds: frozenset[JsonType] | None = None,
+    ) -> list[Path]:
+        """Give the ways to write a value; `kinds` are the types that are meant here."""
+        found = self.reader.resolved(schema)
+        allowed = self.reader.kinds(found)
+        kinds = allowed if kinds is None else kinds & allowed
+        style = json_style(notation)
+        if style is not None:
+            return [(self._json(found, kinds, style),)] if kinds else []
+        fixed = _fixed(found)
+        if fixed is not None:
+            return distinct([joined(notation.write(value)) for value in fixed])
+        options = self.reader.options(found)
+        if len(options) > 1 and not self._is_free(found, kinds, notation):
+            return distinct(
+                [way for option in options for way in self.ways(option, notation, exclude, kinds)]
+            )
+        return self._by_type(options[0] if len(options) == 1 else found, notation, exclude, kinds)
+
+    def _is_free(self, schema: Schema, kinds: frozenset[JsonType], notation: Notation) -> bool:
+        """Whether any text will do: a string without quotes is among the types."""
+        shaped = any(
+            self.reader.resolved(each).keys() & _SHAPES for each in self.reader.options(schema)
+        )
+        return JsonType.STRING in kinds and _is_raw(notation.string) and not shaped
+
+    def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> JsonValue:
+        return JsonValue(self.reader.alone(schema, kinds, self.order), style)
+
+    def _by_type(
+        self, schema: Schema, notation: Notation, exclude: Sequence[str], kinds: frozenset[JsonType]
+    ) -> list[Path]:
+        ways: list[Path] = []
+        if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
+            ways += string_ways(notation.string, schema, exclude)
+            holds_all = all(kind_style(notation, kind) is not None for kind in kinds & _CONTAINERS)
+            if _is_raw(notation.string) and holds_all and not schema.keys() & _SHAPES:
+                return ways
+        by_style: dict[JsonStyle, set[JsonType]] = {}
+        for kind in sorted(kinds, key=list(JsonType).index):
+            style = kind_style(notation, kind)
+            if style is not None:
+                by_style.setdefault(style, set()).add(kind)
+            elif kind is not JsonType.STRING:
+                ways += self._written(schema, kind, notation, exclude)
+        ways += [(self._json(schema, frozenset(same), each),) for each, same in by_style.items()]
+        return distinct(ways)
+
+    def _written(
+        self, schema: Schema, kind: JsonType, notation: Notation, exclude: Sequence[str]
+    ) -> list[Path]:
+        """Give the ways to write a value of a type that is not written as JSON."""
+        match kind:
+            case JsonType.BOOLEAN:
+                return [joined(notation.true), joined(notation.false)]
+            case JsonType.NULL:
+                return [joined(notation.null)]
+            case JsonType.INTEGER | JsonType.NUMBER:
+                number = self._json(schema, frozenset({kind}), JsonStyle())
+                return [joined(notation.number.open, number, notation.number.close)]
+            case JsonType.ARRAY:
+                return self.array(schema, notation, exclude)
+            case JsonType.OBJECT:
+                return self.object(schema, notation.object, notation, exclude)
+            case JsonType.STRING:
+                return string_ways(notation.string, schema, exclude)
+
+    def key(
+        self, what: str, schema: Json | dict[str, Json], container: Container, texts: Sequence[str]
+    ) -> str:
+        """Name a rule by all that it depends on."""
+        told = json.dumps(schema, sort_keys=False)
+        return f"{what} {self.reader.place} {told} {id(container)} {list(texts)!r}"
+
+    def array(self, schema: Schema, notation: Notation, exclude: Sequence[str]) -> list[Path]:
+        """Give the ways to write an array: an empty one, one with items."""
+        container = notation.array
+        bounds = schema.keys() & {"minItems", "maxItems", "uniqueItems", "prefixItems", "contains"}
+        if bounds - {"minItems"} or schema.get("minItems", 0) not in (0, 1):
+            raise SchemaError(
+                f"{min(bounds)} cannot be held to in this format's notation of arrays",
+                place=self.reader.place,
+            )
+        items = schema.get("items", True)
+        key = self.key("items", items, container, exclude)
+        each = self.table.rule(
+            key, "item", lambda: self._item(items, container, notation, exclude, key)
+        )
+        ways = [joined(container.open, each)]
+        if not schema.get("minItems"):
+            ways.insert(0, joined(container.empty))
+        return ways
+
+    def _item(
+        self,
+        items: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        key: str,
+    ) -> Node:
+        again = self.table.rule(key, "item", lambda: Ref(""))
+        paths: list[Path] = []
+        for entry in self.entries("", items, container, outer, exclude):
+            paths.append(joined(*entry, container.separator, again))
+            paths.append(joined(*entry, container.close))
+        return self.table.brancher.branch(paths)
+
+    def entries(
+        self,
+        name: str,
+        schema: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        made_up: Path = (),
+    ) -> list[Path]:
+        """Give the ways to write an item or a member; `made_up` writes a key that has no name."""
+        by_row: dict[Row, set[JsonType]] = {}
+        for kind in sorted(self.reader.kinds(schema), key=list(JsonType).index):
+            row = container.row(kind)
+            if row is not None:
+                by_row.setdefault(row, set()).add(kind)
+        key: Path = made_up or joined(container.key.write(name))
+        found: list[Path] = []
+        for row, kinds in by_row.items():
+            closes = list(dict.fromkeys([*exclude, *_closes(row, container, outer)]))
+            ways = self.ways(schema, container.values or outer, closes, frozenset(kinds))
+            found += [joined(*_filled(row, key, way)) for way in ways]
+        return found
+
+    def object(
+        self,
+        schema: Schema,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        behind: str = "",
+    ) -> list[Path]:
+        """Give the ways to write an object: an empty one, one with members.
+
+        `behind` is the text that follows it in every case.
+        """
+        members = Members(self, schema, container, outer, tuple(exclude), container.close + behind)
+        ways = [joined(container.open, members.state(0))] if members.names or members.more else []
+        if not members.required:
+            ways.insert(0, joined(container.empty, behind))
+        return ways
+
+
+class Members:
+    """The members of an object in the order of its schema, then those that it does not name."""
+
+    def __init__(
+        self,
+        writer: ValueWriter,
+        schema: Schema,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        close: str,
+    ) -> None:
+        """Take an object's schema apart; `close` is what stands behind the last member."""
+        self.writer, self.container, self.outer = writer, container, outer
+        self.exclude, self.close = exclude, close
+        properties = schema.get("properties")
+        self.properties = properties if isinstance(properties, dict) else {}
+        refused = schema.keys() & _UNHELD
+        if refused:
+            raise SchemaError(
+                f"{min(refused)} cannot be held to in this format's notation of objects",
+                place=writer.reader.place,
+            )
+        wanted = schema.get("required")
+        self.required = set(map(str, wanted)) if isinstance(wanted, list) else set[str]()
+        self.names = container.order.arrange(
+            [name for name, each in self.properties.items() if each is not False]
+        )
+        missing = self.required - set(self.names)
+        if missing:
+            self.properties = {**self.properties, **dict.fromkeys(sorted(missing), True)}
+            self.names += sorted(missing)
+        self.extra = schema.get("additionalProperties", not self.properties)
+        self.more = self.extra is not False
+        self.key = writer.key("members", dict(schema), container, (*exclude, close))
+
+    def state(self, at: int) -> Ref:
+        """Give the rule for the members from one on; at least one of them is written."""
+        hint = self.names[at] if at < len(self.names) else "member"
+        return self.writer.table.rule(f"{self.key} {at}", hint, lambda: self._from(at))
+
+    def _from(self, at: int) -> Node:
+        paths: list[Path] = []
+        for place in range(at, len(self.names)):
+            name = self.names[place]
+            paths += self._member(name, self.properties[name], place + 1)
+            if name in self.required:
+                break
+        else:
+            if self.more:
+                paths += self._member("", self.extra, len(self.names))
+        return self.writer.table.brancher.branch(paths)
+
+    def _member(self, name: str, schema: Json, following: int) -> list[Path]:
+        made_up = () if name else key_path(self.container.key, self.names)
+        paths: list[Path] = []
+        last = not self.required & set(self.names[following:])
+        for entry in self.writer.entries(
+            name, schema, self.container, self.outer, self.exclude, made_up
+        ):
+            if following < len(self.names) or self.more:
+                paths.append(joined(*entry, self.container.separator, self.state(following)))
+            if last:
+                paths.append(joined(*entry, self.close))
+        return paths
+
+
+_UNHELD = frozenset(
+    {"minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentRequired"}
+)
+
+
+def _fixed(schema: Schema) -> list[Json] | None:
+    """Give the only values that are allowed, where they are told."""
+    if "const" in schema:
+        return [schema["const"]]
+    values = schema.get("enum")
+    return values if isinstance(values, list) else None
+
+
+def _is_raw(text: Text) -> bool:
+    """Whether a string stands without anything around it."""
+    return not text.open and text.escape is Escape.VERBATIM
+
+
+def _filled(row: Row, key: Path, value: Path) -> list[Item]:
+    items: list[Item] = []
+    for piece in row:
+        if piece is Slot.KEY:
+            items += key
+        elif piece is Slot.VALUE:
+            items += value
+        else:
+            items.append(str(piece))
+    return items
+
+
+def _closes(row: Row, container: Container, outer: Notation) -> list[str]:
+    """Give the texts that end a raw string of an entry: what closes it, what begins the next."""
+    text = (container.values or outer).string
+    tail = row[row.index(Slot.VALUE) + 1 :] if Slot.VALUE in row else ()
+    after = "" if not tail or isinstance(tail[0], Slot) else tail[0]
+    if text.open:
+        follows = after.strip() or container.separator.strip() or container.close.strip()
+        return [text.close + follows]
+    opening = "" if isinstance(row[0], Slot) else row[0].strip()
+    long = opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
+    return [after.strip() or container.separator.strip(), long]

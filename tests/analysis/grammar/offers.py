@@ -1,0 +1,86 @@
+"""Tools to offer: those that the battery calls, and one with a schema of every kind."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from autoparser.analysis.check import battery_tools
+from autoparser.analysis.conversation import Json
+
+
+def _battery() -> tuple[Json, ...]:
+    """Offer what the battery calls, with schemas that all of its arguments meet."""
+    tools = deepcopy(battery_tools())
+    for tool in tools:
+        parameters = tool["parameters"]
+        assert isinstance(parameters, dict)
+        parameters["required"] = []
+        properties = parameters["properties"]
+        assert isinstance(properties, dict)
+        loose: dict[str, Json] = {
+            "parent": {"type": ["string", "null"]},
+            "labels": {"type": "array"},
+            "options": {"type": "object"},
+        }
+        properties.update({key: each for key, each in loose.items() if key in properties})
+    return tuple({"type": "function", "function": tool} for tool in tools)
+
+
+BATTERY = _battery()
+
+STRICT: tuple[Json, ...] = (
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "city": {"type": "string"},
+                    "days": {"type": "integer", "minimum": 1, "maximum": 14},
+                    "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
+                    "detailed": {"type": "boolean"},
+                },
+                "required": ["city", "unit"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    {
+        "type": "function",
+        "function": {
+            "name": "book_room",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "room": {"type": "string"},
+                    "price": {"type": "number"},
+                    "note": {"type": ["string", "null"]},
+                    "tags": {"type": "array", "items": {"type": "string"}},
+                    "guest": {"$ref": "#/$defs/guest"},
+                },
+                "required": ["guest"],
+                "additionalProperties": False,
+                "$defs": {
+                    "guest": {
+                        "type": "object",
+                        "properties": {
+                            "name": {"type": "string"},
+                            "since": {"type": "integer"},
+                            "friends": {"type": "array", "items": {"$ref": "#/$defs/guest"}},
+                        },
+                        "required": ["name"],
+                        "additionalProperties": False,
+                    }
+                },
+            },
+        },
+    },
+    {
+        "type": "function",
+        "function": {
+            "name": "list_rooms",
+            "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+        },
+    },
+)

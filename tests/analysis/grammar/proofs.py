@@ -1,0 +1,126 @@
+"""Both proofs for one format: what it writes is accepted, what its grammar allows reads cleanly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from autoparser.analysis.check import battery
+from autoparser.analysis.conversation import Json, Message
+from autoparser.analysis.expression import Request, Start, build, request_of
+from autoparser.analysis.format import RefusedMessageError, TurnFormat
+from autoparser.analysis.grammar import Grammar, vocabulary_of
+from autoparser.analysis.parsing import OutputParser
+from tests.analysis.parsing.loop import with_ids
+
+from .offers import BATTERY, STRICT
+from .tokens import byte_tokenizer, guidance, markers
+from .walks import Decoder, closings, complaint, decoder, refusal, walk
+
+
+class Question(StrEnum):
+    """What was asked of a grammar."""
+
+    COMPLETE = "accepts what the template writes"
+    SOUND = "allows what reads cleanly"
+    ENDS = "walks end"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An answer that is not as it should be."""
+
+    question: Question
+    spelled: bool
+    """The markers were plain text to the tokenizer, not tokens of their own."""
+    title: str
+    """The message, or the seed of the walk."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How many questions were asked, and what went wrong."""
+
+    asked: int
+    faults: tuple[Fault, ...]
+
+
+def prove(format_: TurnFormat, walks: int) -> Verdict:
+    """Ask all questions, with markers as tokens and as text.
+
+    `walks` are the walks for each tokenizer and set of tools.
+    """
+    asked = 0
+    faults: list[Fault] = []
+    for spelled in (False, True):
+        tokens = () if spelled else markers(format_)
+        for fault in (*completeness(format_, tokens), *soundness(format_, tokens, walks)):
+            asked += 1
+            if fault is not None:
+                faults.append(replace(fault, spelled=spelled))
+    return Verdict(asked, tuple(faults))
+
+
+def grammar_for(format_: TurnFormat, request: Request) -> Grammar:
+    return Grammar(
+        build(format_, request),
+        request.tools or {},
+        parallel=request.parallel,
+        required=request.required,
+    )
+
+
+def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[Request, int]:
+    """Say where in a turn the model begins: behind the prompt, the header, or at once."""
+    default = next((each for each in format_.openings if not each.setting), None)
+    if default is not None and default.text and turn.startswith(default.text):
+        return request_of(tools, prompt=default.text), len(default.text)
+    if turn.startswith(format_.header):
+        return replace(request_of(tools), start=Start.HEADER), len(format_.header)
+    return replace(request_of(tools), start=Start.TURN), 0
+
+
+def completeness(format_: TurnFormat, tokens: tuple[str, ...]) -> Iterator[Fault | None]:
+    """Feed every turn of the battery that the format writes, token by token."""
+    loaded: dict[tuple[str | None, Start | None], Decoder] = {}
+    for case in battery():
+        turn = _turn(format_, with_ids(format_, case.message))
+        if turn is None:
+            continue
+        request, written = request_for(format_, turn, BATTERY)
+        key = (request.prompt, request.start)
+        if key not in loaded:
+            grammar = grammar_for(format_, request)
+            loaded[key] = decoder(grammar, byte_tokenizer(tokens), guidance(tokens))
+        found = refusal(loaded[key], turn[written:])
+        yield Fault(Question.COMPLETE, False, case.title, found) if found else None
+
+
+def _turn(format_: TurnFormat, message: Message) -> str | None:
+    try:
+        return format_.write(message)
+    except RefusedMessageError:
+        return None
+
+
+def soundness(
+    format_: TurnFormat, tokens: tuple[str, ...], walks: int, *, hostile: bool = False
+) -> Iterator[Fault | None]:
+    """Walk at random, and read what comes of it."""
+    tokenizer = byte_tokenizer(tokens)
+    for tools in (BATTERY, STRICT):
+        request = request_of(tools)
+        grammar = grammar_for(format_, request)
+        loaded = decoder(grammar, tokenizer, guidance(tokens))
+        closes = closings(grammar.rules(vocabulary_of(tokenizer)))
+        parser = OutputParser(grammar.turn, offered=frozenset(grammar.tools))
+        for seed in range(walks):
+            text = walk(loaded, closes, seed, hostile=hostile)
+            if text is None:
+                yield Fault(Question.ENDS, False, f"walk {seed}", "")
+                continue
+            found = complaint(parser.parse(text), text, grammar.tools)
+            shown = f"{found}: {text!r}"
+            yield Fault(Question.SOUND, False, f"walk {seed}", shown) if found else None

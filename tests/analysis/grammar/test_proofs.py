@@ -1,0 +1,52 @@
+"""Every fixture's grammar accepts what the fixture writes, and allows nothing that reads badly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.analysis.parsing.loop import analysis_of, fixture_names
+
+from .proofs import Question, prove, soundness
+
+WALKS = 6
+
+_UNESCAPED = "strings are written without their quotes escaped, or without quotes"
+_ARRAY_TAGS = "an array whose items are tags of one name: its text is its own markup"
+_NESTED = "the parser takes brackets in a string of pseudo-JSON for brackets"
+
+KNOWN: Mapping[tuple[str, Question], str] = {
+    ("p1-3-double-quotes", Question.COMPLETE): _UNESCAPED,
+    ("p1-4-unquoted", Question.COMPLETE): _UNESCAPED,
+    ("a6-key-is-tag", Question.COMPLETE): _ARRAY_TAGS,
+    ("g1-2-escape-token", Question.SOUND): _NESTED,
+}
+"""What is known to go wrong, and why. Each does, or this table is wrong."""
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_a_grammar_is_complete_and_sound(name: str) -> None:
+    verdict = prove(analysis_of(name).format, WALKS)
+    assert verdict.asked > WALKS
+    expected = {question for fixture, question in KNOWN if fixture == name}
+    left = [fault for fault in verdict.faults if fault.question not in expected]
+    assert not left, f"{len(left)} of {verdict.asked}, first: {left[0]}"
+    better = expected - {fault.question for fault in verdict.faults}
+    assert not better, "better than the table of the known says"
+
+
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "t6-function-tag-json"])
+def test_a_marker_inside_a_json_string_is_text(name: str) -> None:
+    faults = soundness(analysis_of(name).format, (), WALKS, hostile=True)
+    assert [fault for fault in faults if fault is not None] == []
+
+
+@pytest.mark.xfail(strict=True, reason="between tags, the parser takes it for the marker")
+def test_a_marker_inside_a_json_string_between_tags_is_text() -> None:
+    faults = soundness(analysis_of("a3-3-name-twice").format, (), WALKS, hostile=True)
+    assert [fault for fault in faults if fault is not None] == []
+
+
+def test_the_table_of_the_known_names_fixtures() -> None:
+    assert {name for name, _ in KNOWN} <= set(fixture_names())

@@ -1,0 +1,115 @@
+"""Grammars of real templates: what they write is accepted, what is allowed is read cleanly."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from autoparser import AutoparserError
+from autoparser.analysis.analysis import analyze
+from tests.analysis.grammar.proofs import Fault, prove
+
+from .outcomes import PROCESSES, read_template
+
+ENOUGH = 0.97
+"""Of the templates whose self-check passes."""
+
+UNESCAPED = "strings are written without their quotes escaped, or without quotes"
+UNOPENED = "nothing opens reasoning: without its close it cannot be told from content"
+UNMARKED = "nothing opens or closes reasoning"
+HEADER_IS_END = "what begins a turn also ends it"
+ARRAY_TAGS = "an array whose items are tags of one name: its text is its own markup"
+LONG_END = "pages of instructions end every turn: llguidance takes no text so long"
+BROKEN = "a call without arguments is no JSON: its arguments are missing"
+APOSTROPHE = "the parser takes an apostrophe in a JSON string for the notation's quote"
+CUT_MARKERS = "the markers of reasoning are found cut in two"
+_BY_CAUSE: Mapping[str, tuple[str, ...]] = {
+    UNESCAPED: ("LiquidAI-LFM2.5-VL-450M", "baseten-Llama-3.2-3B-Instruct-pythonic"),
+    UNOPENED: (
+        "NVIDIA-Nemotron-Nano-v2",
+        "nvidia-NVIDIA-Nemotron-Nano-12B-v2",
+        "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese",
+    ),
+    UNMARKED: ("spitfire4794-supra-arith",),
+    ARRAY_TAGS: ("MiniMaxAI-MiniMax-M3-MXFP8",),
+    LONG_END: ("ServiceNow-AI-AprielGuard",),
+    CUT_MARKERS: ("meituan-longcat-LongCat-2.0",),
+    BROKEN: ("Motif-Technologies-Motif-3-Beta",),
+    APOSTROPHE: ("LFM2.5-8B-A1B", "LiquidAI-LFM2.5-8B-A1B-Base"),
+    HEADER_IS_END: ("IEITYuan-Yuan2-2B-hf",),
+}
+CAUSES = {name: cause for cause, names in _BY_CAUSE.items() for name in names}
+"""What in a template itself keeps its grammar from both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What came of the questions about one template's grammar."""
+
+    name: str
+    asked: int
+    faults: tuple[Fault, ...]
+    crash: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.faults and not self.crash
+
+    @property
+    def cause(self) -> str:
+        return CAUSES.get(self.name, "")
+
+
+def proof_of(path: Path, walks: int) -> Proof | None:
+    """Prove one template's grammar; None where the analysis does not hold."""
+    try:
+        analysis = analyze(read_template(path))
+    except AutoparserError:
+        return None
+    if not analysis.check.ok:
+        return None
+    try:
+        verdict = prove(analysis.format, walks)
+    except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
+        return Proof(path.stem, 0, (), repr(error))
+    return Proof(path.stem, verdict.asked, verdict.faults)
+
+
+def proofs(paths: Sequence[Path], walks: int, processes: int = PROCESSES) -> list[Proof]:
+    """Prove the grammar of every template whose self-check passes."""
+    prove_one = partial(proof_of, walks=walks)
+    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        found = [prove_one(path) for path in paths]
+    else:
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+            found = list(pool.map(prove_one, paths, chunksize=8))
+    return [each for each in found if each is not None]
+
+
+def proof_table(found: Sequence[Proof]) -> str:
+    """Lay out how many grammars hold, and what is wrong with the others."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: Sequence[Proof]) -> Iterator[str]:
+    whole = sum(each.ok for each in found)
+    yield f"{len(found):>6}  templates whose self-check passes"
+    yield f"{whole:>6}  have a grammar that is complete and sound: {whole / max(len(found), 1):.2%}"
+    yield f"{sum(each.asked for each in found):>6}  turns and walks"
+    short = [each for each in found if not each.ok]
+    for cause in sorted({each.cause for each in short}):
+        same = [each for each in short if each.cause == cause]
+        yield f"{len(same):>6}  {cause or 'of unknown cause'}"
+        for each in same:
+            counted = Counter(str(fault.question) for fault in each.faults)
+            told = ", ".join(f"not: {question} ({count})" for question, count in counted.items())
+            yield f"{'':8}  {each.name}: {each.crash or told}"
+            if each.faults:
+                first = each.faults[0]
+                yield f"{'':10}  {first.title}: {first.text[:200]}"
