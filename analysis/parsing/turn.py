@@ -33,6 +33,7 @@ class TurnReader:
         marked = turn.calls is None or is_marked(turn.calls)
         self._json = JsonContent(turn) if turn.json and marked else None
         self._stops = content_stops(turn, offered)
+        self._behind_end = {end.core: end.after for end in turn.ends}
         self._written_behind = {
             Mark.REASONING_CLOSE: "" if turn.reasoning is None else turn.reasoning.close.after,
             Mark.CONTENT: turn.content.open.after,
@@ -107,11 +108,13 @@ class TurnReader:
         if found.label is Mark.CALLS and self._section is not None:
             tape.take(found.start - tape.at, SpanKind.MARKUP)
             return (yield from self._section.read(tape, collector))
+        found_text = tape.text[found.start : found.end]
         tape.take(found.end - tape.at, SpanKind.MARKUP)
         if found.label in (Mark.END, Mark.REASONING, Mark.CONTENT):
             collector.drop_blank()
         if found.label is Mark.END:
             if not (turn.goes_on and (yield from behind_space(tape, turn.header.core))):
+                yield from skip_written(tape, self._behind_end.get(found_text, ""))
                 return True
             yield from skip_space(tape)
             return False

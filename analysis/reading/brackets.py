@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from autoparser.analysis.format import Notation
+from autoparser.analysis.format import Escape, Notation
+
+
+def quotes_of(notation: Notation) -> dict[str, str]:
+    """Give what opens a string, and what then closes it, at the top or inside a container."""
+    inner = (notation, notation.array.values, notation.object.values)
+    strings = [each.string for each in inner if each is not None]
+    quotes = {text.open.strip(): text.close.strip() for text in strings if text.open.strip()}
+    if any(text.escape is Escape.PYTHON for text in strings):
+        quotes |= {"'": "'", '"': '"'}
+    return quotes
 
 
 class BracketScan:
@@ -13,9 +23,7 @@ class BracketScan:
 
     def __init__(self, notation: Notation) -> None:
         """Take the brackets and quotes of a notation."""
-        inner = notation.array.values or notation
-        text = inner.string if inner.string.open.strip() else notation.string
-        self._quote = (text.open.strip(), text.close.strip())
+        self._quotes = quotes_of(notation)
         self._opens = {
             each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
         }
@@ -23,15 +31,17 @@ class BracketScan:
             each.close.strip() for each in (notation.array, notation.object) if each.close.strip()
         }
         self._depth = 0
-        self._quoted = False
+        self._quoted = ""
         self._seen = 0
 
     def end_of(self, text: str, start: int, ends: Sequence[str], *, closed: bool) -> int | None:
         """Say how long the value is, which ends before one of `ends`; None: not to be seen yet."""
-        opening, close = self._quote
-        words = [word for word in (opening, close, *self._opens, *self._closes, *ends) if word]
-        pattern = re.compile("|".join(map(re.escape, sorted(set(words), key=len, reverse=True))))
-        longest = max(map(len, words), default=1)
+        quotes = self._quotes
+        words = {*quotes, *quotes.values(), *self._opens, *self._closes, *ends}
+        pattern = re.compile(
+            r"\\.|" + "|".join(map(re.escape, sorted(words, key=len, reverse=True))), re.DOTALL
+        )
+        longest = max(2, *map(len, words))
         limit = len(text) if closed else len(text) - longest + 1
         at = start + self._seen
         while True:
@@ -41,13 +51,60 @@ class BracketScan:
                 return None
             word = match.group()
             if self._quoted:
-                if word == close:
-                    self._quoted = False
-                at = match.start() + (len(word) if word == close else 1)
+                closes = word == self._quoted
+                skips = word[0] == "\\" and len(self._quoted) == 1
+                at = match.start() + (len(word) if closes or skips else 1)
+                self._quoted = "" if closes else self._quoted
+            elif word[0] == "\\" and word not in words:
+                at = match.start() + 1
             elif word in ends and not self._depth:
                 return match.start() - start
             else:
-                self._quoted = word == opening
+                self._quoted = quotes.get(word, "")
                 self._depth += (word in self._opens) - (word in self._closes)
                 at = match.end()
             self._seen = at - start
+
+
+class QuoteScan:
+    """Says whether a place in the text of an array or object is inside one of its strings."""
+
+    def __init__(self, notation: Notation) -> None:
+        """Take the quotes of what arrays and objects hold."""
+        self._quotes = quotes_of(notation)
+        words = sorted({*self._quotes, *self._quotes.values()}, key=len, reverse=True)
+        self._pattern = re.compile("|".join([r"\\.", *map(re.escape, words)]), re.DOTALL)
+        self._longest = max(2, *map(len, words)) if words else 2
+        self._opens = tuple(
+            each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
+        )
+        self._unread = ""
+        self._begun = False
+        self._quoted = ""
+
+    def read(self, text: str) -> None:
+        """Add to the text of the value."""
+        self._unread += text
+
+    def inside(self, text: str) -> bool:
+        """Whether what comes behind this text, which is not added, is inside a string."""
+        size = len(self._unread)
+        whole = self._unread + text
+        if not self._begun:
+            if not whole.lstrip().startswith(self._opens or ("\0",)):
+                return False
+            self._begun = True
+        quoted, kept, known = self._quoted, 0, self._quoted
+        for match in self._pattern.finditer(whole):
+            quoted = self._behind(match.group(), quoted)
+            if match.end() <= size:
+                kept, known = match.end(), quoted
+        self._unread = whole[max(kept, size - self._longest + 1) : size]
+        self._quoted = known
+        return bool(quoted)
+
+    def _behind(self, word: str, quoted: str) -> str:
+        """Give what closes the string that is open behind a word; empty: none is."""
+        if not quoted:
+            return self._quotes.get(word, "")
+        return "" if word == quoted else quoted

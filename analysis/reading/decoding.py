@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import html
 import json
+import math
 import re
 import warnings
 from collections.abc import Mapping
@@ -99,7 +100,7 @@ class Decoder:
             raise Unreadable
         self.at = match.end()
         self._takes(notation.number.close.strip())
-        return cast("Json", json.loads(match.group()))
+        return finite(cast("Json", json.loads(match.group())))
 
     def end(self) -> bool:
         """Whether nothing but whitespace is left."""
@@ -206,7 +207,7 @@ def decode(text: str, notation: Notation) -> Json:
     if notation.string.escape in (Escape.HTML, Escape.JSON_HTML):
         text = html.unescape(text)
     try:
-        return cast("Json", json.loads(text, strict=False))
+        return finite(cast("Json", json.loads(text, strict=False)))
     except (ValueError, RecursionError):
         pass
     text = text.strip()
@@ -228,82 +229,21 @@ def _plain(value: object) -> Json:
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in cast("list[object]", value)]
     if value is None or isinstance(value, str | bool | int | float):
-        return value
+        return finite(value)
     raise TypeError
 
 
-_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
-    ("null", (type(None),)),
-    ("boolean", (bool,)),
-    ("integer", (int,)),
-    ("number", (int, float)),
-    ("array", (list,)),
-    ("object", (dict,)),
-)
+def is_huge(text: str) -> bool:
+    """Whether a text is a number that JSON can write and no float can hold."""
+    return _NUMBER.fullmatch(text) is not None and not math.isfinite(float(text))
 
 
-def allowed_types(schema: Json) -> frozenset[str] | None:
-    """Name the types that a parameter's schema allows; None: it does not say."""
-    if not isinstance(schema, dict):
-        return None
-    declared = schema.get("type")
-    if isinstance(declared, str):
-        return frozenset({declared})
-    if isinstance(declared, list):
-        return frozenset(str(each) for each in declared)
-    values = schema.get("enum")
-    if isinstance(values, list) and values:
-        return frozenset(_type_name(value) for value in values)
-    for union in ("anyOf", "oneOf"):
-        options = schema.get(union)
-        if isinstance(options, list):
-            found = [allowed_types(option) for option in options]
-            if all(each is not None for each in found):
-                return frozenset[str]().union(*(each for each in found if each))
-    return None
-
-
-def _type_name(value: Json) -> str:
-    for name, types in _TYPES:
-        if isinstance(value, types) and (name != "integer" or not isinstance(value, bool)):
-            return name
-    return "string"
-
-
-def typed(text: str, types: frozenset[str] | None, notation: Notation) -> Json:
-    """Read the raw text of a value whose notation does not quote strings.
-
-    By the schema's types: a string stays as it is; of several types, the first that the text
-    reads as, in the order null, boolean, integer, number, array, object, string. Without types,
-    text that a value of another type is written as is that value, everything else a string.
-    A text that reads as none of its types is a string.
-    """
-    if types == frozenset({"string"}):
-        return text
-    try:
-        value = decode(text, notation)
-    except Unreadable:
-        return _number(text, types)
-    if types is None:
-        return value if not isinstance(value, str) else text
-    if isinstance(value, float) and value.is_integer() and "number" not in types:
-        value = int(value) if "integer" in types else value
-    for name, kinds in _TYPES:
-        if name in types and isinstance(value, kinds):
-            if isinstance(value, bool) and name in ("integer", "number"):
-                continue
-            return value
-    return text
-
-
-def _number(text: str, types: frozenset[str] | None) -> Json:
-    """Read a number that JSON would not write so, such as one with leading zeros."""
-    if types is None or not types & {"integer", "number"}:
-        return text
-    try:
-        return int(text) if "integer" in types else float(text)
-    except (ValueError, OverflowError):
-        return text
-
-
-__all__ = ["Decoder", "Unreadable", "allowed_types", "decode", "typed", "unescape"]
+def finite(value: Json) -> Json:
+    """Raise ValueError for a number that JSON cannot write, such as one beyond all floats."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(value)
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    if isinstance(value, dict):
+        return {key: finite(member) for key, member in value.items()}
+    return value

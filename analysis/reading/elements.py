@@ -7,8 +7,9 @@ from typing import cast
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Container, Notation
 
-from .decoding import Unreadable, allowed_types, typed, unescape
+from .decoding import Unreadable, unescape
 from .rows import EntryRow
+from .typed import allowed_types, typed
 
 
 def read_elements(text: str, notation: Notation, schema: Json) -> Json:

@@ -12,18 +12,21 @@ from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Literal
 from autoparser.analysis.format import Arguments
 
-from .decoding import Unreadable, decode, typed, unescape
+from .brackets import QuoteScan
+from .decoding import Unreadable, decode, is_huge, unescape
 from .elements import read_elements
 from .json_text import Emit, Outcome
 from .rows import EntryRow
 from .stops import Found, Stops
 from .tape import Lane, Reading, SpanKind, Tape
+from .typed import typed
 
 
 class Entries(Protocol):
     """What is known of the arguments around a value."""
 
     tape: Tape
+    arguments: Arguments
     stops: tuple[str, ...]
     rows: Sequence[EntryRow]
     separator: Literal
@@ -38,7 +41,9 @@ class RawReader:
         """Prepare to read up to `after`; the text is emitted as it comes, or kept in `pieces`."""
         self.around, self.key, self.after = around, key, after
         self.pieces: list[str] = []
-        self.take: Emit = self.pieces.append if emit is None else _escaping(emit)
+        self.quotes = QuoteScan(around.arguments.values)
+        self.buffers = emit is None
+        self.take: Emit = self._keep if emit is None else _escaping(emit)
         closers = [after.core] if after.core else [around.separator.core, *around.stops]
         stops = [(after.before, text, True) for text in closers]
         if after.core:
@@ -82,6 +87,10 @@ class RawReader:
         if end > tape.at:
             self.take(tape.take(end - tape.at, SpanKind.ARGUMENTS))
 
+    def _keep(self, text: str) -> None:
+        self.pieces.append(text)
+        self.quotes.read(text)
+
     def _ended(self) -> Outcome:
         """Take all that is left: whole where the model has ended, cut where it was stopped."""
         tape = self.around.tape
@@ -101,6 +110,9 @@ class RawReader:
         tape = self.around.tape
         if not tape.closed and self.stops.unsure(tape.text, found, tape.at):
             return None
+        if not found.label and self.buffers:
+            # In a string of an array or an object a marker is text.
+            return not self.quotes.inside(tape.text[tape.at : found.start])
         if not found.label or not self.after.core:
             return True
         return self._follows(tape.text[found.end :])
@@ -171,6 +183,8 @@ def json_of(
         ):
             if kind in types and not container.empty.strip():
                 return empty
+    if (types is None or "number" in types) and is_huge(text.strip()):
+        return text.strip()
     try:
         return json.dumps(read_elements(text, notation, schema), ensure_ascii=False)
     except Unreadable:

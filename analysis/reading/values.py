@@ -9,12 +9,13 @@ from autoparser.analysis.expression import Literal
 from autoparser.analysis.format import Arguments, Escape, JsonType
 
 from .brackets import BracketScan
-from .decoding import Unreadable, allowed_types, decode
+from .decoding import Unreadable, decode
 from .json_text import Emit, Outcome, read_json
 from .literals import at_text, behind_space, read_literal, skip_space
 from .raw_text import RawReader, json_of
 from .rows import EntryRow
 from .tape import Reading, SpanKind, Tape
+from .typed import allowed_types
 
 _STRING = frozenset({"string"})
 _ANY = frozenset({"null", "boolean", "integer", "number", "array", "object", "string"})

@@ -42,7 +42,6 @@ def test_a_marker_inside_a_json_string_is_text(name: str) -> None:
     assert [fault for fault in faults if fault is not None] == []
 
 
-@pytest.mark.xfail(strict=True, reason="between tags, the parser takes it for the marker")
 def test_a_marker_inside_a_json_string_between_tags_is_text() -> None:
     faults = soundness(analysis_of("a3-3-name-twice").format, (), WALKS, hostile=True)
     assert [fault for fault in faults if fault is not None] == []

@@ -24,7 +24,6 @@ EXCEPTIONS = {
     "a6-key-is-tag": "arrays of arrays in tags of the same name",
     "j3-4-tagged-array": "nothing opens reasoning, so content alone cannot be told from it",
     "j8-python-dict": "nothing opens reasoning, so content alone cannot be told from it",
-    "p1-2-python-list": "strings in quotes, without escapes",
     "p1-3-double-quotes": "strings in quotes, without escapes",
     "p1-4-unquoted": "strings without quotes",
     "p1-6-no-separator": "arguments without a separator",
