@@ -133,7 +133,9 @@ class _GbnfWriter:
             others = sorted({*state.closes, *state.goes, *state.refused})
             if not state.begun:
                 ways.append(f"{_any_but(others)} {names[0]}")
-            self.table.define(name, " | ".join([*ways, *([] if state.begun else ends)]))
+            # A state that nothing can leave is one that nothing may reach.
+            body = " | ".join([*ways, *([] if state.begun else ends)])
+            self.table.define(name, body or "[^\\x00-\U0010ffff]")
         if prose.left is Strip.NOTHING or prose.left is Strip.NEWLINE:
             return names[0]
         bare = " \n\r\t" if prose.left is Strip.WHITESPACE else "\n"

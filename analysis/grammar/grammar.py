@@ -12,6 +12,8 @@ from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Literal, Turn
 from autoparser.analysis.format import Part, Slot
 
+from .gbnf import write_gbnf
+from .gbnf_table import SchemaTable
 from .lark import write_lark
 from .rules import Rules
 from .structural_tag import write_structural_tag
@@ -56,6 +58,14 @@ class Grammar:
         """Write it as Lark for llguidance, made for this tokenizer; raises as `rules` does."""
         known = tokenizer if isinstance(tokenizer, Vocabulary) else vocabulary_of(tokenizer)
         return write_lark(self.rules(known), known)
+
+    def gbnf(self) -> str:
+        """Write it in GBNF, as llama.cpp takes it; raises as `rules` does.
+
+        Raises GrammarError and SchemaError also for what GBNF cannot say: it is never weaker than
+        the schemas.
+        """
+        return write_gbnf(self.rules(), SchemaTable())
 
     def structural_tag(self) -> dict[str, Json]:
         """Write the calls as a structural tag: begin, schema, end of each tool, and triggers.

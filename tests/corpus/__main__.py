@@ -59,6 +59,7 @@ def main() -> int:
     options.add_argument("--parse", action="store_true", help="parse what the templates write")
     options.add_argument("--export", action="store_true", help="export them for transformers")
     options.add_argument("--grammar", action="store_true", help="prove the templates' grammars")
+    options.add_argument("--gbnf", action="store_true", help="with --grammar: as GBNF, not Lark")
     options.add_argument("--walks", type=int, default=13, help="walks for each tokenizer and tools")
     options.add_argument("--every", type=int, default=1, help="take only every n-th template")
     asked = options.parse_args()
@@ -68,7 +69,7 @@ def main() -> int:
         return 2
     paths = paths[:: asked.every]
     if asked.grammar:
-        proved = proofs(paths, asked.walks)
+        proved = proofs(paths, asked.walks, gbnf=asked.gbnf)
         sys.stdout.write(proof_table(proved))
         return 1 if sum(each.ok for each in proved) < ENOUGH * len(proved) else 0
     if asked.parse:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import analyze
-from tests.analysis.grammar.proofs import Fault, prove
+from tests.analysis.grammar.proofs import Fault, prove, prove_gbnf
 
 from .outcomes import PROCESSES, read_template
 
@@ -65,8 +65,8 @@ class Proof:
         return CAUSES.get(self.name, "")
 
 
-def proof_of(path: Path, walks: int) -> Proof | None:
-    """Prove one template's grammar; None where the analysis does not hold."""
+def proof_of(path: Path, walks: int, *, gbnf: bool = False) -> Proof | None:
+    """Prove one template's grammar, as Lark or GBNF; None where the analysis does not hold."""
     try:
         analysis = analyze(read_template(path))
     except AutoparserError:
@@ -74,15 +74,17 @@ def proof_of(path: Path, walks: int) -> Proof | None:
     if not analysis.check.ok:
         return None
     try:
-        verdict = prove(analysis.format, walks)
+        verdict = (prove_gbnf if gbnf else prove)(analysis.format, walks)
     except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
         return Proof(path.stem, 0, (), repr(error))
     return Proof(path.stem, verdict.asked, verdict.faults)
 
 
-def proofs(paths: Sequence[Path], walks: int, processes: int = PROCESSES) -> list[Proof]:
+def proofs(
+    paths: Sequence[Path], walks: int, processes: int = PROCESSES, *, gbnf: bool = False
+) -> list[Proof]:
     """Prove the grammar of every template whose self-check passes."""
-    prove_one = partial(proof_of, walks=walks)
+    prove_one = partial(proof_of, walks=walks, gbnf=gbnf)
     if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
         found = [prove_one(path) for path in paths]
     else:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.grammar import schema
 
 
-class SchemaError(AutoparserError):
+class SchemaError(schema.SchemaError):
     """A schema is malformed, contradicts itself, or says what a grammar cannot.
 
     ``str(error)`` begins with the keyword's JSON pointer, such as ``#/properties/a/not``.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeAlias
+
+from llguidance import LLTokenizer
+from tokenizers import Tokenizer
 
 from autoparser.analysis.check import battery
 from autoparser.analysis.conversation import Json, Message
@@ -16,7 +20,10 @@ from tests.analysis.parsing.loop import with_ids
 
 from .offers import BATTERY, STRICT
 from .tokens import byte_tokenizer, guidance, markers
-from .walks import Decoder, closings, complaint, decoder, refusal, walk
+from .walks import Decoder, closings, complaint, decoder, gbnf_decoder, refusal, walk
+
+Load: TypeAlias = Callable[[Grammar, Tokenizer, LLTokenizer], Decoder]
+"""Loads a grammar in one of its forms."""
 
 
 class Question(StrEnum):
@@ -63,6 +70,16 @@ def prove(format_: TurnFormat, walks: int) -> Verdict:
     return Verdict(asked, tuple(faults))
 
 
+def prove_gbnf(format_: TurnFormat, walks: int) -> Verdict:
+    """Ask the same of the grammar in GBNF, which knows no tokens."""
+    questions = (
+        *completeness(format_, (), gbnf_decoder),
+        *soundness(format_, (), walks, gbnf_decoder),
+    )
+    faults = [replace(fault, spelled=True) for fault in questions if fault is not None]
+    return Verdict(len(questions), tuple(faults))
+
+
 def grammar_for(format_: TurnFormat, request: Request) -> Grammar:
     return Grammar(
         build(format_, request),
@@ -82,7 +99,9 @@ def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[
     return replace(request_of(tools), start=Start.TURN), 0
 
 
-def completeness(format_: TurnFormat, tokens: tuple[str, ...]) -> Iterator[Fault | None]:
+def completeness(
+    format_: TurnFormat, tokens: tuple[str, ...], load: Load = decoder
+) -> Iterator[Fault | None]:
     """Feed every turn of the battery that the format writes, token by token."""
     loaded: dict[tuple[str | None, Start | None], Decoder] = {}
     for case in battery():
@@ -93,7 +112,7 @@ def completeness(format_: TurnFormat, tokens: tuple[str, ...]) -> Iterator[Fault
         key = (request.prompt, request.start)
         if key not in loaded:
             grammar = grammar_for(format_, request)
-            loaded[key] = decoder(grammar, byte_tokenizer(tokens), guidance(tokens))
+            loaded[key] = load(grammar, byte_tokenizer(tokens), guidance(tokens))
         found = refusal(loaded[key], turn[written:])
         yield Fault(Question.COMPLETE, False, case.title, found) if found else None
 
@@ -106,14 +125,19 @@ def _turn(format_: TurnFormat, message: Message) -> str | None:
 
 
 def soundness(
-    format_: TurnFormat, tokens: tuple[str, ...], walks: int, *, hostile: bool = False
+    format_: TurnFormat,
+    tokens: tuple[str, ...],
+    walks: int,
+    load: Load = decoder,
+    *,
+    hostile: bool = False,
 ) -> Iterator[Fault | None]:
     """Walk at random, and read what comes of it."""
     tokenizer = byte_tokenizer(tokens)
     for tools in (BATTERY, STRICT):
         request = request_of(tools)
         grammar = grammar_for(format_, request)
-        loaded = decoder(grammar, tokenizer, guidance(tokens))
+        loaded = load(grammar, tokenizer, guidance(tokens))
         closes = closings(grammar.rules(vocabulary_of(tokenizer)))
         parser = OutputParser(grammar.turn, offered=frozenset(grammar.tools))
         for seed in range(walks):

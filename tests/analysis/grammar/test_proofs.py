@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
+from autoparser.analysis.grammar import GrammarError
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 
-from .proofs import Question, prove, soundness
+from .proofs import Question, prove, prove_gbnf, soundness
 
 WALKS = 6
+GBNF_WALKS = 3
 
 _UNESCAPED = "strings are written without their quotes escaped, or without quotes"
 _ARRAY_TAGS = "an array whose items are tags of one name: its text is its own markup"
@@ -34,6 +36,25 @@ def test_a_grammar_is_complete_and_sound(name: str) -> None:
     assert not left, f"{len(left)} of {verdict.asked}, first: {left[0]}"
     better = expected - {fault.question for fault in verdict.faults}
     assert not better, "better than the table of the known says"
+
+
+NO_GBNF = frozenset({"j4-pasted-message", "j6-2-fenced-list"})
+"""Fixtures whose JSON is broken into lines, of which GBNF is not written."""
+
+
+@pytest.mark.parametrize("name", sorted(set(fixture_names()) - NO_GBNF))
+def test_the_same_holds_in_gbnf(name: str) -> None:
+    verdict = prove_gbnf(analysis_of(name).format, GBNF_WALKS)
+    assert verdict.asked > GBNF_WALKS
+    expected = {question for fixture, question in KNOWN if fixture == name}
+    left = [fault for fault in verdict.faults if fault.question not in expected]
+    assert not left, f"{len(left)} of {verdict.asked}, first: {left[0]}"
+
+
+@pytest.mark.parametrize("name", sorted(NO_GBNF))
+def test_what_gbnf_is_not_written_of_is_said(name: str) -> None:
+    with pytest.raises(GrammarError, match="broken into lines"):
+        prove_gbnf(analysis_of(name).format, 1)
 
 
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "t6-function-tag-json"])

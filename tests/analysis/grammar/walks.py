@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import jsonschema
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher, LLTokenizer, grammar_from
 from tokenizers import Tokenizer
 
 from autoparser.analysis.conversation import Json
@@ -46,6 +46,13 @@ def decoder(grammar: Grammar, tokenizer: Tokenizer, guidance: LLTokenizer) -> De
     """Load a grammar; an error of llguidance is an assertion with its text."""
     text = LLMatcher.grammar_from_lark(grammar.lark(tokenizer))
     matcher = LLMatcher(guidance, text, log_level=0)
+    assert not matcher.is_error(), matcher.get_error()
+    return Decoder(tokenizer, guidance, matcher)
+
+
+def gbnf_decoder(grammar: Grammar, tokenizer: Tokenizer, guidance: LLTokenizer) -> Decoder:
+    """Load a grammar by way of GBNF, in which every marker is plain text."""
+    matcher = LLMatcher(guidance, grammar_from("gbnf", grammar.gbnf()), log_level=0)
     assert not matcher.is_error(), matcher.get_error()
     return Decoder(tokenizer, guidance, matcher)
 
