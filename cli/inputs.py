@@ -10,13 +10,23 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from autoparser.analysis.errors import AutoparserError
 
 from .schemas import check_schema, check_tool
 
-__all__ = ["STANDARD_INPUT", "read_output", "read_prompt", "read_schema", "read_tools"]
+if TYPE_CHECKING:
+    from autoparser.analysis.grammar import Vocabulary
+
+__all__ = [
+    "STANDARD_INPUT",
+    "read_output",
+    "read_prompt",
+    "read_schema",
+    "read_tools",
+    "read_vocabulary",
+]
 
 STANDARD_INPUT = "-"
 
@@ -66,6 +76,31 @@ def read_schema(path: Path) -> Mapping[str, object]:
     schema = inner.get("schema", inner)
     check_schema(schema, str(path))
     return cast("Mapping[str, object]", schema)
+
+
+def read_vocabulary(path: Path | None, source: str, *, needed: bool) -> Vocabulary | None:
+    """Give the tokens of a tokenizer: the one that is named, or the one beside the template.
+
+    Raises AutoparserError where it cannot be read, and where there is none but one is needed.
+    """
+    if path is None:
+        beside = Path(source) if Path(source).is_dir() else Path(source).parent
+        path = beside / _TOKENIZER
+        if source == STANDARD_INPUT or not path.is_file():
+            if not needed:
+                return None
+            raise AutoparserError(
+                "Lark is made for a tokenizer, and there is none beside the template",
+                file=source,
+                hint=f"name its {_TOKENIZER} with --tokenizer",
+            )
+    from autoparser.analysis.constrained import read_tokenizer
+    from autoparser.analysis.grammar import vocabulary_of
+
+    return vocabulary_of(read_tokenizer(path))
+
+
+_TOKENIZER = "tokenizer.json"
 
 
 def _listed(value: object) -> object:

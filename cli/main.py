@@ -16,6 +16,7 @@ from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError, one
 
 from .analyze import analyze
 from .export import export
+from .grammar import grammar
 from .output import be_printable, quiet_standard_output
 from .parse import parse
 
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.command()(analyze)
 app.command()(parse)
+app.command()(grammar)
 app.command()(export)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])

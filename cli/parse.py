@@ -12,7 +12,7 @@ from autoparser.analysis.errors import AutoparserError
 
 from .inputs import STANDARD_INPUT, read_output, read_prompt, read_schema, read_tools
 from .output import print_report, report_width
-from .request import check_choice, warn_of
+from .request import check_choice, prompt_of, warn_of
 
 if TYPE_CHECKING:
     from autoparser.analysis.parsing import OutputParser, ParsedMessage
@@ -55,6 +55,10 @@ def parse(
             metavar="FILE",
             help="The rendered prompt or its tail; else the template's default prompt.",
         ),
+    ] = None,
+    switch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="The prompt with this switch of the template."),
     ] = None,
     tool_choice: Annotated[
         str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
@@ -122,7 +126,7 @@ def parse(
     analysis = analyzed(load_template(source, name=name))
     parser = analysis.parser(
         offered,
-        prompt=asked,
+        prompt=prompt_of(analysis, asked, switch or []),
         tool_choice=tool_choice,
         parallel_tool_calls=not no_parallel,
         json_schema=schema,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -14,7 +15,7 @@ from autoparser.analysis.errors import AutoparserError
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
 
-__all__ = ["check_choice", "warn_of"]
+__all__ = ["check_choice", "prompt_of", "warn_of"]
 
 CHOICES = ("auto", "none", "required")
 
@@ -36,6 +37,45 @@ def check_choice(choice: str, tools: Sequence[object] | None) -> None:
         f"the tool choice {choice!r} names no tool that is offered",
         hint=f"{advice}give {words}, {wanted}",
     )
+
+
+def prompt_of(analysis: Analysis, prompt: str | None, switches: Sequence[str]) -> str | None:
+    """Give the prompt: the one that was given, or the template's under its switches.
+
+    Raises AutoparserError for both, and for switches that the template's prompt does not have.
+    """
+    if not switches:
+        return prompt
+    if prompt is not None:
+        raise AutoparserError(
+            "--switch says which prompt the template writes, and --prompt gives one",
+            hint="give one of them",
+        )
+    wanted = dict(map(_switch, switches))
+    openings = [opening for opening in analysis.format.openings if opening.setting]
+    for opening in openings:
+        if dict(opening.setting) == wanted:
+            return opening.text
+    known = [
+        " ".join(f"{name}={json.dumps(value)}" for name, value in opening.setting.items())
+        for opening in openings
+    ]
+    raise AutoparserError(
+        f"the template's prompt has no such setting: {' '.join(switches)}",
+        hint=f"its settings are: {', '.join(known)}" if known else "its prompt is always the same",
+    )
+
+
+def _switch(given: str) -> tuple[str, object]:
+    name, equals, value = given.partition("=")
+    if not equals or not name:
+        raise AutoparserError(
+            f"--switch {given!r} is none", hint="give NAME=VALUE, such as enable_thinking=false"
+        )
+    try:
+        return name, cast("object", json.loads(value))
+    except ValueError:
+        return name, value
 
 
 def warn_of(

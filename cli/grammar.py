@@ -1,0 +1,204 @@
+"""``autoparser grammar``: what a request lets a model write, for the engine that decodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError
+
+from .inputs import read_prompt, read_schema, read_tools, read_vocabulary
+from .output import keep_source, write_file
+from .request import check_choice, prompt_of, warn_of
+
+if TYPE_CHECKING:
+    from autoparser.analysis.conversation import Json
+    from autoparser.analysis.grammar import Grammar, Vocabulary
+
+__all__ = ["GrammarFormat", "grammar", "written"]
+
+
+class GrammarFormat(StrEnum):
+    """What a grammar can be written as."""
+
+    GBNF = "gbnf"
+    LARK = "lark"
+    STRUCTURAL_TAG = "structural-tag"
+    EBNF = "ebnf"
+    JSON = "json"
+
+
+def grammar(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEMPLATE",
+            help="A template file, a model directory, a tokenizer_config.json,"
+            " or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    form: Annotated[
+        GrammarFormat,
+        typer.Option(
+            "--format",
+            "-f",
+            help="gbnf for llama.cpp; lark for llguidance; ebnf for xgrammar, as SGLang takes it;"
+            " structural-tag; json: all of them, with triggers, tokens and stop strings.",
+        ),
+    ] = GrammarFormat.GBNF,
+    tools: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The tools offered, OpenAI's, as YAML or JSON: a list, or {tools: [...]}.",
+        ),
+    ] = None,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="The tokenizer.json that lark is made for, or its directory; else the one in"
+            " the template's directory.",
+        ),
+    ] = None,
+    tool_choice: Annotated[
+        str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
+    ] = "auto",
+    no_parallel: Annotated[
+        bool, typer.Option("--no-parallel", help="The request allows one call only.")
+    ] = False,
+    json_schema: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The answer is JSON by this schema."),
+    ] = None,
+    strict: Annotated[
+        bool | None,
+        typer.Option(
+            "--strict/--loose",
+            help="Hold arguments to their schemas without further members, or only to being an"
+            " object. Without either, as each tool says.",
+            show_default=False,
+        ),
+    ] = None,
+    lazy: Annotated[
+        bool,
+        typer.Option("--lazy", help="Begin with the calls, for engines that wait for a trigger."),
+    ] = False,
+    prompt: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The rendered prompt or its tail; else the template's default prompt.",
+        ),
+    ] = None,
+    switch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="The prompt with this switch of the template."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Which of several named templates, such as tool_use."),
+    ] = None,
+) -> int:
+    """Write the grammar that keeps a model to the format, the tools and their schemas.
+
+    It allows what the template would write and nothing else. What a format cannot say is an
+    error that names it: a grammar is never weaker than it claims.
+
+    Exit code: 0 if it is written, 2 if it cannot be.
+    """
+    keep_source(source, output)
+    offered = None if tools is None else read_tools(tools)
+    check_choice(tool_choice, offered)
+    schema = None if json_schema is None else read_schema(json_schema)
+    asked = None if prompt is None else read_prompt(prompt)
+
+    # Imported here so that help does without the engine.
+    from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.sources import load_template
+
+    analysis = analyzed(load_template(source, name=name))
+    made = analysis.grammar(
+        offered,
+        prompt=prompt_of(analysis, asked, switch or []),
+        tool_choice=tool_choice,
+        parallel_tool_calls=not no_parallel,
+        json_schema=schema,
+        strict=strict,
+        lazy=lazy,
+    )
+    warn_of(source, prompt, analysis, asked, offered)
+    known = None
+    if tokenizer is not None or form in (GrammarFormat.LARK, GrammarFormat.JSON):
+        known = read_vocabulary(tokenizer, source, needed=form is GrammarFormat.LARK)
+    if known is not None:
+        _warn_of_markers(source, made, known)
+    text = written(made, form, known)
+    if output is None:
+        typer.echo(text, nl=not text.endswith("\n"))
+    else:
+        write_file(output, text if text.endswith("\n") else f"{text}\n")
+    return 0
+
+
+def written(made: Grammar, form: GrammarFormat, known: Vocabulary | None) -> str:
+    """Write a grammar as text. Raises GrammarError and SchemaError for what cannot be said."""
+    match form:
+        case GrammarFormat.GBNF | GrammarFormat.EBNF:
+            # xgrammar reads what llama.cpp does.
+            return made.gbnf()
+        case GrammarFormat.LARK:
+            return made.lark(cast("Vocabulary", known))
+        case GrammarFormat.STRUCTURAL_TAG:
+            return json.dumps(made.structural_tag(), indent=2)
+        case GrammarFormat.JSON:
+            return json.dumps(_everything(made, known), indent=2)
+
+
+def _everything(made: Grammar, known: Vocabulary | None) -> dict[str, Json]:
+    """Give a grammar in every form that can be written, and why the others cannot."""
+    refused: dict[str, Json] = {}
+
+    def attempt(form: str, write: Callable[[], Json]) -> Json:
+        try:
+            return write()
+        except AutoparserError as error:
+            refused[form] = str(error)
+            return None
+
+    forms: dict[str, Json] = {
+        "gbnf": attempt("gbnf", made.gbnf),
+        "lark": None if known is None else attempt("lark", lambda: made.lark(known)),
+        "structural_tag": attempt("structural_tag", made.structural_tag),
+    }
+    if known is None:
+        refused["lark"] = "Lark is made for a tokenizer; name one with --tokenizer"
+    return {
+        **forms,
+        "lazy": made.lazy,
+        "triggers": list(made.triggers),
+        "preserved_tokens": list(made.preserved_tokens),
+        "stop_strings": list(made.stop_strings),
+        "not_written": refused,
+    }
+
+
+def _warn_of_markers(source: str, made: Grammar, known: Vocabulary) -> None:
+    """Say which of the template's markers are no tokens of their own."""
+    missing = [token for token in made.preserved_tokens if token not in known.added]
+    if missing:
+        typer.echo(
+            f"{source}: warning: these markers are no special tokens of the tokenizer, so they are"
+            f" spelled out: {' '.join(missing)}; see that the tokenizer is the template's",
+            err=True,
+        )
