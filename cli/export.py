@@ -12,6 +12,8 @@ import typer
 
 from autoparser.analysis.errors import AutoparserError
 
+from .grammar import GrammarFormat, written
+from .inputs import read_tools
 from .output import keep_source, print_report, report_width, write_file
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ class Target(StrEnum):
     """What can be written."""
 
     RESPONSE_TEMPLATE = "response-template"
+    STRUCTURAL_TAG = "structural-tag"
+    GBNF = "gbnf"
 
 
 def export(
@@ -46,10 +50,14 @@ def export(
         Target,
         typer.Option(
             help="What to write: response-template, which transformers reads from a"
-            " tokenizer_config.json.",
+            " tokenizer_config.json; structural-tag and gbnf, the grammar of calls of --tools.",
             show_default=False,
         ),
     ],
+    tools: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The tools, for structural-tag and gbnf: YAML or JSON."),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
@@ -77,14 +85,25 @@ def export(
     otherwise, 2 if there is nothing to export.
     """
     keep_source(source, output)
+    if to is Target.RESPONSE_TEMPLATE and tools is not None:
+        raise AutoparserError("a response-template is of no tools", hint="leave out --tools")
+    if to is not Target.RESPONSE_TEMPLATE and check is not None:
+        raise AutoparserError(
+            f"--check and --no-check are not of {to}", hint="see autoparser decode for a check"
+        )
+    offered = None if tools is None else read_tools(tools)
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.export import response_template
     from autoparser.analysis.sources import load_template
     from autoparser.reports import export_report
 
     analysis = analyzed(load_template(source, name=name))
-    exported = _exported(analysis, to)
+    if to is not Target.RESPONSE_TEMPLATE:
+        form = GrammarFormat(to.value)
+        return _give(written(analysis.grammar(offered), form, None), source, analysis, output)
+    exported = response_template(analysis.format)
     trial = None if check is False else _tried(analysis, exported, asked=bool(check))
     # ASCII alone: no reader and no terminal takes it for anything else.
     text = json.dumps(exported.document, indent=2, allow_nan=False)
@@ -116,12 +135,16 @@ def _warnings(analysis: Analysis, text: str) -> Iterator[str]:
             )
 
 
-def _exported(analysis: Analysis, target: Target) -> Export:
-    from autoparser.analysis.export import response_template
-
-    match target:
-        case Target.RESPONSE_TEMPLATE:
-            return response_template(analysis.format)
+def _give(text: str, source: str, analysis: Analysis, output: Path | None) -> int:
+    """Give a grammar, which is whole or an error, and say what may make it wrong."""
+    if output is None:
+        typer.echo(text, nl=not text.endswith("\n"))
+    else:
+        write_file(output, text if text.endswith("\n") else f"{text}\n")
+    warnings = list(_warnings(analysis, text))
+    for warning in warnings:
+        typer.echo(f"{source}: warning: {warning}", err=True)
+    return FINDINGS if warnings else 0
 
 
 def _tried(analysis: Analysis, exported: Export, *, asked: bool) -> Trial | None:

@@ -111,3 +111,37 @@ def test_a_wrong_use_is_one_line(autoparser: Run, options: tuple[str, ...], word
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
     assert words in ran.err
+
+
+TOOLS = "fixtures/tools.yaml"
+
+
+@pytest.mark.parametrize(("to", "begins"), [("gbnf", "root ::= "), ("structural-tag", "{")])
+def test_grammars_are_exported_as_the_command_for_them_writes_them(
+    to: str, begins: str, tmp_path: Path, autoparser: Run
+) -> None:
+    template = "fixtures/templates/j1-json-in-tags.jinja"
+    ran = autoparser("export", template, "--to", to, "--tools", TOOLS)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(begins)
+    assert ran.out == autoparser("grammar", template, "--format", to, "--tools", TOOLS).out
+    path = tmp_path / "out"
+    assert autoparser("export", template, "--to", to, "--tools", TOOLS, "-o", path).out == ""
+    assert path.read_text(encoding="utf-8") == ran.out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--to", "structural-tag"), "offer tools"),
+        (("--to", "gbnf", "--check"), "autoparser decode"),
+        (("--to", "response-template", "--tools", TOOLS), "leave out --tools"),
+    ],
+)
+def test_what_a_target_does_not_take_is_one_line(
+    options: tuple[str, ...], words: str, autoparser: Run
+) -> None:
+    ran = autoparser("export", "fixtures/templates/j1-json-in-tags.jinja", *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert words in ran.err
+    assert ran.err.count("\n") == 1
