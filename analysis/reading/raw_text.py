@@ -110,12 +110,19 @@ class RawReader:
         tape = self.around.tape
         if not tape.closed and self.stops.unsure(tape.text, found, tape.at):
             return None
-        if not found.label and self.buffers:
-            # In a string of an array or an object a marker is text.
-            return not self.quotes.inside(tape.text[tape.at : found.start])
-        if not found.label or not self.after.core:
-            return True
-        return self._follows(tape.text[found.end :])
+        if not found.label:
+            return self._forgotten(tape.text[tape.at : found.start], tape.text[found.start :])
+        return not self.after.core or self._follows(tape.text[found.end :])
+
+    def _forgotten(self, before: str, behind: str) -> bool | None:
+        """Whether a marker shows that the closer was forgotten; None: not to be seen yet."""
+        if self.buffers and self.quotes.inside(before):
+            # In a string of an array or an object it is text.
+            return False
+        opening = self.around.opening.core
+        if behind.startswith(opening) and opening not in self.around.stops:
+            return self._keyed(behind[len(opening) :].lstrip())
+        return True
 
     def _follows(self, behind: str) -> bool | None:
         """Whether what stands behind a closer may stand there; None: not to be seen yet."""
@@ -137,7 +144,7 @@ class RawReader:
         around = self.around
         match = _WORD.match(rest)
         if match is None:
-            return False
+            return None if not rest and not around.tape.closed else False
         behind = rest[match.end() :].lstrip()
         middles = [Literal.of(row.middle).units[:1] for row in around.rows]
         if any(behind.startswith(unit) for units in middles for unit in units):

@@ -52,8 +52,6 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     ),
     UNMARKED: ("spitfire4794-supra-arith",),
     UNESCAPED: (
-        "LFM2.5-8B-A1B",
-        "LiquidAI-LFM2.5-8B-A1B-Base",
         "LiquidAI-LFM2.5-VL-450M",
         "baseten-Llama-3.2-3B-Instruct-pythonic",
     ),

@@ -98,3 +98,22 @@ def comes_back(arguments: Arguments, sample: dict[str, Any]) -> bool:
         return bool(json.loads(read(arguments, text, len(text), schema_of(sample))) == sample)
     except (AssertionError, ValueError):
         return False
+
+
+@pytest.mark.parametrize(
+    ("value", "days"),
+    [
+        ("say <parameter=what> now", 3),
+        ("say <parameter=", 3),
+        ("say <parameter=days now", 3),
+        ("a </parameter> b", 3),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 5, 200])
+def test_a_marker_that_leads_nowhere_is_text_of_a_value(value: str, days: int, size: int) -> None:
+    text = (
+        f"<parameter=city>\n{value}\n</parameter>\n<parameter=days>\n{days}\n</parameter>\n{STOP}"
+    )
+    schema = schema_of({"city": value, "days": days})
+    written = read(formats()["a1-function-parameter"], text, size, schema)
+    assert json.loads(written) == {"city": value, "days": days}
