@@ -1,0 +1,269 @@
+"""Why a round trip breaks: a closed list of causes, each found by what renders do.
+
+Nothing is concluded from names: one thing is changed (the sampled text, what the engine made of
+it, the message in the history), the step is played again, and the cause is the change by which
+the difference goes away, or moves behind what was changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from autoparser.analysis.conversation import Json, Message
+from autoparser.analysis.parsing import SpanKind, Status
+from autoparser.analysis.probing import ContentForm, ReasoningForm
+
+from .edits import Edit, EditKind, edits_at
+from .replay import Exchange, Replay, Stage
+from .scenario import ArgumentsAs, Ids
+
+
+class Cause(StrEnum):
+    """What keeps the next prompt from beginning with the last one and the sampled text."""
+
+    RAISES = "raises"
+    EARLIER = "earlier text rewritten"
+    """The difference lies before the generation prompt."""
+    REASONING_DROPPED = "reasoning dropped from history"
+    HEADER = "header differs"
+    """The generation prompt writes what the turn in the history does not begin with."""
+    REASONING_STRIPPED = "reasoning stripped"
+    CONTENT_STRIPPED = "content stripped"
+    CONTENT_DROPPED = "content dropped"
+    WHITESPACE = "whitespace between parts"
+    ENCODED_TWICE = "arguments encoded twice"
+    JSON_SPACING = "JSON spacing"
+    JSON_ESCAPES = "JSON escapes"
+    LITERALS = "Python literals"
+    ORDER = "argument order"
+    VALUES = "argument values rewritten"
+    IDS = "ids"
+    CALL_LOST = "call lost"
+    """A call that was cut, malformed or one too many is not in the history."""
+    CALL_REPAIRED = "malformed call repaired"
+    """It was read all the same, and is written as it should have been."""
+    END = "end of turn differs"
+    RETOKENIZED = "re-tokenization at a boundary"
+    """The texts agree and the tokens do not."""
+    REWRITTEN = "turn written otherwise"
+    """None of the above changes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    stage: Stage
+    replay: Replay
+    at: int
+    """Where the texts part, in the whole; the length of the text where it raised."""
+
+    @property
+    def exchange(self) -> Exchange:
+        return self.replay.exchange
+
+    def moves(self, exchange: Exchange) -> bool:
+        """Whether the difference is gone, or later, when the step goes so."""
+        other = self.stage.play(exchange)
+        if other.holds:
+            return True
+        if other.error is not None or other.at is None:
+            return False
+        before, after = self.exchange.sampled, exchange.sampled
+        if before == after:
+            return other.at > self.at
+        # Only behind the edit can the text be compared; what is left there is the same text.
+        behind = _common_end(before, after)
+        return len(other.whole) - other.at <= behind
+
+    def same_with(self, **changes: Json) -> bool:
+        """Whether the next prompt is the same with other fields of the message."""
+        message = {**self.replay.kept.message, **changes}
+        kept = {key: value for key, value in message.items() if value is not None}
+        return self.stage.with_turn(self.replay, kept) == self.replay.text
+
+
+def cause_of(stage: Stage, replay: Replay) -> Cause | None:
+    """Say why the text breaks; None where it holds. Re-tokenization is not seen here."""
+    if replay.holds:
+        return None
+    if replay.error is not None:
+        return Cause.RAISES
+    case = _Case(stage, replay, len(replay.text) if replay.at is None else replay.at)
+    return next((cause for cause, found in _HYPOTHESES if found(case)), Cause.REWRITTEN)
+
+
+def _earlier_reasoning(case: _Case) -> bool:
+    """Reasoning of an earlier turn is in this prompt and no more in the next."""
+    exchange = case.exchange
+    if case.at >= len(case.replay.prompt.base):
+        return False
+    bare = tuple(
+        replace(entry, reasoning="") if isinstance(entry, Message) else entry
+        for entry in exchange.history
+    )
+    if bare == exchange.history:
+        return False
+    without = case.stage.play(replace(exchange, history=bare))
+    return (
+        without.text == case.replay.text and without.prompt.text != case.replay.prompt.text
+    ) or without.holds
+
+
+def _earlier(case: _Case) -> bool:
+    return case.at < len(case.replay.prompt.base)
+
+
+def _reasoning_dropped(case: _Case) -> bool:
+    if not case.replay.parsed.reasoning_content:
+        return False
+    shape = case.stage.analysis.shape
+    message = case.replay.kept.message
+    if shape.reasoning_form is ReasoningForm.PART:
+        parts = message.get("content")
+        kept = [
+            part
+            for part in (parts if isinstance(parts, list) else [])
+            if not isinstance(part, dict) or part.get("type") != shape.reasoning_field
+        ]
+        return case.same_with(content=kept)
+    return case.same_with(**{shape.reasoning_field or "reasoning_content": None})
+
+
+def _header(case: _Case) -> bool:
+    return case.at < len(case.replay.prompt.text)
+
+
+def _end(case: _Case) -> bool:
+    """Without the string that stopped the model, the text holds."""
+    sampled = case.exchange.sampled
+    for stop in case.stage.analysis.format.stop_strings:
+        if sampled.endswith(stop) and case.at >= len(case.replay.whole) - len(stop):
+            return case.moves(replace(case.exchange, sampled=sampled.removesuffix(stop)))
+    return False
+
+
+def _ids(case: _Case) -> bool:
+    engine = case.exchange.engine
+    return engine.ids is Ids.MADE and case.moves(
+        replace(case.exchange, engine=replace(engine, ids=Ids.KEPT))
+    )
+
+
+def _encoded_twice(case: _Case) -> bool:
+    engine = case.exchange.engine
+    given = engine.arguments is not ArgumentsAs.OBJECT
+    if not given or not case.replay.kept.calls:
+        return False
+    asked = replace(case.exchange, engine=replace(engine, arguments=ArgumentsAs.OBJECT))
+    sampled = case.replay.whole[case.at :]
+    written = case.replay.text[case.at :]
+    # A JSON text within a JSON text begins with a quote that was not sampled.
+    quoted = written.startswith('"') or written.startswith("\\") or sampled.startswith('"')
+    return quoted and case.moves(asked)
+
+
+def _rewritten_by_engine(case: _Case) -> bool:
+    engine = case.exchange.engine
+    return engine.rewrites_json and case.moves(
+        replace(case.exchange, engine=replace(engine, rewrites_json=False))
+    )
+
+
+def _stripped_by_engine(case: _Case) -> bool:
+    engine = case.exchange.engine
+    return engine.strips_reasoning and case.moves(
+        replace(case.exchange, engine=replace(engine, strips_reasoning=False))
+    )
+
+
+def _order(case: _Case) -> bool:
+    """The same text is rendered when the arguments come in another order."""
+    calls = case.replay.kept.message.get("tool_calls")
+    if not isinstance(calls, list) or not any(len(c.arguments) > 1 for c in case.replay.kept.calls):
+        return False
+    turned = [_turned(call) for call in calls]
+    return turned != calls and case.same_with(tool_calls=turned)
+
+
+def _turned(call: Json) -> Json:
+    """Give a call with its arguments in the opposite order."""
+    if not isinstance(call, dict):
+        return call
+    function = call.get("function")
+    if isinstance(function, dict):
+        return {**call, "function": _turned(function)}
+    arguments = call.get("arguments")
+    if isinstance(arguments, dict):
+        return {**call, "arguments": dict(reversed(arguments.items()))}
+    return call
+
+
+def _call_lost(case: _Case) -> bool:
+    """The break lies in a call that was not read, or that the template does not write."""
+    parsed = case.replay.parsed
+    if parsed.partial_call is not None or parsed.status in (Status.MALFORMED, Status.CUT):
+        return True
+    calls = case.replay.kept.message.get("tool_calls")
+    if not isinstance(calls, list) or not calls:
+        return False
+    if len(calls) > 1 and (
+        case.same_with(tool_calls=calls[:1]) or case.same_with(tool_calls=calls[-1:])
+    ):
+        return True
+    return case.same_with(tool_calls=None)
+
+
+def _call_repaired(case: _Case) -> bool:
+    """Closers were missing in the call that the break lies in or behind."""
+    parsed = case.replay.parsed
+    here = case.at - len(case.replay.prompt.text)
+    names = [span.start for span in parsed.spans if span.kind is SpanKind.NAME]
+    return parsed.status is Status.REPAIRED and bool(names) and here >= names[0]
+
+
+def _content_dropped(case: _Case) -> bool:
+    if not case.replay.parsed.content:
+        return False
+    parts = case.stage.analysis.shape.assistant_content is ContentForm.PARTS
+    return case.same_with(content=[] if parts else "")
+
+
+def _edited(kind: EditKind) -> Callable[[_Case], bool]:
+    """Make the hypothesis that an edit of this kind, at the difference, removes it."""
+    return lambda case: any(
+        edit.kind is kind and _explains(case, edit) for edit in edits_at(case.replay, case.at)
+    )
+
+
+def _explains(case: _Case, edit: Edit) -> bool:
+    return case.moves(replace(case.exchange, sampled=edit.sampled))
+
+
+_HYPOTHESES: tuple[tuple[Cause, Callable[[_Case], bool]], ...] = (
+    (Cause.REASONING_DROPPED, _earlier_reasoning),
+    (Cause.EARLIER, _earlier),
+    (Cause.REASONING_DROPPED, _reasoning_dropped),
+    (Cause.HEADER, _header),
+    (Cause.END, _end),
+    (Cause.IDS, _ids),
+    (Cause.REASONING_STRIPPED, _stripped_by_engine),
+    (Cause.ENCODED_TWICE, _encoded_twice),
+    (Cause.JSON_SPACING, _rewritten_by_engine),
+    (Cause.CALL_REPAIRED, _call_repaired),
+    (Cause.REASONING_STRIPPED, _edited(EditKind.REASONING_EDGE)),
+    (Cause.CONTENT_STRIPPED, _edited(EditKind.CONTENT_EDGE)),
+    (Cause.JSON_SPACING, _edited(EditKind.SPACING)),
+    (Cause.WHITESPACE, _edited(EditKind.JOINT)),
+    (Cause.LITERALS, _edited(EditKind.LITERAL)),
+    (Cause.JSON_ESCAPES, _edited(EditKind.ESCAPE)),
+    (Cause.ORDER, _order),
+    (Cause.CALL_LOST, _call_lost),
+    (Cause.CONTENT_DROPPED, _content_dropped),
+    (Cause.VALUES, _edited(EditKind.VALUE)),
+)
+
+
+def _common_end(left: str, right: str) -> int:
+    limit = min(len(left), len(right))
+    return next((at for at in range(limit) if left[-1 - at] != right[-1 - at]), limit)
