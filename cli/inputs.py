@@ -16,7 +16,14 @@ from autoparser.analysis.errors import AutoparserError
 
 from .schemas import check_schema, check_tool
 
-__all__ = ["STANDARD_INPUT", "read_output", "read_prompt", "read_schema", "read_tools"]
+__all__ = [
+    "STANDARD_INPUT",
+    "read_output",
+    "read_prompt",
+    "read_schema",
+    "read_tools",
+    "read_value",
+]
 
 STANDARD_INPUT = "-"
 
@@ -66,6 +73,12 @@ def read_schema(path: Path) -> Mapping[str, object]:
     schema = inner.get("schema", inner)
     check_schema(schema, str(path))
     return cast("Mapping[str, object]", schema)
+
+
+def read_value(path: Path, what: str) -> object:
+    """Give what a YAML or JSON file holds; `what` that is, in words."""
+    text = _read(path, what).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    return _loaded(text, path)
 
 
 def _listed(value: object) -> object:

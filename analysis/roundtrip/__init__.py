@@ -1,6 +1,6 @@
 """Round trips: does what the model wrote come back token for token in the next prompt."""
 
-from .advice import Advice, Reader, advice_of
+from .advice import Advice, Reader, advice_of, changed, mending
 from .causes import Cause
 from .loading import ScenarioError, scenarios_of, shipped_scenarios
 from .run import RoundTrip, Row, code_of, failing, round_trip, settings_of
@@ -29,8 +29,10 @@ __all__ = [
     "TokenVerdict",
     "Verdict",
     "advice_of",
+    "changed",
     "code_of",
     "failing",
+    "mending",
     "round_trip",
     "scenarios_of",
     "settings_of",

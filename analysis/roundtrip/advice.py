@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from autoparser.analysis.conversation import Json
 from autoparser.analysis.probing import Setting
 
 from .causes import Cause
@@ -73,6 +75,11 @@ _TEXTS: Mapping[Cause, tuple[str, str, str]] = {
     ),
     Cause.ENCODED_TWICE: (
         "write arguments that are a string as they are, and use tojson for objects only",
+        "decode the arguments before rendering",
+        "send arguments as an object, not as a JSON string",
+    ),
+    Cause.ARGUMENT_FORM: (
+        "write arguments alike, whether they come as an object or as a JSON string",
         "decode the arguments before rendering",
         "send arguments as an object, not as a JSON string",
     ),
@@ -155,11 +162,12 @@ def mending(row: Row) -> Setting | None:
     """Give the setting nearest to the usual one under which the row holds."""
     usual = row.verdict.setting
     holding = [each.setting for each in row.others if each.holds]
-    best = min(holding, key=lambda each: len(_changed(usual, each)), default=None)
-    return None if best is None else _changed(usual, best)
+    best = min(holding, key=lambda each: len(changed(usual, each)), default=None)
+    return None if best is None else changed(usual, best)
 
 
-def _changed(usual: Setting, setting: Setting) -> Setting:
+def changed(usual: Setting, setting: Setting) -> Setting:
+    """Give what differs between two settings; None unsets a switch."""
     return {
         name: setting.get(name)
         for name in {**usual, **setting}
@@ -167,7 +175,5 @@ def _changed(usual: Setting, setting: Setting) -> Setting:
     }
 
 
-def _json(value: object) -> str:
-    import json
-
+def _json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)

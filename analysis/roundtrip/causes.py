@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from autoparser.analysis.conversation import Json, Message
+from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.parsing import SpanKind, Status
 from autoparser.analysis.probing import ContentForm, ReasoningForm
 
 from .edits import Edit, EditKind, edits_at
 from .replay import Exchange, Replay, Stage
-from .scenario import ArgumentsAs, Ids
+from .scenario import ArgumentsAs, Ids, Kept
 
 
 class Cause(StrEnum):
@@ -26,26 +27,30 @@ class Cause(StrEnum):
     RAISES = "raises"
     EARLIER = "earlier text rewritten"
     """The difference lies before the generation prompt."""
-    REASONING_DROPPED = "reasoning dropped from history"
+    REASONING_DROPPED = "reasoning dropped"
+    """Or the empty block that stands for it: it is not in the history."""
     HEADER = "header differs"
     """The generation prompt writes what the turn in the history does not begin with."""
     REASONING_STRIPPED = "reasoning stripped"
     CONTENT_STRIPPED = "content stripped"
     CONTENT_DROPPED = "content dropped"
-    WHITESPACE = "whitespace between parts"
-    ENCODED_TWICE = "arguments encoded twice"
+    WHITESPACE = "joint whitespace"
+    """What stands between two parts of the turn."""
+    ENCODED_TWICE = "encoded twice"
+    ARGUMENT_FORM = "argument form"
+    """Given as a string, the arguments are written otherwise than given as an object."""
     JSON_SPACING = "JSON spacing"
     JSON_ESCAPES = "JSON escapes"
     LITERALS = "Python literals"
     ORDER = "argument order"
-    VALUES = "argument values rewritten"
+    VALUES = "values rewritten"
     IDS = "ids"
     CALL_LOST = "call lost"
     """A call that was cut, malformed or one too many is not in the history."""
-    CALL_REPAIRED = "malformed call repaired"
+    CALL_REPAIRED = "call repaired"
     """It was read all the same, and is written as it should have been."""
     END = "end of turn differs"
-    RETOKENIZED = "re-tokenization at a boundary"
+    RETOKENIZED = "re-tokenization"
     """The texts agree and the tokens do not."""
     REWRITTEN = "turn written otherwise"
     """None of the above changes it."""
@@ -115,19 +120,33 @@ def _earlier(case: _Case) -> bool:
 
 
 def _reasoning_dropped(case: _Case) -> bool:
-    if not case.replay.parsed.reasoning_content:
+    """With other words for the reasoning the same text is rendered."""
+    reasoning = case.replay.parsed.reasoning_content
+    if not reasoning or not reasoning.strip():
         return False
     shape = case.stage.analysis.shape
-    message = case.replay.kept.message
-    if shape.reasoning_form is ReasoningForm.PART:
-        parts = message.get("content")
-        kept = [
-            part
-            for part in (parts if isinstance(parts, list) else [])
-            if not isinstance(part, dict) or part.get("type") != shape.reasoning_field
-        ]
-        return case.same_with(content=kept)
-    return case.same_with(**{shape.reasoning_field or "reasoning_content": None})
+    other = f"{reasoning.strip()} {reasoning.strip()}"
+    field = shape.reasoning_field or "reasoning_content"
+    if shape.reasoning_form is not ReasoningForm.PART:
+        return case.same_with(**{field: other})
+    parts = case.replay.kept.message.get("content")
+    turned: list[Json] = [
+        {**part, field: other} if isinstance(part, dict) and part.get("type") == field else part
+        for part in (parts if isinstance(parts, list) else [])
+    ]
+    return case.same_with(content=turned)
+
+
+def _empty_block_dropped(case: _Case) -> bool:
+    """Without the empty reasoning block that the model wrote, the step goes well, or farther."""
+    block = reasoning_of(case.stage.analysis.format)
+    sampled = case.exchange.sampled
+    if block is None or not block.close.core or case.replay.parsed.reasoning_content:
+        return False
+    front, close, rest = sampled.partition(block.close.core)
+    if not close or front.strip() not in ("", block.open.core):
+        return False
+    return case.moves(replace(case.exchange, sampled=rest.lstrip()))
 
 
 def _header(case: _Case) -> bool:
@@ -150,23 +169,33 @@ def _ids(case: _Case) -> bool:
     )
 
 
-def _encoded_twice(case: _Case) -> bool:
+def _argument_form(case: _Case) -> bool:
+    """As an object the arguments are written as they were sampled."""
     engine = case.exchange.engine
-    given = engine.arguments is not ArgumentsAs.OBJECT
-    if not given or not case.replay.kept.calls:
+    if engine.arguments is ArgumentsAs.OBJECT or not case.replay.kept.calls:
         return False
-    asked = replace(case.exchange, engine=replace(engine, arguments=ArgumentsAs.OBJECT))
-    sampled = case.replay.whole[case.at :]
-    written = case.replay.text[case.at :]
-    # A JSON text within a JSON text begins with a quote that was not sampled.
-    quoted = written.startswith('"') or written.startswith("\\") or sampled.startswith('"')
-    return quoted and case.moves(asked)
+    return case.moves(replace(case.exchange, engine=replace(engine, arguments=ArgumentsAs.OBJECT)))
+
+
+def _encoded_twice(case: _Case) -> bool:
+    """So they are, and as a string they are JSON text within JSON text."""
+    # Its beginning is a quote that was not sampled, or a backslash before one that was.
+    quoted = case.replay.text[case.at :].startswith(('"', "\\"))
+    return quoted and _argument_form(case)
 
 
 def _rewritten_by_engine(case: _Case) -> bool:
     engine = case.exchange.engine
     return engine.rewrites_json and case.moves(
         replace(case.exchange, engine=replace(engine, rewrites_json=False))
+    )
+
+
+def _dropped_by_engine(case: _Case) -> bool:
+    """Where the engine leaves the call's text in the content, it goes well, or farther."""
+    engine = case.exchange.engine
+    return engine.malformed is Kept.DROPPED and case.moves(
+        replace(case.exchange, engine=replace(engine, malformed=Kept.CONTENT))
     )
 
 
@@ -178,7 +207,7 @@ def _stripped_by_engine(case: _Case) -> bool:
 
 
 def _order(case: _Case) -> bool:
-    """The same text is rendered when the arguments come in another order."""
+    """Arguments in another order give the same text."""
     calls = case.replay.kept.message.get("tool_calls")
     if not isinstance(calls, list) or not any(len(c.arguments) > 1 for c in case.replay.kept.calls):
         return False
@@ -200,7 +229,7 @@ def _turned(call: Json) -> Json:
 
 
 def _call_lost(case: _Case) -> bool:
-    """The break lies in a call that was not read, or that the template does not write."""
+    """Find a call that was not read, or that the template does not write."""
     parsed = case.replay.parsed
     if parsed.partial_call is not None or parsed.status in (Status.MALFORMED, Status.CUT):
         return True
@@ -244,12 +273,15 @@ _HYPOTHESES: tuple[tuple[Cause, Callable[[_Case], bool]], ...] = (
     (Cause.REASONING_DROPPED, _earlier_reasoning),
     (Cause.EARLIER, _earlier),
     (Cause.REASONING_DROPPED, _reasoning_dropped),
+    (Cause.CALL_LOST, _dropped_by_engine),
     (Cause.HEADER, _header),
+    (Cause.REASONING_DROPPED, _empty_block_dropped),
     (Cause.END, _end),
     (Cause.IDS, _ids),
     (Cause.REASONING_STRIPPED, _stripped_by_engine),
     (Cause.ENCODED_TWICE, _encoded_twice),
     (Cause.JSON_SPACING, _rewritten_by_engine),
+    (Cause.ARGUMENT_FORM, _argument_form),
     (Cause.CALL_REPAIRED, _call_repaired),
     (Cause.REASONING_STRIPPED, _edited(EditKind.REASONING_EDGE)),
     (Cause.CONTENT_STRIPPED, _edited(EditKind.CONTENT_EDGE)),

@@ -54,7 +54,7 @@ def edits_at(replay: Replay, at: int) -> Iterator[Edit]:
     if inside is not None and inside.kind is SpanKind.ARGUMENTS:
         yield from _word(sampled, text, here, there)
         yield from _escape(sampled, text, here, there)
-        yield from _value(replay, sampled, text, inside, here, there)
+        yield from _value(sampled, text, inside, there - (here - inside.start))
 
 
 def _whitespace(
@@ -138,12 +138,9 @@ def _same_json(left: str, right: str) -> bool:
         return False
 
 
-def _value(
-    replay: Replay, sampled: str, text: str, span: Span, here: int, there: int
-) -> Iterator[Edit]:
-    """Take over what the next prompt has in the place of an argument."""
+def _value(sampled: str, text: str, span: Span, start: int) -> Iterator[Edit]:
+    """Take over what the next prompt has in the place of an argument, from `start` on."""
     behind = sampled[span.end : span.end + 12]
-    start = there - (here - span.start)
     end = text.find(behind, start) if behind else -1
     if end >= 0:
         yield Edit(EditKind.VALUE, _spliced(sampled, (span.start, span.end), text[start:end]))

@@ -27,8 +27,8 @@ from autoparser.analysis.conversation import (
 )
 from autoparser.analysis.errors import AutoparserError
 
-from .scenario import Answers, ArgumentsAs, Engine, Ids, Kept, Next, Scenario
 from .remembering import PLAIN_IDS
+from .scenario import Answers, ArgumentsAs, Engine, Ids, Kept, Next, Scenario
 from .variations import VARIATIONS
 
 SHIPPED = Path(__file__).parent / "scenarios.yaml"
@@ -53,10 +53,8 @@ def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
     if isinstance(value, list):
         value = {"scenarios": cast("list[object]", value)}
     top = reader.mapping(value, "", ("scenarios", "tools"))
-    if "tools" in top:
-        tools = reader.tools(top["tools"])
-    else:
-        tools = shipped_scenarios()[0].tools
+    given = top.get("tools")
+    tools = shipped_scenarios()[0].tools if given is None else reader.tools(given)
     listed = reader.sequence(top.get("scenarios"), "scenarios")
     if not listed:
         raise reader.wrong("scenarios", "there is no scenario", "give a list of scenarios")
@@ -122,6 +120,10 @@ class _Reader:
             raise self.wrong(place, "this is no list", "expected a list")
         return cast("list[object]", value)
 
+    def several(self, value: object) -> Sequence[object]:
+        """Give a list, where one thing stands for a list of one."""
+        return cast("list[object]", value) if isinstance(value, list) else (value,)
+
     def text(self, value: object, place: str) -> str:
         if not isinstance(value, str):
             raise self.wrong(place, "this is no text", "put it in quotes")
@@ -149,11 +151,14 @@ class _Reader:
         if sampled is not None and ("message" in members or "variation" in members):
             raise self.wrong(place, "sampled is the text itself", "leave out message and variation")
         history = members.get("history")
+        message = members.get("message", {})
+        silent = "reasoning" in _members(message)
         usual = Scenario("")
         return Scenario(
             name=self.text(members["name"], f"{place}.name"),
             about=self.text(members.get("about", ""), f"{place}.about"),
-            message=self.message(members.get("message", {}), f"{place}.message"),
+            message=self.message(message, f"{place}.message"),
+            silent=silent,
             variations=self.variations(members.get("variation"), f"{place}.variation"),
             sampled=None if sampled is None else self.text(sampled, f"{place}.sampled"),
             cut=self.flag(members.get("cut", False), f"{place}.cut"),
@@ -167,7 +172,7 @@ class _Reader:
     def variations(self, value: object, place: str) -> tuple[str, ...]:
         if value is None:
             return ()
-        given = self.sequence(value if isinstance(value, list) else [value], place)
+        given = self.several(value)
         names = tuple(self.text(each, place) for each in given)
         for name in names:
             if name not in VARIATIONS:
@@ -175,7 +180,7 @@ class _Reader:
         return names
 
     def next(self, value: object, place: str) -> tuple[Next, ...]:
-        given = self.sequence(value if isinstance(value, list) else [value], place)
+        given = self.several(value)
         if not given:
             raise self.wrong(place, "nobody comes next", f"give {', '.join(Next)}")
         return tuple(self.choice(each, place, Next) for each in given)
@@ -246,12 +251,12 @@ class _Reader:
     def tools(self, value: object) -> tuple[Tool, ...]:
         found: list[Tool] = []
         for at, each in enumerate(self.sequence(value, "tools")):
-            place = f"tools[{at}]"
-            members = cast("Mapping[str, object]", each) if isinstance(each, Mapping) else {}
-            function = members.get("function", members)
-            if not isinstance(function, Mapping) or not isinstance(
-                cast("Mapping[str, object]", function).get("name"), str
-            ):
-                raise self.wrong(place, "this is no tool", "give {name: …, parameters: …}")
+            function = _members(_members(each).get("function", each))
+            if not isinstance(function.get("name"), str):
+                raise self.wrong(f"tools[{at}]", "this is no tool", "give {name: …, parameters: …}")
             found.append(dict(cast("Mapping[str, Json]", function)))
         return tuple(found)
+
+
+def _members(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Answer, Dialogue, Json, Message, ToolCall, User
@@ -56,25 +57,28 @@ def remembered(
 
 def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: Engine) -> str:
     content = parsed.content or ""
-    opener = call_opener(format_)
     if parsed.partial_call is not None:
         # An engine that cannot read a call leaves its text, if it read none before.
         kept = engine.malformed is Kept.CONTENT and not parsed.tool_calls
-        return content + _call_text(format_, parsed, sampled, opener) if kept else content
+        return content + _call_text(format_, parsed, sampled) if kept else content
+    opener = call_opener(format_)
     unread = bool(parsed.malformed_calls) or parsed.status is Status.MALFORMED
     if unread and engine.malformed is Kept.DROPPED and opener:
         return content.partition(opener)[0]
     return content
 
 
-def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str, opener: str) -> str:
-    """Give the text of the cut call, with the whitespace before it that is not the reasoning's."""
+def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
+    """Give the text from behind the reasoning or the content on, where a call was cut."""
     said = (SpanKind.CONTENT, SpanKind.REASONING)
     start = max((span.end for span in parsed.spans if span.kind in said), default=0)
-    at = max(start, sampled.find(opener, start))
-    space = sampled[start:at][len(sampled[start:at].rstrip()) :]
+    text = sampled[start:].removeprefix("" if start else format_.header)
     block = None if parsed.content else reasoning_of(format_)
-    return space.removeprefix("" if block is None else block.close.after) + sampled[at:]
+    if block is None or not block.close.core:
+        return text
+    head, close, rest = text.partition(block.close.core)
+    closed = bool(close) and head.strip() in ("", block.open.core)
+    return rest.removeprefix(block.close.after) if closed else text
 
 
 def call_opener(format_: TurnFormat) -> str:
@@ -93,10 +97,7 @@ def _call(call: ParsedCall, at: int, engine: Engine) -> ToolCall:
 
 
 def _decoded(call: ParsedCall) -> Mapping[str, Json]:
-    try:
-        value: object = json.loads(call.arguments)
-    except ValueError:
-        return {}
+    value = _json(call.arguments)
     return value if isinstance(value, dict) else {}
 
 
@@ -121,9 +122,9 @@ def _with_arguments(
         return message
     given: list[Json] = []
     for call, text in zip(calls, texts, strict=True):
-        assert isinstance(call, dict)
-        decoded = json.loads(text) if _is_json(text) else text
-        arguments: Json = text if string else decoded
+        if not isinstance(call, dict):
+            continue
+        arguments: Json = text if string else _json(text)
         function = call.get("function")
         if shape.calls is CallForm.WRAPPED and isinstance(function, dict):
             given.append({**call, "function": {**function, "arguments": arguments}})
@@ -132,12 +133,11 @@ def _with_arguments(
     return {**message, "tool_calls": given}
 
 
-def _is_json(text: str) -> bool:
+def _json(text: str) -> Json:
     try:
-        json.loads(text)
+        return cast("Json", json.loads(text))
     except ValueError:
-        return False
-    return True
+        return text
 
 
 def following(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dialogue:
@@ -148,9 +148,16 @@ def following(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dial
     results = tuple(Answer(ANSWER, call.name, call.id) for call in answered)
     if coming is Next.TOOL and results:
         return results
-    if coming is Next.LATER_USER and results:
+    if coming is Next.LATER and results:
         return (*results, Message(CONCLUSION), User(NEXT_QUESTION))
     return (User(NEXT_QUESTION),)
+
+
+def _tagged(part: Json) -> Json:
+    """Put the tag behind the text of a part of the content."""
+    if not isinstance(part, dict):
+        return part
+    return {key: text if key == "type" else f"{text}{_TAG}" for key, text in part.items()}
 
 
 _TAG = "CONTINUE_FINAL_MESSAGE_TAG "
@@ -165,10 +172,7 @@ def continued(prober: Prober, messages: Sequence[Mapping[str, Json]], setting: S
     last = dict(messages[-1])
     content = last.get("content")
     if isinstance(content, list) and content:
-        part = content[-1]
-        assert isinstance(part, dict)
-        key = next(key for key in part if key != "type")
-        last["content"] = [*content[:-1], {**part, key: f"{part[key]}{_TAG}"}]
+        last["content"] = [*content[:-1], _tagged(content[-1])]
     elif content:
         last["content"] = f"{content}{_TAG}"
     else:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from os.path import commonprefix
 
+from autoparser.analysis.alignment import prefix_length
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Dialogue, Json, Tool
 from autoparser.analysis.errors import TemplateRenderError
@@ -17,6 +17,7 @@ from autoparser.analysis.parsing import OutputParser, ParsedMessage
 from autoparser.analysis.probing import Prober, Setting, choose_sentinels
 
 from .remembering import Remembered, continued, following, remembered
+from .sampled import Prompt, common_start
 from .scenario import Answers, Engine, Next
 
 SYSTEM = "You are a helpful assistant."
@@ -34,20 +35,6 @@ class Exchange:
     next: Next
     answers: Answers = Answers.ALL
     engine: Engine = field(default_factory=Engine)
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A rendered prompt."""
-
-    text: str
-    base: str
-    """What the same conversation is without its generation prompt, as far as both are alike."""
-
-    @property
-    def opening(self) -> str:
-        """What the generation prompt has written of the turn."""
-        return self.text[len(self.base) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +61,7 @@ class Replay:
         whole = self.whole
         if self.error is None and self.text.startswith(whole):
             return None
-        return len(commonprefix([whole, self.text]))
+        return prefix_length(whole, self.text)
 
     @property
     def holds(self) -> bool:
@@ -111,7 +98,7 @@ class Stage:
                 base = prober.render_messages(messages, setting=setting)
             except TemplateRenderError:
                 base = text
-            self._prompts[key] = Prompt(text, commonprefix([text, base]))
+            self._prompts[key] = Prompt(text, common_start(text, base))
         return self._prompts[key]
 
     def opening(self, prompt: Prompt) -> Opening | None:
@@ -160,7 +147,9 @@ class Stage:
         tail = prompt.text if opening is None else opening.text
         key = (tail, repr(tools))
         if key not in self._parsers:
-            self._parsers[key] = self.analysis.parser(list(tools), prompt=prompt.text)
+            # Where the prompt writes nothing of the turn, its end tells nothing of it.
+            asked = prompt.text if tail.strip() else None
+            self._parsers[key] = self.analysis.parser(list(tools), prompt=asked)
         return self._parsers[key]
 
     def _offering(self, tools: tuple[Tool, ...]) -> Prober:

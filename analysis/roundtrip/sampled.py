@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from os.path import commonprefix
 
+from autoparser.analysis.alignment import edge_units, prefix_length
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.expression.nodes import Block
@@ -62,6 +62,20 @@ class Sample:
         return text_of(self.pieces)
 
 
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A rendered prompt."""
+
+    text: str
+    base: str
+    """What the same conversation is without its generation prompt, as far as both are alike."""
+
+    @property
+    def opening(self) -> str:
+        """What the generation prompt has written of the turn."""
+        return self.text[len(self.base) :]
+
+
 class NotWrittenError(Exception):
     """The format at hand has no such text; the reason is for a person."""
 
@@ -71,16 +85,19 @@ def text_of(pieces: Iterable[Piece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def sample(format_: TurnFormat, message: Message, prompt: str, opening: Opening | None) -> Sample:
+def sample(
+    format_: TurnFormat, message: Message, prompt: Prompt, opening: Opening | None
+) -> Sample:
     """Say what a model writes behind a prompt to say this, up to the string that stops it.
 
-    `prompt` is what the generation prompt has written of the turn, `opening` what that is.
+    `opening` says how much of the turn the prompt has written, where the format knows it.
     Raises NotWrittenError where the format does not write such a message, or where the prompt
     has closed the reasoning that the message has.
     """
     if message.reasoning and opening is not None and opening.written is Written.REASONING_CLOSED:
         raise NotWrittenError("the prompt closes the reasoning")
-    pieces = _turn(format_, _identified(format_, message))
+    opened = opening is not None and opening.written is Written.REASONING_OPEN
+    pieces = _turn(format_, _identified(format_, message), opened=opened)
     return Sample(_unprompted(format_, pieces, prompt, opening))
 
 
@@ -95,7 +112,8 @@ def _identified(format_: TurnFormat, message: Message) -> Message:
     return replace(message, calls=tuple(named))
 
 
-def _turn(format_: TurnFormat, message: Message) -> Pieces:
+def _turn(format_: TurnFormat, message: Message, *, opened: bool) -> Pieces:
+    """Write a turn in pieces; `opened` says that the prompt has opened the reasoning."""
     _check(format_, message)
     layout = format_.layouts[message.presence]
     missing = Part.REASONING not in layout.parts and bool(message.reasoning)
@@ -112,7 +130,7 @@ def _turn(format_: TurnFormat, message: Message) -> Pieces:
     if message.calls and Kind.CALLS not in kinds:
         raise NotWrittenError("the format has no place for calls beside these parts")
     pieces = (*written[:-1], *_ended(format_, written[-1].text))
-    return _reasoned(format_, pieces, message.reasoning) if missing else pieces
+    return _reasoned(format_, pieces, message.reasoning, opened=opened) if missing else pieces
 
 
 def _check(format_: TurnFormat, message: Message) -> None:
@@ -156,15 +174,16 @@ def _ended(format_: TurnFormat, tail: str) -> Pieces:
     return (Piece(Kind.MARKUP, tail[:at]), Piece(Kind.END, stop))
 
 
-def _reasoned(format_: TurnFormat, pieces: Pieces, reasoning: str) -> Pieces:
+def _reasoned(format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bool) -> Pieces:
     """Put a reasoning block behind the header of a turn that the template writes without one."""
     block = _block(format_)
+    if not opened and not block.open.core:
+        raise NotWrittenError("nothing shows how reasoning is opened")
     head = pieces[0].text
     front, close, behind = head.rpartition(block.close.core)
     if close:
         front = front.rstrip()
-        opened = front.endswith(block.open.core)
-        front = front if opened else f"{front}{block.open.core}"
+        front = front.removesuffix(block.open.core) + block.open.core
         rest = f"{close}{behind}"
     else:
         split = len(format_.header) if head.startswith(format_.header) else len(head)
@@ -185,10 +204,10 @@ def _block(format_: TurnFormat) -> Block:
 
 
 def _unprompted(
-    format_: TurnFormat, pieces: Pieces, prompt: str, opening: Opening | None
+    format_: TurnFormat, pieces: Pieces, asked: Prompt, opening: Opening | None
 ) -> Pieces:
     """Leave out what the prompt has written, and close what it has opened."""
-    text = text_of(pieces)
+    text, prompt = text_of(pieces), asked.opening
     if text.startswith(prompt):
         return dropped(pieces, len(prompt))
     written = None if opening is None else opening.written
@@ -205,9 +224,13 @@ def _unprompted(
         return dropped(pieces, header + (at + len(close) if close and at >= 0 else 0))
     core = prompt.rstrip()
     if core and text.startswith(core):
-        space = len(commonprefix([prompt[len(core) :], text[len(core) :]]))
+        space = len(common_start(prompt[len(core) :], text[len(core) :]))
         return dropped(pieces, len(core) + space)
-    return dropped(pieces, len(commonprefix([prompt, text])))
+    units = edge_units(format_.header.strip())
+    if prompt.strip() and units and asked.text.rstrip().endswith(units[-1].strip()):
+        # The prompt ends in the header, however it began it.
+        return dropped(pieces, len(format_.header))
+    return dropped(pieces, len(common_start(prompt, text)))
 
 
 def _unreasoned(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces:
@@ -215,11 +238,16 @@ def _unreasoned(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces:
     block = _block(format_)
     text = text_of(pieces)
     front = prompt.rpartition(block.open.core)[0] if block.open.core else prompt
-    rest = dropped(pieces, len(commonprefix([front, text])))
+    rest = dropped(pieces, len(common_start(front, text)))
     begun = text_of(rest).lstrip().removeprefix(block.open.core).lstrip()
     if begun.startswith(block.close.core):
         return dropped(rest, len(text_of(rest)) - len(begun))
     return (Piece(Kind.MARKUP, block.close.text), *rest)
+
+
+def common_start(left: str, right: str) -> str:
+    """Give what two texts begin with, to the character."""
+    return left[: prefix_length(left, right)]
 
 
 def dropped(pieces: Pieces, count: int) -> Pieces:

@@ -18,9 +18,9 @@ class Next(StrEnum):
     TOOL = "tool"
     """The answers to its calls."""
     USER = "user"
-    LATER_USER = "later-user"
+    LATER = "later"
     """The calls are answered and the model concludes; then the user asks again."""
-    CONTINUATION = "continuation"
+    CONTINUATION = "continue"
     """Nobody's: the turn was cut and goes on, as with transformers' `continue_final_message`."""
 
 
@@ -80,7 +80,9 @@ class Scenario:
     name: str
     about: str = ""
     message: Message = field(default_factory=Message)
-    """What the model means to say."""
+    """What it means to say. Where the prompt opens the reasoning, it reasons all the same."""
+    silent: bool = False
+    """It does not reason, also where the prompt opens the reasoning."""
     variations: tuple[str, ...] = ()
     """How its text departs from what the format writes, by the names of `VARIATIONS`."""
     sampled: str | None = None

@@ -96,7 +96,7 @@ def _row(row: Row, spelling: Spelling) -> Row:
     colon = spelling.colon
     if colon is None:
         return row
-    return tuple(colon if isinstance(item, str) and item.strip() == ":" else item for item in row)
+    return tuple(colon if item.strip() == ":" else item for item in row)
 
 
 def _text(text: Text, spelling: Spelling) -> Text:

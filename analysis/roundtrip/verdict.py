@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from autoparser.analysis.conversation import Message
 from autoparser.analysis.errors import TemplateRenderError
+from autoparser.analysis.format import Opening, TurnFormat, Written
 from autoparser.analysis.parsing import SpanKind, Status
 from autoparser.analysis.probing import Setting
 
@@ -118,12 +120,26 @@ def _sample(stage: Stage, scenario: Scenario, setting: Setting) -> Sample:
     opening = stage.opening(prompt)
     usual, names = stage.analysis.format, scenario.variations
     format_ = respelled_by(usual, names)
-    plain = sample(usual, scenario.message, prompt.opening, opening)
-    spelled = sample(format_, scenario.message, prompt.opening, opening)
-    varied = rewritten_by(spelled, format_, scenario.message, names)
+    message = _thinking(usual, scenario, opening)
+    plain = sample(usual, message, prompt, opening)
+    spelled = sample(format_, message, prompt, opening)
+    varied = rewritten_by(spelled, format_, message, names)
     if names and varied.text == plain.text and not varied.single_newlines:
         raise NotWrittenError("the format itself writes it so")
     return varied
+
+
+THOUGHT = "Let me see what is asked."
+"""What a model thinks where the prompt opens the reasoning."""
+
+
+def _thinking(format_: TurnFormat, scenario: Scenario, opening: Opening | None) -> Message:
+    message = scenario.message
+    opened = opening is not None and opening.written is Written.REASONING_OPEN
+    if message.reasoning or scenario.silent or not opened:
+        return message
+    thought = replace(message, reasoning=THOUGHT)
+    return message if format_.layouts[thought.presence].refusal else thought
 
 
 def _judged(
