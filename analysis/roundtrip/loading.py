@@ -84,6 +84,7 @@ _KEYS = (
     "next",
     "answers",
     "engine",
+    "tools",
 )
 
 
@@ -163,7 +164,7 @@ class _Reader:
             sampled=None if sampled is None else self.text(sampled, f"{place}.sampled"),
             cut=self.flag(members.get("cut", False), f"{place}.cut"),
             history=usual.history if history is None else self.history(history, f"{place}.history"),
-            tools=tools,
+            tools=tools if self.flag(members.get("tools", True), f"{place}.tools") else (),
             next=self.next(members.get("next", "user"), f"{place}.next"),
             answers=self.choice(members.get("answers", "all"), f"{place}.answers", Answers),
             engine=self.engine(members.get("engine", {}), f"{place}.engine"),

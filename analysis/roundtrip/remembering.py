@@ -163,7 +163,9 @@ def _tagged(part: Json) -> Json:
 _TAG = "CONTINUE_FINAL_MESSAGE_TAG "
 
 
-def continued(prober: Prober, messages: Sequence[Mapping[str, Json]], setting: Setting) -> str:
+def continued(
+    prober: Prober, messages: Sequence[Mapping[str, Json]], *, tools: bool, setting: Setting
+) -> str:
     """Render a conversation whose last message goes on, as transformers 5.23.0 does.
 
     `apply_chat_template(continue_final_message=…)` puts a tag behind the text to continue and
@@ -179,7 +181,7 @@ def continued(prober: Prober, messages: Sequence[Mapping[str, Json]], setting: S
         field = prober.shape.reasoning_field or "reasoning_content"
         if prober.shape.reasoning_form is ReasoningForm.FIELD and field in last:
             last[field] = f"{last[field]}{_TAG}"
-    text = prober.render_messages([*messages[:-1], last], setting=setting)
+    text = prober.render_messages([*messages[:-1], last], tools=tools, setting=setting)
     at = text.rfind(_TAG.strip())
     if at < 0:
         raise TemplateRenderError("the message to continue does not appear in the text")

@@ -93,9 +93,10 @@ class Stage:
         if key not in self._prompts:
             prober = self._offering(tools)
             messages = self.analysis.shape.messages(history, SYSTEM)
-            text = prober.render_messages(messages, generation=True, setting=setting)
+            offered = bool(tools)
+            text = prober.render_messages(messages, tools=offered, generation=True, setting=setting)
             try:
-                base = prober.render_messages(messages, setting=setting)
+                base = prober.render_messages(messages, tools=offered, setting=setting)
             except TemplateRenderError:
                 base = text
             self._prompts[key] = Prompt(text, common_start(text, base))
@@ -133,11 +134,18 @@ class Stage:
         prober = self._offering(exchange.tools)
         try:
             if exchange.next is Next.CONTINUATION:
-                text = continued(prober, messages, exchange.setting)
+                text = continued(
+                    prober, messages, tools=bool(exchange.tools), setting=exchange.setting
+                )
             else:
                 after = following(kept.calls, exchange.next, exchange.answers)
                 messages += shape.messages(after)
-                text = prober.render_messages(messages, generation=True, setting=exchange.setting)
+                text = prober.render_messages(
+                    messages,
+                    tools=bool(exchange.tools),
+                    generation=True,
+                    setting=exchange.setting,
+                )
         except TemplateRenderError as error:
             return Replay(exchange, prompt, parsed, kept, "", error)
         return Replay(exchange, prompt, parsed, kept, text)
@@ -149,7 +157,7 @@ class Stage:
         if key not in self._parsers:
             # Where the prompt writes nothing of the turn, its end tells nothing of it.
             asked = prompt.text if tail.strip() else None
-            self._parsers[key] = self.analysis.parser(list(tools), prompt=asked)
+            self._parsers[key] = self.analysis.parser(list(tools) or None, prompt=asked)
         return self._parsers[key]
 
     def _offering(self, tools: tuple[Tool, ...]) -> Prober:

@@ -91,6 +91,7 @@ class Scenario:
     """The given text was cut, as by a token limit."""
     history: Dialogue = (User("What is the weather in Oslo?"),)
     tools: tuple[Tool, ...] = ()
+    """Those offered; none where there are none."""
     next: tuple[Next, ...] = (Next.USER,)
     answers: Answers = Answers.ALL
     engine: Engine = field(default_factory=Engine)
