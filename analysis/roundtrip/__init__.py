@@ -1,7 +1,7 @@
 """Round trips: does what the model wrote come back token for token in the next prompt."""
 
 from .advice import Advice, Reader, advice_of, changed, mending
-from .causes import Cause
+from .cause import Cause
 from .loading import ScenarioError, scenarios_of, shipped_scenarios
 from .run import RoundTrip, Row, code_of, failing, round_trip, settings_of
 from .scenario import Answers, ArgumentsAs, Engine, Ids, Kept, Next, Scenario

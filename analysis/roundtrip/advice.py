@@ -10,7 +10,7 @@ from enum import StrEnum
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.probing import Setting
 
-from .causes import Cause
+from .cause import Cause
 from .run import Row
 
 

@@ -7,85 +7,19 @@ the difference goes away, or moves behind what was changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from autoparser.analysis.conversation import Json, Message
 from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.parsing import SpanKind, Status
 from autoparser.analysis.probing import ContentForm, ReasoningForm
 
+from .case import Case
+from .cause import Cause
 from .edits import Edit, EditKind, edits_at
-from .replay import Exchange, Replay, Stage
+from .replay import Replay, Stage
 from .scenario import ArgumentsAs, Ids, Kept
-
-
-class Cause(StrEnum):
-    """What keeps the next prompt from beginning with the last one and the sampled text."""
-
-    RAISES = "raises"
-    EARLIER = "earlier text rewritten"
-    """The difference lies before the generation prompt."""
-    REASONING_DROPPED = "reasoning dropped"
-    """Or the empty block that stands for it: it is not in the history."""
-    HEADER = "header differs"
-    """The generation prompt writes what the turn in the history does not begin with."""
-    REASONING_STRIPPED = "reasoning stripped"
-    CONTENT_STRIPPED = "content stripped"
-    CONTENT_DROPPED = "content dropped"
-    WHITESPACE = "joint whitespace"
-    """What stands between two parts of the turn."""
-    ENCODED_TWICE = "encoded twice"
-    ARGUMENT_FORM = "argument form"
-    """Given as a string, the arguments are written otherwise than given as an object."""
-    JSON_SPACING = "JSON spacing"
-    JSON_ESCAPES = "JSON escapes"
-    LITERALS = "Python literals"
-    ORDER = "argument order"
-    VALUES = "values rewritten"
-    IDS = "ids"
-    CALL_LOST = "call lost"
-    """A call that was cut, malformed or one too many is not in the history."""
-    CALL_REPAIRED = "call repaired"
-    """It was read all the same, and is written as it should have been."""
-    END = "end of turn differs"
-    RETOKENIZED = "re-tokenization"
-    """The texts agree and the tokens do not."""
-    REWRITTEN = "turn written otherwise"
-    """None of the above changes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    stage: Stage
-    replay: Replay
-    at: int
-    """Where the texts part, in the whole; the length of the text where it raised."""
-
-    @property
-    def exchange(self) -> Exchange:
-        return self.replay.exchange
-
-    def moves(self, exchange: Exchange) -> bool:
-        """Whether the difference is gone, or later, when the step goes so."""
-        other = self.stage.play(exchange)
-        if other.holds:
-            return True
-        if other.error is not None or other.at is None:
-            return False
-        before, after = self.exchange.sampled, exchange.sampled
-        if before == after:
-            return other.at > self.at
-        # Only behind the edit can the text be compared; what is left there is the same text.
-        behind = _common_end(before, after)
-        return len(other.whole) - other.at <= behind
-
-    def same_with(self, **changes: Json) -> bool:
-        """Whether the next prompt is the same with other fields of the message."""
-        message = {**self.replay.kept.message, **changes}
-        kept = {key: value for key, value in message.items() if value is not None}
-        return self.stage.with_turn(self.replay, kept) == self.replay.text
 
 
 def cause_of(stage: Stage, replay: Replay) -> Cause | None:
@@ -94,11 +28,11 @@ def cause_of(stage: Stage, replay: Replay) -> Cause | None:
         return None
     if replay.error is not None:
         return Cause.RAISES
-    case = _Case(stage, replay, len(replay.text) if replay.at is None else replay.at)
+    case = Case(stage, replay, len(replay.text) if replay.at is None else replay.at)
     return next((cause for cause, found in _HYPOTHESES if found(case)), Cause.REWRITTEN)
 
 
-def _earlier_reasoning(case: _Case) -> bool:
+def _earlier_reasoning(case: Case) -> bool:
     """Reasoning of an earlier turn is in this prompt and no more in the next."""
     exchange = case.exchange
     if case.at >= len(case.replay.prompt.base):
@@ -115,11 +49,11 @@ def _earlier_reasoning(case: _Case) -> bool:
     ) or without.holds
 
 
-def _earlier(case: _Case) -> bool:
+def _earlier(case: Case) -> bool:
     return case.at < len(case.replay.prompt.base)
 
 
-def _reasoning_dropped(case: _Case) -> bool:
+def _reasoning_dropped(case: Case) -> bool:
     """With other words for the reasoning the same text is rendered."""
     reasoning = case.replay.parsed.reasoning_content
     if not reasoning or not reasoning.strip():
@@ -137,7 +71,7 @@ def _reasoning_dropped(case: _Case) -> bool:
     return case.same_with(content=turned)
 
 
-def _empty_block_dropped(case: _Case) -> bool:
+def _empty_block_dropped(case: Case) -> bool:
     """Without the empty reasoning block that the model wrote, the step goes well, or farther."""
     block = reasoning_of(case.stage.analysis.format)
     sampled = case.exchange.sampled
@@ -149,11 +83,11 @@ def _empty_block_dropped(case: _Case) -> bool:
     return case.moves(replace(case.exchange, sampled=rest.lstrip()))
 
 
-def _header(case: _Case) -> bool:
+def _header(case: Case) -> bool:
     return case.at < len(case.replay.prompt.text)
 
 
-def _end(case: _Case) -> bool:
+def _end(case: Case) -> bool:
     """Without the string that stopped the model, the text holds."""
     sampled = case.exchange.sampled
     for stop in case.stage.analysis.format.stop_strings:
@@ -162,14 +96,14 @@ def _end(case: _Case) -> bool:
     return False
 
 
-def _ids(case: _Case) -> bool:
+def _ids(case: Case) -> bool:
     engine = case.exchange.engine
     return engine.ids is Ids.MADE and case.moves(
         replace(case.exchange, engine=replace(engine, ids=Ids.KEPT))
     )
 
 
-def _argument_form(case: _Case) -> bool:
+def _argument_form(case: Case) -> bool:
     """As an object the arguments are written as they were sampled."""
     engine = case.exchange.engine
     if engine.arguments is ArgumentsAs.OBJECT or not case.replay.kept.calls:
@@ -177,21 +111,21 @@ def _argument_form(case: _Case) -> bool:
     return case.moves(replace(case.exchange, engine=replace(engine, arguments=ArgumentsAs.OBJECT)))
 
 
-def _encoded_twice(case: _Case) -> bool:
+def _encoded_twice(case: Case) -> bool:
     """So they are, and as a string they are JSON text within JSON text."""
     # Its beginning is a quote that was not sampled, or a backslash before one that was.
     quoted = case.replay.text[case.at :].startswith(('"', "\\"))
     return quoted and _argument_form(case)
 
 
-def _rewritten_by_engine(case: _Case) -> bool:
+def _rewritten_by_engine(case: Case) -> bool:
     engine = case.exchange.engine
     return engine.rewrites_json and case.moves(
         replace(case.exchange, engine=replace(engine, rewrites_json=False))
     )
 
 
-def _dropped_by_engine(case: _Case) -> bool:
+def _dropped_by_engine(case: Case) -> bool:
     """Where the engine leaves the call's text in the content, it goes well, or farther."""
     engine = case.exchange.engine
     return engine.malformed is Kept.DROPPED and case.moves(
@@ -199,20 +133,20 @@ def _dropped_by_engine(case: _Case) -> bool:
     )
 
 
-def _stripped_by_engine(case: _Case) -> bool:
+def _stripped_by_engine(case: Case) -> bool:
     engine = case.exchange.engine
     return engine.strips_reasoning and case.moves(
         replace(case.exchange, engine=replace(engine, strips_reasoning=False))
     )
 
 
-def _order(case: _Case) -> bool:
+def _order(case: Case) -> bool:
     """Arguments in another order give the same text."""
     calls = case.replay.kept.message.get("tool_calls")
     if not isinstance(calls, list) or not any(len(c.arguments) > 1 for c in case.replay.kept.calls):
         return False
     turned = [_turned(call) for call in calls]
-    return turned != calls and case.same_with(tool_calls=turned)
+    return case.same_with(tool_calls=turned)
 
 
 def _turned(call: Json) -> Json:
@@ -228,7 +162,7 @@ def _turned(call: Json) -> Json:
     return call
 
 
-def _call_lost(case: _Case) -> bool:
+def _call_lost(case: Case) -> bool:
     """Find a call that was not read, or that the template does not write."""
     parsed = case.replay.parsed
     if parsed.partial_call is not None or parsed.status in (Status.MALFORMED, Status.CUT):
@@ -243,7 +177,7 @@ def _call_lost(case: _Case) -> bool:
     return case.same_with(tool_calls=None)
 
 
-def _call_repaired(case: _Case) -> bool:
+def _call_repaired(case: Case) -> bool:
     """Closers were missing in the call that the break lies in or behind."""
     parsed = case.replay.parsed
     here = case.at - len(case.replay.prompt.text)
@@ -251,25 +185,40 @@ def _call_repaired(case: _Case) -> bool:
     return parsed.status is Status.REPAIRED and bool(names) and here >= names[0]
 
 
-def _content_dropped(case: _Case) -> bool:
+def _content_dropped(case: Case) -> bool:
     if not case.replay.parsed.content:
         return False
     parts = case.stage.analysis.shape.assistant_content is ContentForm.PARTS
     return case.same_with(content=[] if parts else "")
 
 
-def _edited(kind: EditKind) -> Callable[[_Case], bool]:
-    """Make the hypothesis that an edit of this kind, at the difference, removes it."""
+def _edited(*kinds: EditKind) -> Callable[[Case], bool]:
+    """Make the hypothesis that an edit of such a kind, at the difference, removes it."""
     return lambda case: any(
-        edit.kind is kind and _explains(case, edit) for edit in edits_at(case.replay, case.at)
+        edit.kind in kinds and _explains(case, edit) for edit in edits_at(case.replay, case.at)
     )
 
 
-def _explains(case: _Case, edit: Edit) -> bool:
+def _explains(case: Case, edit: Edit) -> bool:
     return case.moves(replace(case.exchange, sampled=edit.sampled))
 
 
-_HYPOTHESES: tuple[tuple[Cause, Callable[[_Case], bool]], ...] = (
+def _spacing(case: Case) -> bool:
+    """With other whitespace in the arguments it goes farther, and their values are the same."""
+    return any(
+        edit.kind is EditKind.ARGUMENT_SPACE
+        and _explains(case, edit)
+        and _values(case.stage.play(replace(case.exchange, sampled=edit.sampled)))
+        == _values(case.replay)
+        for edit in edits_at(case.replay, case.at)
+    )
+
+
+def _values(replay: Replay) -> list[Mapping[str, Json]]:
+    return [call.arguments for call in replay.kept.calls]
+
+
+_HYPOTHESES: tuple[tuple[Cause, Callable[[Case], bool]], ...] = (
     (Cause.REASONING_DROPPED, _earlier_reasoning),
     (Cause.EARLIER, _earlier),
     (Cause.REASONING_DROPPED, _reasoning_dropped),
@@ -285,17 +234,12 @@ _HYPOTHESES: tuple[tuple[Cause, Callable[[_Case], bool]], ...] = (
     (Cause.CALL_REPAIRED, _call_repaired),
     (Cause.REASONING_STRIPPED, _edited(EditKind.REASONING_EDGE)),
     (Cause.CONTENT_STRIPPED, _edited(EditKind.CONTENT_EDGE)),
-    (Cause.JSON_SPACING, _edited(EditKind.SPACING)),
+    (Cause.JSON_SPACING, _spacing),
     (Cause.WHITESPACE, _edited(EditKind.JOINT)),
     (Cause.LITERALS, _edited(EditKind.LITERAL)),
     (Cause.JSON_ESCAPES, _edited(EditKind.ESCAPE)),
     (Cause.ORDER, _order),
     (Cause.CALL_LOST, _call_lost),
     (Cause.CONTENT_DROPPED, _content_dropped),
-    (Cause.VALUES, _edited(EditKind.VALUE)),
+    (Cause.VALUES, _edited(EditKind.ARGUMENT_SPACE, EditKind.VALUE)),
 )
-
-
-def _common_end(left: str, right: str) -> int:
-    limit = min(len(left), len(right))
-    return next((at for at in range(limit) if left[-1 - at] != right[-1 - at]), limit)

@@ -22,7 +22,8 @@ class EditKind(StrEnum):
 
     REASONING_EDGE = "whitespace at the reasoning's edge"
     CONTENT_EDGE = "whitespace at the content's edge"
-    SPACING = "whitespace of JSON"
+    ARGUMENT_SPACE = "whitespace in an argument"
+    """Of JSON, or of the value itself: what is parsed tells."""
     JOINT = "whitespace between parts"
     LITERAL = "true, false, null"
     ESCAPE = "an escape"
@@ -68,14 +69,14 @@ def _whitespace(
     if ours == theirs:
         return
     edited = sampled[:start] + theirs + sampled[end:]
-    yield Edit(_kind_of_space(parsed, sampled, start, end), edited)
+    yield Edit(_kind_of_space(parsed, start, end), edited)
 
 
 def _behind_space(text: str, at: int) -> int:
     return at + len(text[at:]) - len(text[at:].lstrip())
 
 
-def _kind_of_space(parsed: ParsedMessage, sampled: str, start: int, end: int) -> EditKind:
+def _kind_of_space(parsed: ParsedMessage, start: int, end: int) -> EditKind:
     """Say to which part whitespace belongs; what separates parts belongs to none."""
     kinds = {
         span.kind
@@ -88,24 +89,8 @@ def _kind_of_space(parsed: ParsedMessage, sampled: str, start: int, end: int) ->
     if SpanKind.CONTENT in kinds:
         return EditKind.CONTENT_EDGE
     if SpanKind.ARGUMENTS in kinds:
-        inside = next(span for span in parsed.spans if span.start <= start < span.end)
-        return EditKind.VALUE if _in_string(sampled[inside.start : start]) else EditKind.SPACING
+        return EditKind.ARGUMENT_SPACE
     return EditKind.JOINT
-
-
-def _in_string(text: str) -> bool:
-    """Whether JSON text that stops here stops within a string; text that is no JSON is one."""
-    if text.lstrip()[:1] not in ("{", "[", ",", ":", '"', ""):
-        return True
-    inside = escaped = False
-    for character in text:
-        if escaped:
-            escaped = False
-        elif character == "\\":
-            escaped = inside
-        elif character == '"':
-            inside = not inside
-    return inside
 
 
 def _span(parsed: ParsedMessage, at: int) -> Span | None:

@@ -11,7 +11,7 @@ from autoparser.analysis.conversation import Json
 from autoparser.analysis.learning.switches import Effect, Switch
 from autoparser.analysis.probing import Setting
 
-from .causes import Cause
+from .cause import Cause
 from .replay import Stage
 from .scenario import Next, Scenario
 from .tokens import Encoder

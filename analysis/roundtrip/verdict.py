@@ -11,7 +11,8 @@ from autoparser.analysis.format import Opening, TurnFormat, Written
 from autoparser.analysis.parsing import SpanKind, Status
 from autoparser.analysis.probing import Setting
 
-from .causes import Cause, cause_of
+from .cause import Cause
+from .causes import cause_of
 from .replay import Exchange, Replay, Stage
 from .sampled import Kind, NotWrittenError, Piece, Sample, sample
 from .scenario import Next, Scenario

@@ -91,7 +91,7 @@ def _letters() -> Mapping[int, str]:
     def pairs() -> Iterator[tuple[int, str]]:
         other = 256
         for byte in range(256):
-            if 33 <= byte <= 126 or 161 <= byte <= 172 or 174 <= byte:
+            if 33 <= byte <= 126 or 161 <= byte <= 172 or byte >= 174:
                 yield byte, chr(byte)
             else:
                 yield byte, chr(other)
