@@ -40,6 +40,8 @@ class Edit:
 
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|\\.|[^\x00-\x7f]+")
+_IN_JSON = re.compile(r'(?:":|["}\]],)$')
+"""What stands before the whitespace of a call that is JSON itself."""
 _LITERALS = ({"true", "True"}, {"false", "False"}, {"null", "None"})
 
 
@@ -69,14 +71,14 @@ def _whitespace(
     if ours == theirs:
         return
     edited = sampled[:start] + theirs + sampled[end:]
-    yield Edit(_kind_of_space(parsed, start, end), edited)
+    yield Edit(_kind_of_space(parsed, sampled, start, end), edited)
 
 
 def _behind_space(text: str, at: int) -> int:
     return at + len(text[at:]) - len(text[at:].lstrip())
 
 
-def _kind_of_space(parsed: ParsedMessage, start: int, end: int) -> EditKind:
+def _kind_of_space(parsed: ParsedMessage, sampled: str, start: int, end: int) -> EditKind:
     """Say to which part whitespace belongs; what separates parts belongs to none."""
     kinds = {
         span.kind
@@ -88,7 +90,7 @@ def _kind_of_space(parsed: ParsedMessage, start: int, end: int) -> EditKind:
         return EditKind.REASONING_EDGE
     if SpanKind.CONTENT in kinds:
         return EditKind.CONTENT_EDGE
-    if SpanKind.ARGUMENTS in kinds:
+    if SpanKind.ARGUMENTS in kinds or (parsed.tool_calls and _IN_JSON.search(sampled[:start])):
         return EditKind.ARGUMENT_SPACE
     return EditKind.JOINT
 

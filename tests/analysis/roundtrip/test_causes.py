@@ -235,12 +235,14 @@ def test_newlines_sampled_one_by_one() -> None:
 
 
 def test_the_difference_is_shown_in_context() -> None:
-    found = verdict(analyze(chat(CONTENT, SPACED)), "compact JSON", Next.TOOL).difference
-    assert found is not None
-    assert found.part == "the arguments"
-    assert found.before.endswith('"arguments": {"city":')
-    assert found.sampled.startswith('"Oslo"')
-    assert found.rendered.startswith(' "Oslo"')
+    found = verdict(fixture("a1-function-parameter"), "compact JSON, nested", Next.TOOL)
+    difference = found.difference
+    assert difference is not None
+    assert difference.part == "the arguments"
+    assert difference.before.endswith('<parameter=labels>\n["a",')
+    assert difference.sampled.startswith('"b"]')
+    assert difference.rendered.startswith(' "b"]')
+    assert found.sampled[difference.at :].startswith('"b"]')
 
 
 ENGINES = [
@@ -275,3 +277,10 @@ def test_a_call_with_an_id_of_its_own_keeps_it() -> None:
     found = verdict(analyze(chat(CONTENT, BY_ID)), scenario, Next.TOOL)
     assert "mine-1|get_weather" in found.sampled
     assert found.holds
+
+
+def test_the_spaces_of_a_call_that_is_json_are_json_spacing() -> None:
+    found = verdict(fixture("j1-json-in-tags"), "compact JSON", Next.TOOL)
+    assert found.cause is Cause.JSON_SPACING
+    assert found.difference is not None
+    assert found.difference.before.endswith('{"name":')
