@@ -181,7 +181,8 @@ def _warn(source: str, analysis: Analysis, setting: dict[str, Json]) -> None:
         if name not in known:
             close = get_close_matches(name, known, n=1, cutoff=0.5)
             advice = f"; did you mean {close[0]}?" if close else ""
-            typer.echo(f"{source}: warning: {name} is no switch that the analysis found{advice}", err=True)
+            words = f"{name} is no switch that the analysis found{advice}"
+            typer.echo(f"{source}: warning: {words}", err=True)
 
 
 def _progress(done: int, total: int) -> None:

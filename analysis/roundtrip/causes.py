@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from autoparser.analysis.alignment import prefix_length
 from autoparser.analysis.conversation import Json, Message
 from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.parsing import SpanKind, Status
@@ -101,6 +102,24 @@ def _ids(case: Case) -> bool:
     return engine.ids is Ids.MADE and case.moves(
         replace(case.exchange, engine=replace(engine, ids=Ids.KEPT))
     )
+
+
+def _ids_added(case: Case) -> bool:
+    """With other ids the next prompt changes just where it departs from what was sampled."""
+    calls = case.replay.kept.message.get("tool_calls")
+    if not isinstance(calls, list) or any(call.id for call in case.replay.parsed.tool_calls):
+        return False
+    other: list[Json] = [
+        {**call, "id": str(call.get("id"))[::-1]} if isinstance(call, dict) else call
+        for call in calls
+    ]
+    message = {**case.replay.kept.message, "tool_calls": other}
+    changed = prefix_length(case.replay.text, case.stage.with_turn(case.replay, message))
+    return case.at <= changed < min(case.at + NEAR, len(case.replay.text))
+
+
+NEAR = 64
+"""Characters between where a prompt departs and the id that it has written there."""
 
 
 def _argument_form(case: Case) -> bool:
@@ -227,6 +246,7 @@ _HYPOTHESES: tuple[tuple[Cause, Callable[[Case], bool]], ...] = (
     (Cause.REASONING_DROPPED, _empty_block_dropped),
     (Cause.END, _end),
     (Cause.IDS, _ids),
+    (Cause.IDS, _ids_added),
     (Cause.REASONING_STRIPPED, _stripped_by_engine),
     (Cause.ENCODED_TWICE, _encoded_twice),
     (Cause.JSON_SPACING, _rewritten_by_engine),

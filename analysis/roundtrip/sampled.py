@@ -208,8 +208,11 @@ def _unprompted(
 ) -> Pieces:
     """Leave out what the prompt has written, and close what it has opened."""
     text, prompt = text_of(pieces), asked.opening
-    if text.startswith(prompt):
-        return dropped(pieces, len(prompt))
+    shared = _overlap(asked.text, text)
+    if shared >= len(prompt) and _begun(format_, text[:shared], prompt):
+        return dropped(pieces, shared)
+    if not prompt:
+        return pieces
     written = None if opening is None else opening.written
     if written is Written.REASONING_OPEN:
         kinds = [piece.kind for piece in pieces]
@@ -231,6 +234,23 @@ def _unprompted(
         # The prompt ends in the header, however it began it.
         return dropped(pieces, len(format_.header))
     return dropped(pieces, len(common_start(prompt, text)))
+
+
+def _overlap(prompt: str, text: str) -> int:
+    """Say how much of a text's beginning a prompt already ends with."""
+    for size in range(min(len(prompt), len(text)), 0, -1):
+        if prompt.endswith(text[:size]):
+            return size
+    return 0
+
+
+def _begun(format_: TurnFormat, shared: str, prompt: str) -> bool:
+    """Whether what a prompt ends with is the turn's beginning, and no coincidence.
+
+    Some templates write the header whether a generation prompt is asked for or not.
+    """
+    header = format_.header.strip()
+    return shared == prompt or (bool(header) and header in shared)
 
 
 def _unreasoned(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces:
