@@ -80,9 +80,10 @@ class Scenario:
     name: str
     about: str = ""
     message: Message = field(default_factory=Message)
-    """What it means to say. Where the prompt opens the reasoning, it reasons all the same."""
+    """What it means to say. Where the prompt opens the reasoning, or the turn always has a block
+    of it, it reasons all the same."""
     silent: bool = False
-    """It does not reason, also where the prompt opens the reasoning."""
+    """It does not reason there either."""
     variations: tuple[str, ...] = ()
     """How its text departs from what the format writes, by the names of `VARIATIONS`."""
     sampled: str | None = None

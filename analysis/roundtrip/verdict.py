@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.errors import TemplateRenderError
+from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.format import Opening, TurnFormat, Written
 from autoparser.analysis.parsing import SpanKind, Status
 from autoparser.analysis.probing import Setting
@@ -131,13 +132,21 @@ def _sample(stage: Stage, scenario: Scenario, setting: Setting) -> Sample:
 
 
 THOUGHT = "Let me see what is asked."
-"""What a model thinks where the prompt opens the reasoning."""
+"""What a model thinks where its turn has a place for it."""
 
 
 def _thinking(format_: TurnFormat, scenario: Scenario, opening: Opening | None) -> Message:
+    """Let the model reason where the prompt opens the reasoning, or every turn has a block."""
     message = scenario.message
-    opened = opening is not None and opening.written is Written.REASONING_OPEN
-    if message.reasoning or scenario.silent or not opened:
+    if message.reasoning or scenario.silent:
+        return message
+    written = None if opening is None else opening.written
+    block = reasoning_of(format_)
+    begun = format_.layouts[message.presence].literals[0]
+    always = block is not None and bool(block.close.core) and block.close.core in begun
+    if written is not Written.REASONING_OPEN and (
+        written is Written.REASONING_CLOSED or not always
+    ):
         return message
     thought = replace(message, reasoning=THOUGHT)
     return message if format_.layouts[thought.presence].refusal else thought
