@@ -35,7 +35,7 @@ class Case:
             return other.at > self.at
         # Only behind the edit can the text be compared; what is left there is the same text.
         behind = _common_end(before, after)
-        return len(other.whole) - other.at <= behind
+        return len(other.whole) - other.at < behind
 
     def same_with(self, **changes: Json) -> bool:
         """Say whether the next prompt is the same with other fields of the message."""
