@@ -25,6 +25,7 @@ __all__ = [
     "read_prompt",
     "read_schema",
     "read_tools",
+    "read_value",
     "read_vocabulary",
 ]
 
@@ -101,6 +102,12 @@ def read_vocabulary(path: Path | None, source: str, *, needed: bool) -> Vocabula
 
 
 _TOKENIZER = "tokenizer.json"
+
+
+def read_value(path: Path, what: str) -> object:
+    """Give what a YAML or JSON file holds; `what` that is, in words."""
+    text = _read(path, what).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    return _loaded(text, path)
 
 
 def _listed(value: object) -> object:

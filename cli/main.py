@@ -19,6 +19,7 @@ from .export import export
 from .grammar import grammar
 from .output import be_printable, quiet_standard_output
 from .parse import parse
+from .roundtrip import roundtrip
 
 __all__ = ["app", "main", "run"]
 
@@ -36,6 +37,7 @@ app.command()(analyze)
 app.command()(parse)
 app.command()(grammar)
 app.command()(export)
+app.command()(roundtrip)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

@@ -11,10 +11,13 @@ from .expression import expression_document
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .prompt import prompt_warning
+from .roundtrip import roundtrip_report
+from .roundtrip_document import ROUNDTRIP_SCHEMA, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
 from .visible import visible
 
 __all__ = [
+    "ROUNDTRIP_SCHEMA",
     "all_read",
     "analysis_report",
     "chunk_document",
@@ -28,6 +31,8 @@ __all__ = [
     "message_report",
     "phases_report",
     "prompt_warning",
+    "roundtrip_document",
+    "roundtrip_report",
     "turn_expression",
     "visible",
 ]

@@ -44,3 +44,22 @@ def test_a_folder_is_grafted_below_the_import_name(folder: str) -> None:
     if not link.exists():
         pytest.skip("an sdist has no links: its wheel is built from the mapping alone")
     assert link.readlink() == Path("..", folder)
+
+
+def test_every_file_that_is_no_module_is_package_data() -> None:
+    listed = setuptools_settings()["package-data"]
+    assert isinstance(listed, dict)
+    found = {
+        path.relative_to(ROOT)
+        for folder in GRAFTED
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    covered = {
+        path.relative_to(ROOT)
+        for package, patterns in listed.items()
+        for pattern in patterns
+        for path in (ROOT / package.replace("autoparser.", "", 1).replace(".", "/")).glob(pattern)
+    }
+    assert found <= covered
+    assert found

@@ -5,6 +5,8 @@ outcome and by cause; those that do not pass are named. With `--parse`, every me
 template writes is parsed again, and the table says how many come back. With `--grammar`, each
 template's grammar has to accept what the template writes and to allow only what reads cleanly. With
 `--export`, every template is exported for transformers, whose own parser then reads the messages.
+With `--roundtrip`, every scenario of the package is played, and the table counts the verdicts by
+their causes.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from .closed_loop import loop_table, loops
 from .exports import export_table, exports
 from .grammars import ENOUGH, proof_table, proofs
-from .outcomes import PACKAGE, Ending, Outcome, corpus_paths, outcomes
+from .outcomes import PACKAGE, PROCESSES, Ending, Outcome, corpus_paths, outcomes
+from .round_trips import round_trip_table, round_trips
 
 
 def table(found: Sequence[Outcome]) -> str:
@@ -61,7 +64,9 @@ def main() -> int:
     options.add_argument("--grammar", action="store_true", help="prove the templates' grammars")
     options.add_argument("--gbnf", action="store_true", help="with --grammar: as GBNF, not Lark")
     options.add_argument("--walks", type=int, default=13, help="walks for each tokenizer and tools")
+    options.add_argument("--roundtrip", action="store_true", help="play the round trips")
     options.add_argument("--every", type=int, default=1, help="take only every n-th template")
+    options.add_argument("--processes", type=int, default=PROCESSES, help="how many to use")
     asked = options.parse_args()
     paths = corpus_paths()
     if not paths:
@@ -69,18 +74,22 @@ def main() -> int:
         return 2
     paths = paths[:: asked.every]
     if asked.grammar:
-        proved = proofs(paths, asked.walks, gbnf=asked.gbnf)
+        proved = proofs(paths, asked.walks, asked.processes, gbnf=asked.gbnf)
         sys.stdout.write(proof_table(proved))
         return 1 if sum(each.ok for each in proved) < ENOUGH * len(proved) else 0
     if asked.parse:
-        rounds = loops(paths)
+        rounds = loops(paths, asked.processes)
         sys.stdout.write(loop_table(rounds))
         return 1 if any(not each.ok and not each.cause for each in rounds) else 0
     if asked.export:
         exported = exports(paths)
         sys.stdout.write(export_table(exported))
         return 1 if any(not each.kept for each in exported) else 0
-    found = outcomes(paths)
+    if asked.roundtrip:
+        played = round_trips(paths, asked.processes)
+        sys.stdout.write(round_trip_table(played))
+        return 1 if any(each.crash for each in played) else 0
+    found = outcomes(paths, asked.processes)
     sys.stdout.write(table(found))
     return 1 if any(each.ending is Ending.CRASHED for each in found) else 0
 

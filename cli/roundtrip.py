@@ -1,0 +1,203 @@
+"""``autoparser roundtrip``: does what the model wrote come back in the next prompt."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError
+
+from .inputs import read_value
+from .output import print_report, report_width
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+    from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.conversation import Json
+    from autoparser.analysis.roundtrip import RoundTrip, Scenario
+
+__all__ = ["roundtrip"]
+
+FOUND = 1
+"""The exit code where a verdict that --fail-on names was found."""
+
+LEVELS = ("any", "string", "tokens")
+
+
+def roundtrip(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A template file, a model directory, a tokenizer_config.json,"
+            " or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(help="Which of several named templates, such as tool_use."),
+    ] = None,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="A tokenizer.json or its directory; else the one beside the template.",
+        ),
+    ] = None,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Play only this scenario, in full. May be given several times."
+        ),
+    ] = None,
+    scenarios: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Play the scenarios of this YAML file, too."),
+    ] = None,
+    switch: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Set this variable of the template, instead of trying the switches.",
+        ),
+    ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHAT",
+            help="Exit with 1 where such a verdict is found: any, string, tokens, or a cause"
+            " such as json-spacing.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print everything as JSON; docs/roundtrip.schema.json describes it."
+        ),
+    ] = False,
+) -> int:
+    """See whether a turn comes back as it was sampled, once the conversation goes on.
+
+    For each scenario the model writes a turn as the format has it, or departs from it; the turn
+    is parsed, put into the history, and the next prompt is rendered. If that does not begin
+    with the last prompt and the sampled text, a prefix cache is lost: the report says where,
+    why, and what would mend it.
+
+    Exit code: 0, or 1 if there is a verdict that --fail-on names, 2 if there is nothing to play.
+    """
+    from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.roundtrip import failing, round_trip
+    from autoparser.analysis.sources import load_template
+
+    wanted = _checked_kinds(fail_on or [])
+    chosen = _chosen(scenarios, scenario or [])
+    setting = dict(map(_switch, switch or []))
+    encoder = _tokenizer(source, tokenizer)
+    if encoder is None and "tokens" in wanted:
+        raise AutoparserError(
+            "--fail-on tokens needs a tokenizer", hint="give one with --tokenizer PATH"
+        )
+    analysis = analyzed(load_template(source, name=name))
+    _warn(source, analysis, setting)
+    found = round_trip(
+        analysis, chosen, tokenizer=encoder, setting=setting or None, progress=_progress
+    )
+    _give(analysis, found, as_json=as_json, in_full=bool(scenario))
+    return FOUND if failing(found.rows, wanted) else 0
+
+
+def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
+    """Give the scenarios to play. Raises AutoparserError for a name that none has."""
+    from autoparser.analysis.roundtrip import scenarios_of, shipped_scenarios
+
+    known = list(shipped_scenarios())
+    if file is not None:
+        own = scenarios_of(read_value(file, "the scenarios"), str(file))
+        replaced = {each.name for each in own}
+        known = [*(each for each in known if each.name not in replaced), *own]
+    by_name = {each.name: each for each in known}
+    for each in names:
+        if each not in by_name:
+            raise _unknown("scenario", each, list(by_name))
+    return [by_name[each] for each in names] or known
+
+
+def _checked_kinds(asked: Sequence[str]) -> Sequence[str]:
+    from autoparser.analysis.roundtrip import Cause, code_of
+
+    known = [*LEVELS, *map(code_of, Cause)]
+    for each in asked:
+        if each not in known:
+            raise _unknown("verdict", each, known)
+    return asked
+
+
+def _unknown(what: str, given: str, known: Sequence[str]) -> AutoparserError:
+    close = get_close_matches(given, known, n=1, cutoff=0.5)
+    advice = f"did you mean {close[0]}? " if close else ""
+    return AutoparserError(
+        f"there is no {what} {given!r}", hint=f"{advice}there are {', '.join(known)}"
+    )
+
+
+def _switch(given: str) -> tuple[str, Json]:
+    """Read NAME=VALUE, the value as JSON, else as a text."""
+    name, separator, text = given.partition("=")
+    if not separator or not name.isidentifier():
+        raise AutoparserError(
+            f"--switch {given!r} sets nothing", hint="give NAME=VALUE, such as enable_thinking=true"
+        )
+    try:
+        return name, json.loads(text)
+    except ValueError:
+        return name, text
+
+
+def _tokenizer(source: str, given: Path | None) -> Tokenizer | None:
+    from autoparser.analysis.sources import load_tokenizer, tokenizer_beside
+
+    path = given or tokenizer_beside(source)
+    return None if path is None else load_tokenizer(path)
+
+
+def _warn(source: str, analysis: Analysis, setting: dict[str, Json]) -> None:
+    """Say on standard error what may make verdicts wrong, or a switch do nothing."""
+    check = analysis.check
+    if not check.ok:
+        typer.echo(
+            f"{source}: warning: self-check {check.passed}/{check.total}, so what is sampled may"
+            " not be what a model writes; see autoparser analyze",
+            err=True,
+        )
+    known = [switch.name for switch in analysis.switches]
+    for name in setting:
+        if name not in known:
+            close = get_close_matches(name, known, n=1, cutoff=0.5)
+            advice = f"; did you mean {close[0]}?" if close else ""
+            words = f"{name} is no switch that the analysis found{advice}"
+            typer.echo(f"{source}: warning: {words}", err=True)
+
+
+def _progress(done: int, total: int) -> None:
+    """Count on standard error, where that is a terminal; the last count wipes itself away."""
+    if sys.stderr.isatty():
+        line = f"\r{done} of {total} scenarios" if done < total else "\r\033[K"
+        typer.echo(line, nl=False, err=True)
+
+
+def _give(analysis: Analysis, found: RoundTrip, *, as_json: bool, in_full: bool) -> None:
+    from autoparser.reports import roundtrip_document, roundtrip_report
+
+    if as_json:
+        # ASCII alone: no reader and no terminal takes it for anything else.
+        document = roundtrip_document(analysis, found)
+        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+    else:
+        print_report(roundtrip_report(analysis, found, report_width(), in_full=in_full))

@@ -1,0 +1,263 @@
+"""Round trips: a table of scenarios, and for each cause where it breaks and what would mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.probing import Setting
+from autoparser.analysis.roundtrip import (
+    Cause,
+    Difference,
+    Outcome,
+    RoundTrip,
+    Row,
+    Verdict,
+    advice_of,
+    changed,
+)
+
+from .layout import Lines, blank, heading, joined, prose, rows, sentence, wrapped
+from .verdict import verdict as self_check
+from .visible import LEGEND, quoted, visible
+from .words import setting_words
+
+__all__ = ["roundtrip_report"]
+
+_STYLES = {
+    Outcome.HOLDS: "green",
+    Outcome.BREAKS: "red",
+    Outcome.RAISES: "bold red",
+}
+_COLUMNS = (29, 8, 6, 7)
+"""Scenario, next role, string level, token level; the cause has what is left of the line."""
+_TITLES = ("scenario", "next", "string", "tokens", "why it breaks")
+_GAP = "  "
+
+ABOUT: dict[Cause, str] = {
+    Cause.RAISES: "the template raises on the next request",
+    Cause.EARLIER: "the template writes the text before the turn otherwise once more messages come",
+    Cause.REASONING_DROPPED: "the reasoning of a turn is not in the history any more",
+    Cause.HEADER: "the generation prompt writes what a turn in the history does not begin with",
+    Cause.REASONING_STRIPPED: "whitespace at the reasoning's edges is lost",
+    Cause.CONTENT_STRIPPED: "whitespace at the content's edges is lost",
+    Cause.CONTENT_DROPPED: "the content is not in the history",
+    Cause.WHITESPACE: "the whitespace between two parts is the template's, not the model's",
+    Cause.ENCODED_TWICE: "arguments given as JSON text become JSON text within JSON text",
+    Cause.ARGUMENT_FORM: "arguments given as a string are written otherwise than as an object",
+    Cause.JSON_SPACING: "JSON is written again with other spaces",
+    Cause.JSON_ESCAPES: "JSON is written again with other escapes",
+    Cause.LITERALS: "true, false and null are written in another language's words",
+    Cause.ORDER: "the arguments are written in another order",
+    Cause.VALUES: "an argument's value is written otherwise",
+    Cause.IDS: "the calls have other ids than those that the model wrote",
+    Cause.CALL_LOST: "a call that the model wrote, whole or not, is not in the history",
+    Cause.CALL_REPAIRED: "the parser read a call that was not whole; it is written whole",
+    Cause.END: "what ends a turn in the history is not what stops the model",
+    Cause.RETOKENIZED: "the texts agree, and where they meet the tokens do not",
+    Cause.REWRITTEN: "the template writes the turn otherwise, and no one change explains it",
+}
+
+
+def roundtrip_report(
+    analysis: Analysis, found: RoundTrip, width: int, *, in_full: bool = False
+) -> Text:
+    """Report on round trips in lines of at most ``width`` cells.
+
+    Each cause is shown with the first scenario that has it; ``in_full`` shows every scenario
+    that breaks.
+    """
+    drawn = [
+        *_summary(analysis, found, width),
+        *blank(),
+        *_table(found, width),
+        *_left_out(found, width),
+        *_causes(found, width, in_full=in_full),
+    ]
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _summary(analysis: Analysis, found: RoundTrip, width: int) -> Lines:
+    origin = visible(analysis.template.origin or "a text")
+    outcomes = [row.verdict.outcome for row in found.rows]
+    counts = [
+        sentence((f"{outcomes.count(kind)} {_many(kind, outcomes.count(kind))}", style))
+        for kind, style in _STYLES.items()
+        if kind in outcomes
+    ]
+    drawn = prose(sentence(f"{origin}: ", self_check(analysis.check)), width, indent=0)
+    drawn += prose(
+        sentence(joined(counts or [Text("no scenario applies")], ", "), "."), width, indent=0
+    )
+    usual = found.settings[0]
+    tried = len(found.settings) - 1
+    words = f"The verdicts hold with {setting_words(usual) or 'no switch set'}"
+    if tried:
+        words += f"; {tried} more setting{'s' * (tried > 1)} tried, those that differ are named"
+    if found.untried:
+        words += f"; {found.untried} not tried"
+    drawn += prose(f"{words}.", width, indent=0)
+    if not found.tokenized:
+        drawn += prose("No tokenizer: --tokenizer PATH judges the tokens, too.", width, indent=0)
+    for stop, size in found.split_stops:
+        warning = sentence(
+            ("The stop string ", "yellow"),
+            quoted(stop),
+            (f" is {size} tokens: is this the model's own tokenizer?", "yellow"),
+        )
+        drawn += prose(warning, width, indent=0)
+    return drawn
+
+
+def _many(kind: Outcome, count: int) -> str:
+    one = {Outcome.HOLDS: "holds", Outcome.BREAKS: "breaks", Outcome.RAISES: "raises"}[kind]
+    return one if count == 1 else one[:-1]
+
+
+def _table(found: RoundTrip, width: int) -> Lines:
+    drawn = [_line(_TITLES, style="bold")]
+    for row in found.rows:
+        drawn += _row(row, found, width)
+    return drawn
+
+
+def _row(row: Row, found: RoundTrip, width: int) -> Lines:
+    verdict = row.verdict
+    cells: list[str | Text] = [
+        visible(row.scenario.name),
+        row.next.value,
+        Text(verdict.outcome.value, style=_STYLES.get(verdict.outcome, "")),
+        _tokens(verdict),
+    ]
+    cause = "" if verdict.cause is None else verdict.cause.value
+    column = sum(_COLUMNS) + len(_GAP) * len(_COLUMNS)
+    left = wrapped(Text(cells[0] if isinstance(cells[0], str) else ""), _COLUMNS[0], words=True)
+    right = wrapped(Text(cause), max(width - column, 10), words=True) or [Text()]
+    drawn: Lines = []
+    for at in range(max(len(left), len(right))):
+        name = left[at] if at < len(left) else Text()
+        name.rstrip()
+        why = right[at] if at < len(right) else Text()
+        rest: list[str | Text] = cells[1:] if not at else ["", "", ""]
+        drawn.append(_line([name, *rest, why]))
+    for words in _conditions(row, found):
+        drawn += prose(Text(words, style="dim"), width, indent=4, hang=2)
+    return drawn
+
+
+def _line(cells: Sequence[str | Text], style: str = "") -> Text:
+    line = Text(style=style)
+    for at, cell in enumerate(cells):
+        line.append_text(cell if isinstance(cell, Text) else Text(cell))
+        if at < len(_COLUMNS):
+            filled = cell_len(cell.plain if isinstance(cell, Text) else cell)
+            line.append(" " * max(0, _COLUMNS[at] - filled) + _GAP)
+    return line
+
+
+def _tokens(verdict: Verdict) -> Text:
+    tokens = verdict.tokens
+    if tokens is None:
+        return Text("-", style="dim")
+    return Text(f"{tokens.reused}/{tokens.sampled}", style="green" if tokens.holds else "red")
+
+
+def _conditions(row: Row, found: RoundTrip) -> Iterator[str]:
+    """Say under which settings the verdict is another one."""
+    usual = found.settings[0]
+    if row.verdict.setting != usual:
+        yield f"only with {setting_words(changed(usual, row.verdict.setting))}"
+    groups: dict[str, list[Setting]] = {}
+    for each in row.differing:
+        words = each.outcome.value
+        if each.outcome is Outcome.BREAKS or not each.holds:
+            words += f" ({each.cause})"
+        groups.setdefault(words, []).append(changed(usual, each.setting))
+    for words, settings in groups.items():
+        least = [each for each in settings if not _covered(each, settings)]
+        named = " or ".join(setting_words(each) or "no switch set" for each in least)
+        yield f"{words} with {named}"
+
+
+def _covered(setting: Setting, others: Sequence[Setting]) -> bool:
+    """Whether a part of this setting has the same verdict."""
+    return any(other and other != setting and other.items() <= setting.items() for other in others)
+
+
+NAMED = 6
+
+
+def _left_out(found: RoundTrip, width: int) -> Lines:
+    reasons: dict[str, list[str]] = {}
+    for scenario, _, why in found.left_out:
+        names = reasons.setdefault(why, [])
+        if scenario.name not in names:
+            names.append(scenario.name)
+    if not reasons:
+        return []
+    pairs = [
+        (
+            f"{len(names)}",
+            Text(
+                f"{visible(why)}: {', '.join(map(visible, names[:NAMED]))}"
+                + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+            ),
+        )
+        for why, names in reasons.items()
+    ]
+    return [*heading("Scenarios that do not apply", width), *rows(pairs, width)]
+
+
+def _causes(found: RoundTrip, width: int, *, in_full: bool) -> Lines:
+    broken = [row for row in found.rows if row.verdict.cause is not None]
+    drawn: Lines = []
+    seen: dict[Cause, int] = {}
+    for row in broken:
+        cause = row.verdict.cause
+        if cause is None or (cause in seen and not in_full):
+            continue
+        count = sum(each.verdict.cause is cause for each in broken)
+        if cause not in seen:
+            drawn += heading(f"{cause.value}: {count} of {len(found.rows)}", width)
+            drawn += prose(f"{ABOUT[cause]}.", width)
+        seen[cause] = count
+        drawn += _example(row, width)
+        drawn += rows([(each.reader.value, Text(each.text)) for each in advice_of(row)], width)
+    if any(row.verdict.difference is not None for row in broken):
+        drawn = [*blank(), *prose(Text(LEGEND, style="dim"), width, indent=0), *drawn]
+    return drawn
+
+
+def _example(row: Row, width: int) -> Lines:
+    verdict = row.verdict
+    title = f"{visible(row.scenario.name)}, next {row.next.value}"
+    if verdict.outcome is Outcome.RAISES:
+        return prose(sentence(f"{title}: ", (visible(verdict.reason), "red")), width, hang=2)
+    if verdict.difference is None:
+        tokens = verdict.tokens
+        reused = "" if tokens is None else f"{tokens.reused} of {tokens.sampled} tokens reused"
+        return prose(f"{title}: the texts agree, {reused}", width, hang=2)
+    drawn = prose(f"{title}, in {verdict.difference.part}:", width, hang=2)
+    return [*drawn, *_difference(verdict.difference, width)]
+
+
+def _difference(difference: Difference, width: int) -> Lines:
+    """Show both texts from a little before where they part, one line each."""
+    room = max(width - 16, 20)
+    before = visible(difference.before)[-room // 3 :]
+    pairs: list[tuple[str, Text]] = []
+    for label, text, style in (
+        ("sampled", difference.sampled, "green"),
+        ("rendered", difference.rendered, "red"),
+    ):
+        rest = visible(text)[: room - len(before)]
+        shown = sentence((before, "dim"), (rest, style)) if rest else sentence((before, "dim"))
+        if not text:
+            shown.append("(the end)", style="dim italic")
+        pairs.append((label, shown))
+    return rows(pairs, width, indent=4, words=False)

@@ -1,0 +1,103 @@
+"""Round trips over the corpus: every shipped scenario, for every template that can be analysed.
+
+No template of the corpus comes with its vocabulary, so this is the string level, under each
+template's usual setting of the switches and under the others that may matter.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from autoparser import AutoparserError
+from autoparser.analysis.analysis import analyze
+from autoparser.analysis.roundtrip import Cause, Outcome, round_trip, shipped_scenarios
+
+from .outcomes import PROCESSES, read_template
+
+NAMED = 8
+"""How many templates are named for a cause that explains nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What became of the scenarios of one template."""
+
+    name: str
+    checked: bool = True
+    """Its self-check passes."""
+    verdicts: tuple[tuple[str, str, str], ...] = ()
+    """Scenario, next role, and the cause, or the outcome where there is none."""
+    mended: int = 0
+    """Verdicts that another setting of the switches mends."""
+    crash: str = ""
+
+
+def played(path: Path) -> Played | None:
+    """Play the scenarios; None where there is no analysis."""
+    try:
+        analysis = analyze(read_template(path))
+    except AutoparserError:
+        return None
+    try:
+        found = round_trip(analysis, shipped_scenarios())
+    except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
+        return Played(path.stem, analysis.check.ok, crash=repr(error))
+    return Played(
+        path.stem,
+        analysis.check.ok,
+        tuple(
+            (row.scenario.name, row.next.value, str(row.verdict.cause or row.verdict.outcome))
+            for row in found.rows
+        ),
+        sum(not row.verdict.holds and any(each.holds for each in row.others) for row in found.rows),
+    )
+
+
+def round_trips(paths: Sequence[Path], processes: int = PROCESSES) -> list[Played]:
+    """Play the scenarios on every template."""
+    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        found = [played(path) for path in paths]
+    else:
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+            found = list(pool.map(played, paths, chunksize=16))
+    return [each for each in found if each is not None]
+
+
+def round_trip_table(found: Sequence[Played]) -> str:
+    """Lay out the verdicts by cause, and the crashes."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: Sequence[Played]) -> Iterator[str]:
+    crashed = [each for each in found if each.crash]
+    verdicts = [cause for each in found for _, _, cause in each.verdicts]
+    counts = Counter(verdicts)
+    yield f"{len(found):>6}  templates played, {sum(each.checked for each in found)} self-checked"
+    yield f"{len(verdicts):>6}  verdicts, each of a scenario with a next role"
+    for outcome in (str(Outcome.HOLDS), *map(str, Cause)):
+        if counts[outcome]:
+            templates = sum(
+                any(cause == outcome for _, _, cause in each.verdicts) for each in found
+            )
+            yield f"{counts[outcome]:>6}  {outcome}, in {templates} templates"
+    broken = len(verdicts) - counts[str(Outcome.HOLDS)]
+    mended = sum(each.mended for each in found)
+    yield f"{mended:>6}  of the {broken} that break hold under another setting of the switches"
+    yield from _named(found, str(Cause.REWRITTEN))
+    yield f"{len(crashed):>6}  crashed"
+    yield from (f"{'':8}  {each.name}: {each.crash}" for each in crashed)
+
+
+def _named(found: Sequence[Played], cause: str) -> Iterator[str]:
+    """Name the templates with most of the verdicts that no change explains."""
+    counts = Counter(
+        each.name for each in found for _, _, verdict in each.verdicts if verdict == cause
+    )
+    for name, count in counts.most_common(NAMED):
+        yield f"{'':8}  {cause}: {name} ({count})"

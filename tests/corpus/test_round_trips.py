@@ -1,0 +1,36 @@
+"""Round trips over a tenth of the corpus: no crash, and hardly a break without a cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autoparser.analysis.roundtrip import Cause, Outcome
+
+from .round_trips import Played, round_trip_table, round_trips
+
+UNEXPLAINED = 0.02
+"""Of the verdicts that break, so many may be put down to no one change."""
+
+
+@pytest.fixture(scope="module")
+def tenth(corpus: list[Path]) -> list[Played]:
+    return round_trips(corpus[::10])
+
+
+def test_nothing_crashes(tenth: list[Played]) -> None:
+    assert [each.crash for each in tenth if each.crash] == []
+
+
+def test_breaks_have_causes(tenth: list[Played]) -> None:
+    causes = [cause for each in tenth for _, _, cause in each.verdicts]
+    broken = [cause for cause in causes if cause != Outcome.HOLDS]
+    assert len(broken) > len(tenth)
+    assert broken.count(str(Cause.REWRITTEN)) <= UNEXPLAINED * len(broken)
+
+
+def test_the_table_counts_every_verdict(tenth: list[Played]) -> None:
+    lines = round_trip_table(tenth).splitlines()
+    counted = sum(int(line.split()[0]) for line in lines if line.endswith(" templates"))
+    assert counted == sum(len(each.verdicts) for each in tenth)
