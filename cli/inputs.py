@@ -84,24 +84,19 @@ def read_vocabulary(path: Path | None, source: str, *, needed: bool) -> Vocabula
 
     Raises AutoparserError where it cannot be read, and where there is none but one is needed.
     """
-    if path is None:
-        beside = Path(source) if Path(source).is_dir() else Path(source).parent
-        path = beside / _TOKENIZER
-        if source == STANDARD_INPUT or not path.is_file():
-            if not needed:
-                return None
-            raise AutoparserError(
-                "Lark is made for a tokenizer, and there is none beside the template",
-                file=source,
-                hint=f"name its {_TOKENIZER} with --tokenizer",
-            )
-    from autoparser.analysis.constrained import read_tokenizer
     from autoparser.analysis.grammar import vocabulary_of
+    from autoparser.analysis.sources import load_tokenizer, tokenizer_beside
 
-    return vocabulary_of(read_tokenizer(path))
-
-
-_TOKENIZER = "tokenizer.json"
+    path = path or tokenizer_beside(source)
+    if path is not None:
+        return vocabulary_of(load_tokenizer(path))
+    if not needed:
+        return None
+    raise AutoparserError(
+        "Lark is made for a tokenizer, and there is none beside the template",
+        file=source,
+        hint="name its tokenizer.json with --tokenizer",
+    )
 
 
 def read_value(path: Path, what: str) -> object:

@@ -14,8 +14,9 @@ from autoparser.analysis.errors import AutoparserError
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.conversation import Json
 
-__all__ = ["check_choice", "prompt_of", "warn_of"]
+__all__ = ["check_choice", "prompt_of", "switch_of", "warn_of"]
 
 CHOICES = ("auto", "none", "required")
 
@@ -51,7 +52,7 @@ def prompt_of(analysis: Analysis, prompt: str | None, switches: Sequence[str]) -
             "--switch says which prompt the template writes, and --prompt gives one",
             hint="give one of them",
         )
-    wanted = dict(map(_switch, switches))
+    wanted = dict(map(switch_of, switches))
     openings = [opening for opening in analysis.format.openings if opening.setting]
     for opening in openings:
         if dict(opening.setting) == wanted:
@@ -66,16 +67,17 @@ def prompt_of(analysis: Analysis, prompt: str | None, switches: Sequence[str]) -
     )
 
 
-def _switch(given: str) -> tuple[str, object]:
-    name, equals, value = given.partition("=")
-    if not equals or not name:
+def switch_of(given: str) -> tuple[str, Json]:
+    """Read NAME=VALUE, the value as JSON, else as a text. Raises AutoparserError."""
+    name, separator, text = given.partition("=")
+    if not separator or not name.isidentifier():
         raise AutoparserError(
-            f"--switch {given!r} is none", hint="give NAME=VALUE, such as enable_thinking=false"
+            f"--switch {given!r} sets nothing", hint="give NAME=VALUE, such as enable_thinking=true"
         )
     try:
-        return name, cast("object", json.loads(value))
+        return name, cast("Json", json.loads(text))
     except ValueError:
-        return name, value
+        return name, text
 
 
 def warn_of(

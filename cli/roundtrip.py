@@ -15,6 +15,7 @@ from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_value
 from .output import print_report, report_width
+from .request import switch_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -98,7 +99,7 @@ def roundtrip(
 
     wanted = _checked_kinds(fail_on or [])
     chosen = _chosen(scenarios, scenario or [])
-    setting = dict(map(_switch, switch or []))
+    setting = dict(map(switch_of, switch or []))
     encoder = _tokenizer(source, tokenizer)
     if encoder is None and "tokens" in wanted:
         raise AutoparserError(
@@ -145,19 +146,6 @@ def _unknown(what: str, given: str, known: Sequence[str]) -> AutoparserError:
     return AutoparserError(
         f"there is no {what} {given!r}", hint=f"{advice}there are {', '.join(known)}"
     )
-
-
-def _switch(given: str) -> tuple[str, Json]:
-    """Read NAME=VALUE, the value as JSON, else as a text."""
-    name, separator, text = given.partition("=")
-    if not separator or not name.isidentifier():
-        raise AutoparserError(
-            f"--switch {given!r} sets nothing", hint="give NAME=VALUE, such as enable_thinking=true"
-        )
-    try:
-        return name, json.loads(text)
-    except ValueError:
-        return name, text
 
 
 def _tokenizer(source: str, given: Path | None) -> Tokenizer | None:

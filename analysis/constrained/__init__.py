@@ -15,7 +15,7 @@ from .literals import lark_literal, split_text
 from .schema import ANY_JSON, Whitespace
 from .statistics import GrammarStatistics
 from .tokenizer import AddedTokenText, DecodingTokenizer, TokenizerError
-from .tokenizer_files import load_tokenizer, read_tokenizer
+from .tokenizer_files import load_tokenizer
 from .walk import Sampler, Turn, Walk, walk, walks
 
 __all__ = [
@@ -49,7 +49,6 @@ __all__ = [
     "new_mask",
     "one_constraint",
     "opening_of",
-    "read_tokenizer",
     "row_of",
     "split_text",
     "walk",

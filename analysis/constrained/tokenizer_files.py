@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from .opaque import opaque_ids, opaque_json
 from .tokenizer import AddedTokenText, DecodingTokenizer, TokenizerError
 
-__all__ = ["Eos", "load_tokenizer", "read_tokenizer"]
+__all__ = ["Eos", "load_tokenizer"]
 
 Eos = int | str | Sequence[int | str]
 """Tokens that end an answer, by id or by text."""
@@ -53,11 +53,6 @@ def load_tokenizer(
                 del _loaded[next(iter(_loaded))]
             _loaded[key] = made
         return _loaded[key]
-
-
-def read_tokenizer(path: Path) -> Tokenizer:
-    """Read a ``tokenizer.json``, or the one in a directory. Raises ``TokenizerError``."""
-    return _read_files(path)[0]
 
 
 def _make(
