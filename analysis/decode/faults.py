@@ -24,8 +24,8 @@ class Rendering(StrEnum):
 
     SAME = "the same text"
     WHITESPACE = "the same but for whitespace that the template strips or adds"
-    SPELLING = "the same but for the spelling of equal JSON values"
-    UNWRITTEN = "not compared: the template refuses such a message in its history"
+    SPELLING = "the same but for the spelling of equal values, or the numbers of calls"
+    UNWRITTEN = "not compared: the template cannot be given such a message"
     OTHER = "another text"
 
 

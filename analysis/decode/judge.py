@@ -30,8 +30,9 @@ class Judge:
         *,
         prompt: str | None = None,
     ) -> None:
-        """`grammar` and `parser` are of the same request, `compiled` the grammar's state before
-        the first token; `prompt` is the request's.
+        """Judge by a grammar and a parser of one request, and its prompt.
+
+        `compiled` is the grammar's state before the first token.
         """
         self._grammar = grammar
         self._parser = parser

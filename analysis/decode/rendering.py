@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from os.path import commonprefix
+from itertools import takewhile
+from math import isfinite
+from typing import cast
 
 from autoparser.analysis.conversation import Json, Message, ToolCall
 from autoparser.analysis.format import Part, RefusedMessageError, TurnFormat
@@ -46,7 +48,9 @@ class Rewriter:
 
     def compare(self, text: str, parsed: ParsedMessage) -> tuple[Rendering, str]:
         """Say what the template makes of the message, and where that is other text."""
-        message = _message(parsed)
+        message = _message(parsed, text)
+        if not all(map(_finite, (call.arguments for call in message.calls))):
+            return Rendering.UNWRITTEN, ""
         try:
             turn = self._format.write(message)
         except RefusedMessageError:
@@ -63,8 +67,8 @@ class Rewriter:
         if _values(read) == _values(parsed):
             if self._is_rest(turn, answer, first, _squeezed):
                 return Rendering.WHITESPACE, ""
-            bare = _squeezed(_without_arguments(text, parsed))
-            if bare in map(_squeezed, self._ended(_without_arguments(again, read))):
+            bare = _squeezed(_markup(text, parsed))
+            if bare in map(_squeezed, self._ended(_markup(again, read))):
                 return Rendering.SPELLING, ""
         return Rendering.OTHER, _parting(text, again)
 
@@ -104,20 +108,38 @@ class Rewriter:
         return turn.removeprefix(first)
 
 
-def _message(parsed: ParsedMessage) -> Message:
+def _message(parsed: ParsedMessage, text: str) -> Message:
+    """Give the message that was read; texts of whitespace alone, which a reader drops, with it."""
     return Message(
-        parsed.content or "",
-        parsed.reasoning_content or "",
+        parsed.content or _part(parsed, text, SpanKind.CONTENT),
+        parsed.reasoning_content or _part(parsed, text, SpanKind.REASONING),
         tuple(
             ToolCall(call.name, json.loads(call.arguments), call.id) for call in parsed.tool_calls
         ),
     )
 
 
+def _part(parsed: ParsedMessage, text: str, kind: SpanKind) -> str:
+    return "".join(text[span.start : span.end] for span in parsed.spans if span.kind is kind)
+
+
+def _finite(value: object) -> bool:
+    """Say whether no number in a value is beyond what a template can be given."""
+    match value:
+        case float():
+            return isfinite(value)
+        case dict():
+            return all(map(_finite, cast("dict[str, object]", value).values()))
+        case list():
+            return all(map(_finite, cast("list[object]", value)))
+        case _:
+            return True
+
+
 def _values(parsed: ParsedMessage) -> tuple[object, ...]:
     """Give what a message says, without the whitespace at the edges of its texts."""
     calls = [
-        (call.name, call.id, json.dumps(_stripped(json.loads(call.arguments)), sort_keys=True))
+        (call.name, json.dumps(_stripped(json.loads(call.arguments)), sort_keys=True))
         for call in parsed.tool_calls
     ]
     return (parsed.content or "").strip(), (parsed.reasoning_content or "").strip(), calls
@@ -135,10 +157,10 @@ def _stripped(value: Json) -> Json:
             return value
 
 
-def _without_arguments(text: str, parsed: ParsedMessage) -> str:
-    return "".join(
-        text[span.start : span.end] for span in parsed.spans if span.kind is not SpanKind.ARGUMENTS
-    )
+def _markup(text: str, parsed: ParsedMessage) -> str:
+    """Give a text without its arguments and the numbers of its calls."""
+    values = (SpanKind.ARGUMENTS, SpanKind.ID)
+    return "".join(text[span.start : span.end] for span in parsed.spans if span.kind not in values)
 
 
 def _squeezed(text: str) -> str:
@@ -147,6 +169,6 @@ def _squeezed(text: str) -> str:
 
 def _parting(text: str, again: str) -> str:
     """Show where two texts part."""
-    at = len(commonprefix([text, again]))
+    at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, again, strict=False)))
     here, there = (repr(each[at : at + _SHOWN]) for each in (text, again))
     return f"behind {text[max(0, at - _SHOWN) : at]!r} stands {here}, rendered {there}"

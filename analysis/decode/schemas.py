@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jsonschema
-from referencing import Registry
+import referencing
 
 from autoparser.analysis.conversation import Json
 
@@ -22,11 +22,12 @@ def validator(schema: Json) -> Validate:
     """
     if schema is None:
         return lambda _: ""
+    # Neither ships types that say all.
     library: Any = jsonschema
+    references: Any = referencing
     kind = library.validators.validator_for(schema, default=library.Draft202012Validator)
     # Its own registry would fetch what a `$ref` names.
-    registry: Any = Registry()
-    checker = kind(schema, registry=registry)
+    checker = kind(schema, registry=references.Registry())
 
     def complaint(value: Json) -> str:
         error = library.exceptions.best_match(checker.iter_errors(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
@@ -15,7 +16,6 @@ from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.grammar.rules import (
     Choice,
     FreeText,
-    Literal,
     Node,
     Rules,
     Sequence as InRow,
@@ -29,7 +29,8 @@ def made_tokenizer(grammar: Grammar) -> DecodingTokenizer:
     """Make a tokenizer of one token a byte, and one for each of the format's markers."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     model = models.BPE(vocab={sign: number for number, sign in enumerate(alphabet)}, merges=[])
-    made = Tokenizer(model)
+    # Its stubs name no type of the tokens that are added.
+    made: Any = Tokenizer(model)
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     made.decoder = decoders.ByteLevel()
     made.add_special_tokens([AddedToken(END, special=True, normalized=False)])
@@ -61,14 +62,12 @@ def closing_texts(rules: Rules) -> tuple[str, ...]:
 def _texts(node: Node) -> Iterator[str]:
     nodes: Sequence[Node] = ()
     match node:
-        case Literal(text):
-            yield text
         case InRow(items):
             nodes = items
         case Choice(options):
             nodes = options
         case FreeText(exits):
-            yield from (each.close for each in exits)
+            yield from (each.close for each in exits if each.prose is not None)
             nodes = [each.then for each in exits]
         case _:
             return
