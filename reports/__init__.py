@@ -6,6 +6,7 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 """
 
 from .analysis import analysis_report, phases_report
+from .decode import DecodeSetting, ModelFigures, decode_document, decode_report
 from .export import export_report
 from .expression import expression_document
 from .grammar import grammar_report, turn_expression
@@ -15,10 +16,14 @@ from .stream import chunk_document, chunk_report, end_document, end_report
 from .visible import visible
 
 __all__ = [
+    "DecodeSetting",
+    "ModelFigures",
     "all_read",
     "analysis_report",
     "chunk_document",
     "chunk_report",
+    "decode_document",
+    "decode_report",
     "end_document",
     "end_report",
     "export_report",

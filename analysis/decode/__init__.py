@@ -2,22 +2,21 @@
 
 from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
-from .run import Answer, Decoding, Example, Report, judged, random_answers
-from .vocabulary import closing_texts, made_tokenizer, missing_markers
+from .run import Answer, Example, Report, judged
+from .trial import DecodingTrial
+from .vocabulary import MarkerFit, made_tokenizer
 
 __all__ = [
     "Answer",
     "Complaint",
-    "Decoding",
+    "DecodingTrial",
     "Example",
     "Fault",
     "Judge",
     "Judgement",
+    "MarkerFit",
     "Rendering",
     "Report",
-    "closing_texts",
     "judged",
     "made_tokenizer",
-    "missing_markers",
-    "random_answers",
 ]

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from random import Random
-
-from autoparser.analysis.constrained import (
-    ConstraintError,
-    GrammarObject,
-    RandomSampler,
-    RefusedTokenError,
-    walk,
-)
 
 from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
-
-HASTE = (0.05, 0.2, 0.5)
-"""How likely a walk is to close what it may close: some walks are long, most are short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +59,6 @@ class Report:
         return self.clean / max(self.answers, 1)
 
 
-def random_answers(
-    compiled: GrammarObject, closers: Sequence[str], *, walks: int, seed: int, limit: int
-) -> Iterator[Answer]:
-    """Walk through a grammar by chance, each walk by a seed of its own, `seed` the first.
-
-    `compiled` is the grammar's state before the first token; `limit` is in tokens.
-    """
-    tokenizer = compiled.tokenizer
-    for number in range(seed, seed + walks):
-        haste = Random(number).choice(HASTE)
-        sampler = RandomSampler(tokenizer, number, ending=haste, closing=haste, closers=closers)
-        name = f"walk {number}"
-        try:
-            done = walk(compiled.clone(), tokenizer, sampler, limit)
-        except (ConstraintError, RefusedTokenError) as error:
-            yield Answer(name, "", broken=str(error))
-        else:
-            yield Answer(name, done.text, done.tokens, done.ended, done.forced)
-
-
 class Decoding:
     """A report that grows with every answer."""
 
@@ -133,9 +101,12 @@ class Decoding:
         )
 
 
-def judged(answers: Iterable[Answer], judge: Judge) -> Report:
-    """Judge all answers."""
+def judged(
+    answers: Iterable[Answer], judge: Judge, progress: Callable[[], object] = lambda: None
+) -> Report:
+    """Judge answers as they come; `progress` is called behind each of them."""
     decoding = Decoding(judge)
     for answer in answers:
         decoding.add(answer)
+        progress()
     return decoding.report

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
+from unicodedata import category
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+from autoparser.analysis.alignment import edge_units, is_unit
 from autoparser.analysis.constrained import (
     JSON_CLOSERS,
     DecodingTokenizer,
@@ -40,15 +43,37 @@ def made_tokenizer(grammar: Grammar) -> DecodingTokenizer:
     return load_tokenizer(made, eos=END)
 
 
-def missing_markers(grammar: Grammar, tokenizer: DecodingTokenizer) -> tuple[str, ...]:
-    """Name the format's markers that hold no token of their own in this vocabulary.
+@dataclass(frozen=True, slots=True)
+class MarkerFit:
+    """How a tokenizer has the markers of a format."""
+
+    plain: tuple[str, ...] = ()
+    """Markers that hold no token of their own: text like any other."""
+    frame: tuple[str, ...] = ()
+    """Those of them that begin or end a turn, which the tokenizer of the model has as tokens."""
+
+
+def marker_fit(grammar: Grammar, tokenizer: DecodingTokenizer) -> MarkerFit:
+    """Look for the format's markers in a vocabulary.
 
     A longer marker may be put together of a token and text; that is as good.
     """
-    known = tuple(tokenizer.markers)
-    return tuple(
-        marker for marker in grammar.preserved_tokens if not any(text in marker for text in known)
+    known = [token.text for token in tokenizer.added if token.text.strip()]
+    frame = {unit for text in grammar.stop_strings for unit in edge_units(text)}
+    frame.update(grammar.turn.header.units)
+    markers = dict.fromkeys(map(str.strip, (*grammar.preserved_tokens, *frame)))
+    plain = tuple(
+        marker
+        for marker in markers
+        if _is_whole(marker) and not any(text in marker for text in known)
     )
+    return MarkerFit(plain, tuple(marker for marker in plain if marker in frame))
+
+
+def _is_whole(marker: str) -> bool:
+    """Say whether a marker is closed and holds nothing that changes: it could be a token."""
+    closed = category(marker[-1:] or " ") in ("Pe", "Pf", "Sm")
+    return is_unit(marker) and closed and "=" not in marker and '"' not in marker
 
 
 def closing_texts(rules: Rules) -> tuple[str, ...]:
