@@ -9,23 +9,40 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .inputs import STANDARD_INPUT, read_prompt, read_schema, read_tools
+from autoparser.analysis.errors import AutoparserError
+
+from .decoding import (
+    Size,
+    by_chance,
+    by_model,
+    by_server,
+    load_model_of,
+    load_tokenizer_of,
+    warn_of_markers,
+)
+from .inputs import read_prompt, read_schema, read_tools
 from .output import print_report, report_width
-from .progress import progress_of
 from .request import check_choice, warn_of
 
 if TYPE_CHECKING:
-    from autoparser.analysis.constrained import DecodingTokenizer
-    from autoparser.analysis.decode import MarkerFit
-    from autoparser.analysis.grammar import Grammar
+    from autoparser.analysis.decode import Report
+    from autoparser.reports import DecodeSetting
 
 __all__ = ["decode"]
 
 FAULTS = 1
 """The exit code where any answer is not as it should be."""
 
-TOKENIZER_FILE = "tokenizer.json"
-MADE = "one token a byte, and one for each marker of the template"
+
+BATCH = 8
+
+
+class EngineName(StrEnum):
+    """What runs behind a server."""
+
+    VLLM = "vllm"
+    SGLANG = "sglang"
+    LLAMA_SERVER = "llama-server"
 
 
 class SamplerName(StrEnum):
@@ -85,6 +102,36 @@ def decode(
     sampler: Annotated[
         SamplerName, typer.Option(help="What chooses the tokens: chance, or a model.")
     ] = SamplerName.RANDOM,
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The model of --sampler transformers."),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where the model runs: auto, cpu or cuda. [default: auto]")
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help=f"Answers that a model writes side by side. [default: {BATCH}]"
+        ),
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Let a server write: http://HOST:PORT with /v1/completions. The grammar is sent"
+            " in the request field of its --engine.",
+        ),
+    ] = None,
+    engine: Annotated[
+        EngineName | None, typer.Option(help="What runs behind --server.", show_default=False)
+    ] = None,
+    served_model: Annotated[
+        str, typer.Option(metavar="NAME", help="The model's name at the server, if it wants one.")
+    ] = "",
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
+    ] = 120.0,
     name: Annotated[
         str | None,
         typer.Option(help="Which of several named templates, such as tool_use."),
@@ -99,18 +146,21 @@ def decode(
 
     Exit code: 0 if all are so, 1 if any is not, 2 if there is nothing to decode.
     """
-    offered = None if tools is None else read_tools(tools)
+    _check_use(sampler, model=model, device=device, batch=batch, server=server, engine=engine)
+    offered = [] if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
     asked = None if prompt is None else read_prompt(prompt)
     schema = None if json_schema is None else read_schema(json_schema)
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.decode import DecodingTrial, judged
+    from autoparser.analysis.decode import DecodingTrial, Engine, Server, rendered_prompt
     from autoparser.analysis.sources import load_template
-    from autoparser.reports import DecodeSetting, decode_document, decode_report
 
     analysis = analyzed(load_template(source, name=name))
+    warn_of(source, prompt, analysis, asked, offered)
+    if asked is None and (model is not None or server is not None):
+        asked = rendered_prompt(analysis.template, analysis.shape, offered, analysis.stand_ins)
     grammar = analysis.grammar(
         offered,
         prompt=asked,
@@ -119,56 +169,79 @@ def decode(
         json_schema=schema,
     )
     parser = analysis.parser(
-        offered or [],
+        offered,
         prompt=asked,
         tool_choice=tool_choice,
         parallel_tool_calls=not no_parallel,
         json_schema=schema,
     )
-    warn_of(source, prompt, analysis, asked, offered)
-    loaded, named = _tokenizer(tokenizer, source, grammar)
-    trial = DecodingTrial(analysis.format, grammar, parser, loaded, asked)
-    fit = trial.fit
-    if fit.frame:
-        _warn_of_markers(named, fit)
-    with progress_of(walks) as advance:
-        report = judged(trial.walks(walks, seed=seed, limit=limit), trial.judge, advance)
-    setting = DecodeSetting(named, "by chance", seed, limit, fit.plain)
+    loaded = None if model is None else load_model_of(model, device or "auto")
+    ours, named = load_tokenizer_of(tokenizer, model, source, grammar, loaded)
+    trial = DecodingTrial(analysis.format, grammar, parser, ours, asked)
+    warn_of_markers(named, trial.fit)
+    size = Size(walks, seed, limit)
+    figures = None
+    if loaded is not None:
+        report, figures = by_model(trial, loaded, size, batch or BATCH)
+    elif server is not None and engine is not None:
+        asks = Server(server, Engine(engine.value), served_model, timeout)
+        report = by_server(trial, asks, size)
+    else:
+        report = by_chance(trial, size)
+    words = _words(model, server, engine)
+    from autoparser.reports import DecodeSetting
+
+    setting = DecodeSetting(named, words, seed, limit, trial.fit.plain, figures)
+    _give(report, setting, as_json=as_json)
+    return 0 if report.ok else FAULTS
+
+
+def _check_use(
+    sampler: SamplerName,
+    *,
+    model: Path | None,
+    device: str | None,
+    batch: int | None,
+    server: str | None,
+    engine: EngineName | None,
+) -> None:
+    """Raise AutoparserError for options that contradict each other."""
+    modelled = sampler is SamplerName.TRANSFORMERS
+    if modelled and model is None:
+        raise AutoparserError(
+            "--sampler transformers has no model to ask", hint="name one with --model DIR"
+        )
+    if modelled and server is not None:
+        raise AutoparserError(
+            "--sampler transformers and --server both write the answers", hint="give one of them"
+        )
+    of_model = {"--model": model, "--device": device, "--batch": batch}
+    for option, value in of_model.items():
+        if value is not None and not modelled:
+            raise AutoparserError(
+                f"{option} is for a model that runs here", hint="add --sampler transformers"
+            )
+    if server is not None and engine is None:
+        names = ", ".join(EngineName)
+        raise AutoparserError(
+            "--server needs to know what runs there, as each engine takes a grammar otherwise",
+            hint=f"add --engine, one of {names}",
+        )
+    if server is None and engine is not None:
+        raise AutoparserError("--engine is what runs behind --server", hint="add --server URL")
+
+
+def _words(model: Path | None, server: str | None, engine: EngineName | None) -> str:
+    if model is not None:
+        return f"the model {model}"
+    return f"{engine} at {server}" if server is not None else "by chance"
+
+
+def _give(report: Report, setting: DecodeSetting, *, as_json: bool) -> None:
+    from autoparser.reports import decode_document, decode_report
+
     if as_json:
         # ASCII alone: no reader and no terminal takes it for anything else.
         typer.echo(json.dumps(decode_document(report, setting), indent=2, allow_nan=False))
     else:
         print_report(decode_report(report, setting, report_width()))
-    return 0 if report.ok else FAULTS
-
-
-def _tokenizer(given: Path | None, source: str, grammar: Grammar) -> tuple[DecodingTokenizer, str]:
-    """Load the tokenizer that was named, or the source's own; or make one. And say which."""
-    from autoparser.analysis.constrained import load_tokenizer
-    from autoparser.analysis.decode import made_tokenizer
-
-    found = given or _beside(source)
-    if found is None:
-        return made_tokenizer(grammar), MADE
-    return load_tokenizer(found), str(found)
-
-
-def _beside(source: str) -> Path | None:
-    """Find the tokenizer of the model that a source is of."""
-    if source == STANDARD_INPUT:
-        return None
-    path = Path(source)
-    # Beside a file too, since `tokenizer_config.json` and `chat_template.jinja` are a model's.
-    directory = path if path.is_dir() else path.parent
-    return directory if (directory / TOKENIZER_FILE).is_file() else None
-
-
-def _warn_of_markers(tokenizer: str, fit: MarkerFit) -> None:
-    from autoparser.reports import visible
-
-    names = ", ".join(map(visible, fit.plain))
-    typer.echo(
-        f"{tokenizer}: warning: this tokenizer may be another model's: these markers of the"
-        f" template are no tokens of it, but text: {names}",
-        err=True,
-    )

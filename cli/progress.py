@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 __all__ = ["progress_of"]
 
 
 @contextmanager
-def progress_of(total: int) -> Iterator[Callable[[], object]]:
+def progress_of(total: int) -> Generator[Callable[[], object]]:
     """Show a bar of `total` steps on a terminal; give what is to be called after each step."""
     from rich.console import Console
 

@@ -6,7 +6,7 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 """
 
 from .analysis import analysis_report, phases_report
-from .decode import DecodeSetting, ModelFigures, decode_document, decode_report
+from .decode import DecodeSetting, decode_document, decode_report
 from .export import export_report
 from .expression import expression_document
 from .grammar import grammar_report, turn_expression
@@ -17,7 +17,6 @@ from .visible import visible
 
 __all__ = [
     "DecodeSetting",
-    "ModelFigures",
     "all_read",
     "analysis_report",
     "chunk_document",

@@ -8,26 +8,15 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.decode import Report
+from autoparser.analysis.decode import ModelFigures, Report
 
 from .layout import Lines, Row, heading, rows, sentence
 from .visible import shown, visible
 
-__all__ = ["DecodeSetting", "ModelFigures", "decode_document", "decode_report"]
+__all__ = ["DecodeSetting", "decode_document", "decode_report"]
 
 LONGEST = 240
 """Characters of an answer that are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFigures:
-    """What a model's answers cost, and what it wrote without the mask."""
-
-    device: str
-    batch: int
-    tokens_per_second: float
-    unmasked_tokens_per_second: float
-    unmasked: Report
 
 
 @dataclass(frozen=True, slots=True)

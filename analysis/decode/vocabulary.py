@@ -38,7 +38,7 @@ def made_tokenizer(grammar: Grammar) -> DecodingTokenizer:
     made.decoder = decoders.ByteLevel()
     made.add_special_tokens([AddedToken(END, special=True, normalized=False)])
     made.add_tokens(
-        [AddedToken(text, special=False, normalized=False) for text in grammar.preserved_tokens]
+        [AddedToken(text, special=False, normalized=False) for text in _markers(grammar)]
     )
     return load_tokenizer(made, eos=END)
 
@@ -59,15 +59,24 @@ def marker_fit(grammar: Grammar, tokenizer: DecodingTokenizer) -> MarkerFit:
     A longer marker may be put together of a token and text; that is as good.
     """
     known = [token.text for token in tokenizer.added if token.text.strip()]
-    frame = {unit for text in grammar.stop_strings for unit in edge_units(text)}
-    frame.update(grammar.turn.header.units)
-    markers = dict.fromkeys(map(str.strip, (*grammar.preserved_tokens, *frame)))
+    frame = _frame(grammar)
     plain = tuple(
         marker
-        for marker in markers
+        for marker in _markers(grammar)
         if _is_whole(marker) and not any(text in marker for text in known)
     )
     return MarkerFit(plain, tuple(marker for marker in plain if marker in frame))
+
+
+def _frame(grammar: Grammar) -> tuple[str, ...]:
+    """Give the markers that begin and end a turn."""
+    ends = (unit for text in grammar.stop_strings for unit in edge_units(text))
+    units = (*grammar.turn.header.units, *ends)
+    return tuple(unit for unit in dict.fromkeys(map(str.strip, units)) if is_unit(unit))
+
+
+def _markers(grammar: Grammar) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*grammar.preserved_tokens, *_frame(grammar))))
 
 
 def _is_whole(marker: str) -> bool:
