@@ -139,7 +139,7 @@ class Server:
             raise ServerError(
                 f"answers with no completion: {said}",
                 file=self.url,
-                hint=f"{PATH} has to answer as OpenAI's does",
+                hint=f"{PATH} has to answer with choices and their text",
             )
         return text, reason != "length"
 
