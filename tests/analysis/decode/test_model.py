@@ -26,7 +26,7 @@ from .tiny_model import save_tiny_model
 from .trials import CITIES, analysis_of, trial_of
 
 pytest.importorskip("torch", reason="torch is not installed (the extra gpu)")
-PLAIN = "reasoning-none"
+PLAIN = "tools-bare"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_masked_all_is_clean_and_unmasked_nothing(directory: Path, batch: int) -
     trial = trial_of(
         PLAIN, CITIES, tokenizer=tokenizer, prompt=prompt, tool_choice="get_weather", parallel=False
     )
-    asked: dict[str, Any] = {"batch": batch, "seed": 1, "limit": 200}
+    asked: dict[str, Any] = {"batch": batch, "seed": 1, "limit": 2000}
     masked = ModelWriter(trial, model, prompt, **asked)
     report = judged(masked.answers(4), trial.judge)
     assert report.answers == 4

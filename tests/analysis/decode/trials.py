@@ -21,6 +21,7 @@ CITIES: list[object] = [
         "type": "function",
         "function": {
             "name": "get_weather",
+            "description": "The weather of a city.",
             "parameters": {
                 "type": "object",
                 "properties": {
