@@ -13,6 +13,7 @@ import pytest
 from autoparser.analysis.constrained import load_tokenizer
 from autoparser.analysis.constrained.model import DeviceError
 from autoparser.analysis.decode import (
+    Fault,
     ModelError,
     ModelWriter,
     judged,
@@ -35,23 +36,35 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tiny_model(tmp_path_factory.mktemp("model"), made)
 
 
-@pytest.mark.parametrize("batch", [1, 3])
-def test_masked_all_is_clean_and_unmasked_nothing(directory: Path, batch: int) -> None:
+ANSWER = {"enum": ["yes", "no", "perhaps"]}
+REQUESTS: list[tuple[dict[str, Any], int, set[Fault]]] = [
+    # request, tokens of an answer, faults that are no wonder
+    ({"tools": [], "json_schema": ANSWER}, 30, set()),
+    # Before a call any text may stand, which nothing makes this model end.
+    ({"tools": CITIES, "tool_choice": "required", "parallel": False}, 300, {Fault.NOT_ENDED}),
+]
+
+
+@pytest.mark.parametrize(("request_", "limit", "expected"), REQUESTS)
+def test_masked_all_is_clean_and_unmasked_nothing(
+    directory: Path, request_: dict[str, Any], limit: int, expected: set[Fault]
+) -> None:
     model = load_model(directory, "auto")
     tokenizer = load_tokenizer(directory, vocab_size=model.width)
     analysis = analysis_of(PLAIN)
-    prompt = rendered_prompt(analysis.template, analysis.shape, CITIES, analysis.stand_ins)
-    assert analysis.format.openings[0].text in prompt
-    trial = trial_of(
-        PLAIN, CITIES, tokenizer=tokenizer, prompt=prompt, tool_choice="get_weather", parallel=False
+    prompt = rendered_prompt(
+        analysis.template, analysis.shape, request_["tools"], analysis.stand_ins
     )
-    asked: dict[str, Any] = {"batch": batch, "seed": 1, "limit": 2000}
-    masked = ModelWriter(trial, model, prompt, **asked)
+    assert analysis.format.openings[0].text in prompt
+    trial = trial_of(PLAIN, tokenizer=tokenizer, prompt=prompt, **request_)
+    asked: dict[str, Any] = {"batch": 3, "seed": 1}
+    masked = ModelWriter(trial, model, prompt, **asked, limit=limit)
     report = judged(masked.answers(4), trial.judge)
     assert report.answers == 4
-    assert report.ok, report.examples
+    assert set(report.faults) <= expected, report.examples
+    assert report.clean + report.faults.get(Fault.NOT_ENDED, 0) == 4
     assert masked.tokens_per_second > 0
-    free = ModelWriter(trial, model, prompt, **asked, masked=False)
+    free = ModelWriter(trial, model, prompt, **asked, limit=30, masked=False)
     assert judged(free.answers(4), trial.judge).clean == 0
     assert free.tokens_per_second > 0
 
