@@ -16,6 +16,7 @@ from .decoding import (
     by_chance,
     by_model,
     by_server,
+    bytes_tokenizer,
     load_model_of,
     load_tokenizer_of,
     warn_of_markers,
@@ -146,7 +147,15 @@ def decode(
 
     Exit code: 0 if all are so, 1 if any is not, 2 if there is nothing to decode.
     """
-    _check_use(sampler, model=model, device=device, batch=batch, server=server, engine=engine)
+    _check_use(
+        sampler,
+        tokenizer=tokenizer,
+        model=model,
+        device=device,
+        batch=batch,
+        server=server,
+        engine=engine,
+    )
     offered = [] if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
     asked = None if prompt is None else read_prompt(prompt)
@@ -154,7 +163,7 @@ def decode(
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.decode import DecodingTrial, Engine, Server, rendered_prompt
+    from autoparser.analysis.decode import DecodingTrial, Engine, MarkerFit, Server, rendered_prompt
     from autoparser.analysis.sources import load_template
 
     analysis = analyzed(load_template(source, name=name))
@@ -176,9 +185,13 @@ def decode(
         json_schema=schema,
     )
     loaded = None if model is None else load_model_of(model, device or "auto")
-    ours, named = load_tokenizer_of(tokenizer, model, source, grammar, loaded)
+    if server is not None:
+        ours, named = bytes_tokenizer(grammar)
+    else:
+        ours, named = load_tokenizer_of(tokenizer, model, source, grammar, loaded)
     trial = DecodingTrial(analysis.format, grammar, parser, ours, asked)
-    warn_of_markers(named, trial.fit)
+    fit = MarkerFit() if server is not None else trial.fit
+    warn_of_markers(named, fit)
     size = Size(walks, seed, limit)
     figures = None
     if loaded is not None:
@@ -191,7 +204,7 @@ def decode(
     words = _words(model, server, engine)
     from autoparser.reports import DecodeSetting
 
-    setting = DecodeSetting(named, words, seed, limit, trial.fit.plain, figures)
+    setting = DecodeSetting(named, words, seed, limit, fit.plain, figures)
     _give(report, setting, as_json=as_json)
     return 0 if report.ok else FAULTS
 
@@ -199,6 +212,7 @@ def decode(
 def _check_use(
     sampler: SamplerName,
     *,
+    tokenizer: Path | None,
     model: Path | None,
     device: str | None,
     batch: int | None,
@@ -221,6 +235,11 @@ def _check_use(
             raise AutoparserError(
                 f"{option} is for a model that runs here", hint="add --sampler transformers"
             )
+    if server is not None and tokenizer is not None:
+        raise AutoparserError(
+            "--server answers with text, which is judged without a tokenizer",
+            hint="leave out --tokenizer",
+        )
     if server is not None and engine is None:
         names = ", ".join(EngineName)
         raise AutoparserError(

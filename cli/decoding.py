@@ -28,6 +28,7 @@ __all__ = [
     "by_chance",
     "by_model",
     "by_server",
+    "bytes_tokenizer",
     "load_model_of",
     "load_tokenizer_of",
     "warn_of_markers",
@@ -35,6 +36,8 @@ __all__ = [
 
 TOKENIZER_FILE = "tokenizer.json"
 MADE = "one token a byte, and one for each marker of the template"
+
+OF_SERVER = "the server's own; its text is judged byte by byte"
 
 
 class Size(NamedTuple):
@@ -122,6 +125,13 @@ def load_tokenizer_of(
     if found is None:
         return made_tokenizer(grammar), MADE
     return load_tokenizer(found), str(found)
+
+
+def bytes_tokenizer(grammar: Grammar) -> tuple[DecodingTokenizer, str]:
+    """Make the tokenizer by which text is judged, and name it."""
+    from autoparser.analysis.decode import made_tokenizer
+
+    return made_tokenizer(grammar, markers=False), OF_SERVER
 
 
 def _beside(source: str) -> Path | None:

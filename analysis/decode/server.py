@@ -147,7 +147,11 @@ class Server:
 def server_answers(
     trial: DecodingTrial, server: Server, prompt: str, *, count: int, seed: int, limit: int
 ) -> Iterator[Answer]:
-    """Ask a server for answers to one prompt, one at a time. Raises ServerError."""
+    """Ask a server for answers to one prompt, one at a time. Raises ServerError.
+
+    What comes is text, which does not tell a marker from text that looks like one: the trial's
+    tokenizer has to be one of bytes alone.
+    """
     fields = grammar_fields(server.engine, trial.grammar)
     for number in range(seed, seed + count):
         text, ended = server.complete(

@@ -28,8 +28,11 @@ END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 """The token that ends an answer in a vocabulary made here; no template writes it."""
 
 
-def made_tokenizer(grammar: Grammar) -> DecodingTokenizer:
-    """Make a tokenizer of one token a byte, and one for each of the format's markers."""
+def made_tokenizer(grammar: Grammar, *, markers: bool = True) -> DecodingTokenizer:
+    """Make a tokenizer of one token a byte, and one for each of the format's markers.
+
+    Without `markers`, they are text.
+    """
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     model = models.BPE(vocab={sign: number for number, sign in enumerate(alphabet)}, merges=[])
     # Its stubs name no type of the tokens that are added.
@@ -38,7 +41,7 @@ def made_tokenizer(grammar: Grammar) -> DecodingTokenizer:
     made.decoder = decoders.ByteLevel()
     made.add_special_tokens([AddedToken(END, special=True, normalized=False)])
     made.add_tokens(
-        [AddedToken(text, special=False, normalized=False) for text in _markers(grammar)]
+        [AddedToken(text, special=False, normalized=False) for text in _markers(grammar) if markers]
     )
     return load_tokenizer(made, eos=END)
 

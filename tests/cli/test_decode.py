@@ -124,6 +124,10 @@ WRONG = [
     ((TEMPLATE, "--engine", "vllm"), "add --server URL"),
     ((TEMPLATE, "--server", "nowhere", "--engine", "vllm"), "this is no server's address"),
     (
+        (TEMPLATE, "--server", "http://x", "--engine", "vllm", "--tokenizer", "fixtures"),
+        "leave out --tokenizer",
+    ),
+    (
         (TEMPLATE, "--sampler", "transformers", "--model", "x", "--server", "http://x"),
         "both write the answers",
     ),

@@ -2,14 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from autoparser.analysis.decode import (
@@ -22,58 +14,16 @@ from autoparser.analysis.decode import (
     server_answers,
 )
 
+from .running import Start
 from .trials import CITIES, trial_of
 
-ROOT = Path(__file__).parents[3]
-PROCESS = "tests.analysis.decode.server_process"
 NAME = "tools-bare"
-CLOSERS = ("<tool>", "</tool>")
 PROMPT = "<|header|>user<|/header|>\n\nHow is Rio?"
-
-
-@dataclass
-class Running:
-    url: str
-    asked: Path
-
-    @property
-    def requests(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.asked.read_text("utf-8").splitlines()]
-
-
-Start = Callable[[str, str], Running]
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Generator[Start]:
-    """Start servers, and end them with the test."""
-    running: list[subprocess.Popen[str]] = []
-
-    def started(mode: str, engine: str = "vllm") -> Running:
-        asked = tmp_path / f"asked-{len(running)}"
-        with asked.open("w", encoding="utf-8") as errors:
-            process = subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
-                [sys.executable, "-m", PROCESS, mode, engine, *CLOSERS],
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
-        running.append(process)
-        assert process.stdout is not None
-        port = process.stdout.readline().strip()
-        assert port, asked.read_text("utf-8")
-        return Running(f"http://127.0.0.1:{port}", asked)
-
-    yield started
-    for process in running:
-        process.terminate()
-        process.communicate(timeout=10)
 
 
 @pytest.mark.parametrize("engine", list(Engine))
 def test_every_answer_is_clean(start: Start, engine: Engine) -> None:
-    trial = trial_of(NAME, CITIES, tool_choice="required")
+    trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
     running = start("heed", engine.value)
     server = Server(f"{running.url}/v1", engine, model="tiny" * (engine is Engine.VLLM))
     answers = server_answers(trial, server, PROMPT, count=4, seed=7, limit=3000)
@@ -90,14 +40,14 @@ def test_every_answer_is_clean(start: Start, engine: Engine) -> None:
 
 
 def test_a_server_that_does_not_heed_the_grammar_is_found_out(start: Start) -> None:
-    trial = trial_of(NAME, CITIES, tool_choice="required")
+    trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
     server = Server(start("heedless", "sglang").url, Engine.SGLANG)
     report = judged(server_answers(trial, server, PROMPT, count=2, seed=0, limit=3000), trial.judge)
     assert report.faults == {Fault.REFUSED: 2}
 
 
 def test_an_answer_that_the_limit_cut_did_not_end(start: Start) -> None:
-    trial = trial_of(NAME, CITIES, tool_choice="required")
+    trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
     server = Server(start("heed", "vllm").url, Engine.VLLM)
     report = judged(server_answers(trial, server, PROMPT, count=1, seed=0, limit=3), trial.judge)
     assert report.faults == {Fault.NOT_ENDED: 1}

@@ -52,6 +52,7 @@ def trial_of(
     tool_choice: str = "auto",
     parallel: bool = True,
     json_schema: Mapping[str, Any] | None = None,
+    markers: bool = True,
 ) -> DecodingTrial:
     analysis = analysis_of(name)
     offered = TOOLS if tools is None else tools
@@ -63,5 +64,5 @@ def trial_of(
     }
     grammar = analysis.grammar(offered, **asked)
     parser = analysis.parser(offered, **asked)
-    ours = tokenizer or made_tokenizer(grammar)
+    ours = tokenizer or made_tokenizer(grammar, markers=markers)
     return DecodingTrial(analysis.format, grammar, parser, ours, prompt)
