@@ -15,6 +15,7 @@ import typer
 from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError, one_line
 
 from .analyze import analyze
+from .decode import decode
 from .export import export
 from .grammar import grammar
 from .output import be_printable, quiet_standard_output
@@ -38,6 +39,7 @@ app.command()(parse)
 app.command()(grammar)
 app.command()(export)
 app.command()(roundtrip)
+app.command()(decode)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

@@ -6,6 +6,7 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 """
 
 from .analysis import analysis_report, phases_report
+from .decode import DecodeSetting, decode_document, decode_report
 from .export import export_report
 from .expression import expression_document
 from .grammar import grammar_report, turn_expression
@@ -18,10 +19,13 @@ from .visible import visible
 
 __all__ = [
     "ROUNDTRIP_SCHEMA",
+    "DecodeSetting",
     "all_read",
     "analysis_report",
     "chunk_document",
     "chunk_report",
+    "decode_document",
+    "decode_report",
     "end_document",
     "end_report",
     "export_report",

@@ -40,6 +40,9 @@ def rules_of(
     rows = turn.strict.rows
     if lazy:
         rows = tuple(dict.fromkeys(_from_calls(row) for row in rows if row.has(Part.CALLS)))
+    if json_schema is not None:
+        # An answer without content is no JSON.
+        rows = tuple(row for row in rows if row.has(Part.CONTENT) or row.has(Part.CALLS))
     if not rows:
         raise GrammarError(
             "the template writes no message that this request asks for",

@@ -18,12 +18,26 @@ def quotes_of(notation: Notation) -> dict[str, str]:
     return quotes
 
 
+def escaped_of(notation: Notation) -> frozenset[str]:
+    """Give the closing quotes before which a backslash makes them text."""
+    inner = (notation, notation.array.values, notation.object.values)
+    strings = [each.string for each in inner if each is not None]
+    closes = {text.close.strip() for text in strings if text.escape in _BACKSLASHED}
+    if any(text.escape is Escape.PYTHON for text in strings):
+        closes |= {"'", '"'}
+    return frozenset(closes)
+
+
+_BACKSLASHED = frozenset({Escape.JSON, Escape.JSON_ASCII, Escape.JSON_HTML, Escape.PYTHON})
+
+
 class BracketScan:
     """Scans one value as it comes."""
 
     def __init__(self, notation: Notation) -> None:
         """Take the brackets and quotes of a notation."""
         self._quotes = quotes_of(notation)
+        self._escaped = escaped_of(notation)
         self._opens = {
             each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
         }
@@ -52,7 +66,7 @@ class BracketScan:
             word = match.group()
             if self._quoted:
                 closes = word == self._quoted
-                skips = word[0] == "\\" and len(self._quoted) == 1
+                skips = word[0] == "\\" and self._quoted in self._escaped
                 at = match.start() + (len(word) if closes or skips else 1)
                 self._quoted = "" if closes else self._quoted
             elif word[0] == "\\" and word not in words:
@@ -72,6 +86,7 @@ class QuoteScan:
     def __init__(self, notation: Notation) -> None:
         """Take the quotes of what arrays and objects hold."""
         self._quotes = quotes_of(notation)
+        self._escaped = escaped_of(notation)
         words = sorted({*self._quotes, *self._quotes.values()}, key=len, reverse=True)
         self._pattern = re.compile("|".join([r"\\.", *map(re.escape, words)]), re.DOTALL)
         self._longest = max(2, *map(len, words)) if words else 2
@@ -95,10 +110,14 @@ class QuoteScan:
                 return False
             self._begun = True
         quoted, kept, known = self._quoted, 0, self._quoted
-        for match in self._pattern.finditer(whole):
-            quoted = self._behind(match.group(), quoted)
-            if match.end() <= size:
-                kept, known = match.end(), quoted
+        at = 0
+        while (match := self._pattern.search(whole, at)) is not None:
+            word = match.group()
+            skips = word[0] != "\\" or quoted in self._escaped
+            at = match.end() if skips else match.start() + 1
+            quoted = self._behind(word, quoted)
+            if at <= size:
+                kept, known = at, quoted
         self._unread = whole[max(kept, size - self._longest + 1) : size]
         self._quoted = known
         return bool(quoted)

@@ -94,6 +94,10 @@ SUSPICIONS = (
 HOSTILE = "a text of the self-check's battery that a format has to carry through unharmed"
 
 ALLOWED: dict[tuple[str, str], str] = {
+    (
+        "decode/server.py",
+        "llama-server",
+    ): "the name of an engine that a person gives: it decides in which field a grammar is sent",
     ("check/battery.py", "<b>bold</b> & <br/> [x] {y} %}"): HOSTILE,
     ("check/battery.py", "<c>"): HOSTILE,
     ("check/battery.py", "Report <1>"): HOSTILE,

@@ -10,6 +10,7 @@ from autoparser.analysis.format import Notation, Text, json_notation, python_not
 from autoparser.analysis.reading.brackets import BracketScan, QuoteScan
 
 TOKENS: Notation = replace(json_notation(), string=Text("<|q|>", "<|q|>"))
+VERBATIM: Notation = replace(json_notation(), string=Text("‹", "›"))
 NESTED: Notation = replace(
     json_notation(),
     string=Text("'", "'"),
@@ -25,6 +26,7 @@ NESTED: Notation = replace(
         (json_notation(), '["\\"]", 1], x', 10),
         (python_notation(), "['it\\'s ]', \"a'b\"], x", 18),
         (TOKENS, '[<|q|>a "]<|q|>], x', 16),
+        (VERBATIM, "[‹a\\›], x", 6),
         (NESTED, '["it\'s"], x', 8),
         (NESTED, "'a, b', x", 6),
         (json_notation(), "C:\\, x", 3),
@@ -57,6 +59,7 @@ def test_a_value_ends_behind_its_brackets_and_quotes(
         (python_notation(), "['it\"s'", False),
         (TOKENS, "[<|q|>a", True),
         (TOKENS, "[<|q|>a<|q|>", False),
+        (VERBATIM, "[‹a\\›", False),
     ],
 )
 def test_a_place_is_inside_a_string_or_not(notation: Notation, text: str, inside: bool) -> None:

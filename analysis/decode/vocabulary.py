@@ -1,0 +1,112 @@
+"""The tokenizer of a check: one made for a format, what a given one lacks, the way out of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from unicodedata import category
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+from autoparser.analysis.alignment import edge_units, is_unit
+from autoparser.analysis.constrained import (
+    JSON_CLOSERS,
+    DecodingTokenizer,
+    load_tokenizer,
+)
+from autoparser.analysis.grammar import Grammar
+from autoparser.analysis.grammar.rules import (
+    Choice,
+    FreeText,
+    Node,
+    Rules,
+    Sequence as InRow,
+)
+
+END = "\N{SYMBOL FOR END OF TRANSMISSION}"
+"""The token that ends an answer in a vocabulary made here; no template writes it."""
+
+
+def made_tokenizer(grammar: Grammar, *, markers: bool = True) -> DecodingTokenizer:
+    """Make a tokenizer of one token a byte, and one for each of the format's markers.
+
+    Without `markers`, they are text.
+    """
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    model = models.BPE(vocab={sign: number for number, sign in enumerate(alphabet)}, merges=[])
+    # Its stubs name no type of the tokens that are added.
+    made: Any = Tokenizer(model)
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens([AddedToken(END, special=True, normalized=False)])
+    made.add_tokens(
+        [AddedToken(text, special=False, normalized=False) for text in _markers(grammar) if markers]
+    )
+    return load_tokenizer(made, eos=END)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerFit:
+    """How a tokenizer has the markers of a format."""
+
+    plain: tuple[str, ...] = ()
+    """Markers that hold no token of their own: text like any other."""
+    frame: tuple[str, ...] = ()
+    """Those of them that begin or end a turn, which the tokenizer of the model has as tokens."""
+
+
+def marker_fit(grammar: Grammar, tokenizer: DecodingTokenizer) -> MarkerFit:
+    """Look for the format's markers in a vocabulary.
+
+    A longer marker may be put together of a token and text; that is as good.
+    """
+    known = [token.text for token in tokenizer.added if token.text.strip()]
+    frame = _frame(grammar)
+    plain = tuple(
+        marker
+        for marker in _markers(grammar)
+        if _is_whole(marker) and not any(text in marker for text in known)
+    )
+    return MarkerFit(plain, tuple(marker for marker in plain if marker in frame))
+
+
+def _frame(grammar: Grammar) -> tuple[str, ...]:
+    """Give the markers that begin and end a turn."""
+    ends = (unit for text in grammar.stop_strings for unit in edge_units(text))
+    units = (*grammar.turn.header.units, *ends)
+    return tuple(unit for unit in dict.fromkeys(map(str.strip, units)) if is_unit(unit))
+
+
+def _markers(grammar: Grammar) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*grammar.preserved_tokens, *_frame(grammar))))
+
+
+def _is_whole(marker: str) -> bool:
+    """Say whether a marker is closed and holds nothing that changes: it could be a token."""
+    closed = category(marker[-1:] or " ") in ("Pe", "Pf", "Sm")
+    return is_unit(marker) and closed and "=" not in marker and '"' not in marker
+
+
+def closing_texts(rules: Rules) -> tuple[str, ...]:
+    """Collect the texts of a grammar by which a walk finds its way out of free text."""
+    closes: dict[str, None] = {}
+    for node in (rules.root, *rules.named.values()):
+        closes.update(dict.fromkeys(filter(None, _texts(node))))
+    return (*closes, *JSON_CLOSERS)
+
+
+def _texts(node: Node) -> Iterator[str]:
+    nodes: Sequence[Node] = ()
+    match node:
+        case InRow(items):
+            nodes = items
+        case Choice(options):
+            nodes = options
+        case FreeText(exits):
+            yield from (each.close for each in exits if each.prose is not None)
+            nodes = [each.then for each in exits]
+        case _:
+            return
+    for inner in nodes:
+        yield from _texts(inner)

@@ -1,0 +1,266 @@
+"""``autoparser decode``: answers written under the grammar, each of them judged."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError
+
+from .decoding import (
+    Size,
+    by_chance,
+    by_model,
+    by_server,
+    bytes_tokenizer,
+    load_model_of,
+    load_tokenizer_of,
+    warn_of_markers,
+)
+from .inputs import read_prompt, read_schema, read_tools
+from .output import print_report, report_width
+from .request import check_choice, warn_of
+
+if TYPE_CHECKING:
+    from autoparser.analysis.decode import Report
+    from autoparser.reports import DecodeSetting
+
+__all__ = ["decode"]
+
+FAULTS = 1
+"""The exit code where any answer is not as it should be."""
+
+
+BATCH = 8
+
+
+class EngineName(StrEnum):
+    """What runs behind a server."""
+
+    VLLM = "vllm"
+    SGLANG = "sglang"
+    LLAMA_SERVER = "llama-server"
+
+
+class SamplerName(StrEnum):
+    """What chooses the tokens."""
+
+    RANDOM = "random"
+    TRANSFORMERS = "transformers"
+
+
+def decode(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEMPLATE",
+            help="A template file, a model directory, a tokenizer_config.json,"
+            " or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    tools: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The tools offered, OpenAI's, as YAML or JSON: a list, or {tools: [...]}."
+            " Without them nothing is called.",
+        ),
+    ] = None,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="A tokenizer.json, or a directory that holds one; else that of TEMPLATE's"
+            " directory. Without any, one is made of the bytes and the template's markers.",
+        ),
+    ] = None,
+    walks: Annotated[int, typer.Option(metavar="N", min=1, help="How many answers.")] = 50,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The first answer's seed.")] = 0,
+    limit: Annotated[
+        int, typer.Option(metavar="TOKENS", min=1, help="Tokens after which an answer is cut.")
+    ] = 4000,
+    tool_choice: Annotated[
+        str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
+    ] = "auto",
+    no_parallel: Annotated[
+        bool, typer.Option("--no-parallel", help="The request allows one call only.")
+    ] = False,
+    json_schema: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Content is JSON by this schema.")
+    ] = None,
+    prompt: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The rendered prompt or its tail; else the template's default prompt.",
+        ),
+    ] = None,
+    sampler: Annotated[
+        SamplerName, typer.Option(help="What chooses the tokens: chance, or a model.")
+    ] = SamplerName.RANDOM,
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The model of --sampler transformers."),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where the model runs: auto, cpu or cuda. [default: auto]")
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help=f"Answers that a model writes side by side. [default: {BATCH}]"
+        ),
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Let a server write: http://HOST:PORT with /v1/completions. The grammar is sent"
+            " in the request field of its --engine.",
+        ),
+    ] = None,
+    engine: Annotated[
+        EngineName | None, typer.Option(help="What runs behind --server.", show_default=False)
+    ] = None,
+    served_model: Annotated[
+        str, typer.Option(metavar="NAME", help="The model's name at the server, if it wants one.")
+    ] = "",
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
+    ] = 120.0,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Which of several named templates, such as tool_use."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> int:
+    """Write answers under the grammar of a request, and check every one of them.
+
+    Each has to be accepted by the grammar, to end, to be read as a message without junk, with
+    arguments that their schemas allow, and the template has to render that message to the same
+    text.
+
+    Exit code: 0 if all are so, 1 if any is not, 2 if there is nothing to decode.
+    """
+    _check_use(
+        sampler,
+        tokenizer=tokenizer,
+        model=model,
+        device=device,
+        batch=batch,
+        server=server,
+        engine=engine,
+    )
+    offered = [] if tools is None else read_tools(tools)
+    check_choice(tool_choice, offered)
+    asked = None if prompt is None else read_prompt(prompt)
+    schema = None if json_schema is None else read_schema(json_schema)
+
+    # Imported here so that help does without the engine.
+    from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.decode import DecodingTrial, Engine, MarkerFit, Server, rendered_prompt
+    from autoparser.analysis.sources import load_template
+
+    analysis = analyzed(load_template(source, name=name))
+    warn_of(source, prompt, analysis, asked, offered)
+    if asked is None and (model is not None or server is not None):
+        asked = rendered_prompt(analysis.template, analysis.shape, offered, analysis.stand_ins)
+    grammar = analysis.grammar(
+        offered,
+        prompt=asked,
+        tool_choice=tool_choice,
+        parallel_tool_calls=not no_parallel,
+        json_schema=schema,
+    )
+    parser = analysis.parser(
+        offered,
+        prompt=asked,
+        tool_choice=tool_choice,
+        parallel_tool_calls=not no_parallel,
+        json_schema=schema,
+    )
+    loaded = None if model is None else load_model_of(model, device or "auto")
+    if server is not None:
+        ours, named = bytes_tokenizer(grammar)
+    else:
+        ours, named = load_tokenizer_of(tokenizer, model, source, grammar, loaded)
+    trial = DecodingTrial(analysis.format, grammar, parser, ours, asked)
+    fit = MarkerFit() if server is not None else trial.fit
+    warn_of_markers(named, fit)
+    size = Size(walks, seed, limit)
+    figures = None
+    if loaded is not None:
+        report, figures = by_model(trial, loaded, size, batch or BATCH)
+    elif server is not None and engine is not None:
+        asks = Server(server, Engine(engine.value), served_model, timeout)
+        report = by_server(trial, asks, size)
+    else:
+        report = by_chance(trial, size)
+    words = _words(model, server, engine)
+    from autoparser.reports import DecodeSetting
+
+    setting = DecodeSetting(named, words, seed, limit, fit.plain, figures)
+    _give(report, setting, as_json=as_json)
+    return 0 if report.ok else FAULTS
+
+
+def _check_use(
+    sampler: SamplerName,
+    *,
+    tokenizer: Path | None,
+    model: Path | None,
+    device: str | None,
+    batch: int | None,
+    server: str | None,
+    engine: EngineName | None,
+) -> None:
+    """Raise AutoparserError for options that contradict each other."""
+    modelled = sampler is SamplerName.TRANSFORMERS
+    if modelled and model is None:
+        raise AutoparserError(
+            "--sampler transformers has no model to ask", hint="name one with --model DIR"
+        )
+    if modelled and server is not None:
+        raise AutoparserError(
+            "--sampler transformers and --server both write the answers", hint="give one of them"
+        )
+    of_model = {"--model": model, "--device": device, "--batch": batch}
+    for option, value in of_model.items():
+        if value is not None and not modelled:
+            raise AutoparserError(
+                f"{option} is for a model that runs here", hint="add --sampler transformers"
+            )
+    if server is not None and tokenizer is not None:
+        raise AutoparserError(
+            "--server answers with text, which is judged without a tokenizer",
+            hint="leave out --tokenizer",
+        )
+    if server is not None and engine is None:
+        names = ", ".join(EngineName)
+        raise AutoparserError(
+            "--server needs to know what runs there, as each engine takes a grammar otherwise",
+            hint=f"add --engine, one of {names}",
+        )
+    if server is None and engine is not None:
+        raise AutoparserError("--engine is what runs behind --server", hint="add --server URL")
+
+
+def _words(model: Path | None, server: str | None, engine: EngineName | None) -> str:
+    if model is not None:
+        return f"the model {model}"
+    return f"{engine} at {server}" if server is not None else "by chance"
+
+
+def _give(report: Report, setting: DecodeSetting, *, as_json: bool) -> None:
+    from autoparser.reports import decode_document, decode_report
+
+    if as_json:
+        # ASCII alone: no reader and no terminal takes it for anything else.
+        typer.echo(json.dumps(decode_document(report, setting), indent=2, allow_nan=False))
+    else:
+        print_report(decode_report(report, setting, report_width()))

@@ -1,0 +1,158 @@
+"""The ways in which ``decode`` gets its answers: chance, a model, a server; and its tokenizer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from .inputs import STANDARD_INPUT
+from .progress import progress_of
+
+if TYPE_CHECKING:
+    from autoparser.analysis.constrained import DecodingTokenizer
+    from autoparser.analysis.decode import (
+        DecodingTrial,
+        LoadedModel,
+        MarkerFit,
+        ModelFigures,
+        Report,
+        Server,
+    )
+    from autoparser.analysis.grammar import Grammar
+
+__all__ = [
+    "Size",
+    "by_chance",
+    "by_model",
+    "by_server",
+    "bytes_tokenizer",
+    "load_model_of",
+    "load_tokenizer_of",
+    "warn_of_markers",
+]
+
+TOKENIZER_FILE = "tokenizer.json"
+MADE = "one token a byte, and one for each marker of the template"
+
+OF_SERVER = "the server's own; its text is judged byte by byte"
+
+
+class Size(NamedTuple):
+    """How much is written."""
+
+    answers: int
+    seed: int
+    limit: int
+    """Tokens of an answer."""
+
+
+def by_chance(trial: DecodingTrial, size: Size) -> Report:
+    """Walk through the grammar."""
+    from autoparser.analysis.decode import judged
+
+    walks = trial.walks(size.answers, seed=size.seed, limit=size.limit)
+    with progress_of(size.answers) as advance:
+        return judged(walks, trial.judge, advance)
+
+
+def by_server(trial: DecodingTrial, server: Server, size: Size) -> Report:
+    """Ask a server."""
+    from autoparser.analysis.decode import judged, server_answers
+
+    answers = server_answers(
+        trial, server, trial.prompt or "", count=size.answers, seed=size.seed, limit=size.limit
+    )
+    with progress_of(size.answers) as advance:
+        return judged(answers, trial.judge, advance)
+
+
+def by_model(
+    trial: DecodingTrial, model: LoadedModel, size: Size, batch: int
+) -> tuple[Report, ModelFigures]:
+    """Ask a model, with the mask and without."""
+    from autoparser.analysis.decode import ModelFigures, ModelWriter, judged
+
+    reports: list[Report] = []
+    speeds: list[float] = []
+    with progress_of(2 * size.answers) as advance:
+        for masked in (True, False):
+            writer = ModelWriter(
+                trial,
+                model,
+                trial.prompt or "",
+                batch=batch,
+                seed=size.seed,
+                limit=size.limit,
+                masked=masked,
+            )
+            reports.append(judged(writer.answers(size.answers), trial.judge, advance))
+            speeds.append(writer.tokens_per_second)
+    return reports[0], ModelFigures(model.device, batch, speeds[0], speeds[1], reports[1])
+
+
+def load_model_of(directory: Path, device: str) -> LoadedModel:
+    """Load the model, without the bars and the advice of its library."""
+    # They are read when it is imported.
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    from autoparser.analysis.decode import load_model
+
+    return load_model(directory, device)
+
+
+def load_tokenizer_of(
+    given: Path | None,
+    model: Path | None,
+    source: str,
+    grammar: Grammar,
+    loaded: LoadedModel | None,
+) -> tuple[DecodingTokenizer, str]:
+    """Load the tokenizer that was named, or the model's or the source's own; or make one.
+
+    Gives its name beside it. A model's is never made: its tokens are what they are.
+    """
+    from autoparser.analysis.constrained import load_tokenizer
+    from autoparser.analysis.decode import made_tokenizer
+
+    if loaded is not None:
+        path = given or model or Path()
+        return load_tokenizer(path, vocab_size=loaded.width), str(path)
+    found = given or _beside(source)
+    if found is None:
+        return made_tokenizer(grammar), MADE
+    return load_tokenizer(found), str(found)
+
+
+def bytes_tokenizer(grammar: Grammar) -> tuple[DecodingTokenizer, str]:
+    """Make the tokenizer by which text is judged, and name it."""
+    from autoparser.analysis.decode import made_tokenizer
+
+    return made_tokenizer(grammar, markers=False), OF_SERVER
+
+
+def _beside(source: str) -> Path | None:
+    """Find the tokenizer of the model that a source is of."""
+    if source == STANDARD_INPUT:
+        return None
+    path = Path(source)
+    # Beside a file too, since a model's template and its configuration are files of its directory.
+    directory = path if path.is_dir() else path.parent
+    return directory if (directory / TOKENIZER_FILE).is_file() else None
+
+
+def warn_of_markers(tokenizer: str, fit: MarkerFit) -> None:
+    """Say on standard error that a tokenizer looks like another model's."""
+    if not fit.frame:
+        return
+    from autoparser.reports import visible
+
+    names = ", ".join(map(visible, fit.plain))
+    typer.echo(
+        f"{tokenizer}: warning: this tokenizer may be another model's: these markers of the"
+        f" template are no tokens of it, but text: {names}",
+        err=True,
+    )

@@ -1,0 +1,24 @@
+"""A bar on standard error while a long command runs, where a person watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+__all__ = ["progress_of"]
+
+
+@contextmanager
+def progress_of(total: int) -> Generator[Callable[[], object]]:
+    """Show a bar of `total` steps on a terminal; give what is to be called after each step."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("decoding", total=total)
+        yield lambda: bar.advance(task)
