@@ -12,6 +12,8 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TypeAlias
 
+from autoparser.analysis.format import Strip
+
 from .rules import NOTHING, Exit, FreeText, Literal, Node, Prose, choice, sequence
 from .tokenizer import Vocabulary
 
@@ -73,7 +75,7 @@ class Brancher:
                 options.append(NOTHING)
             elif isinstance(first[0], str):
                 text = self.shared([str(path[0]) for path in same])
-                follows = self.branch([_without(path, text) for path in same], marks)
+                follows = self.branch([without(path, text) for path in same], marks)
                 options.append(sequence(Literal(text), follows))
             elif not isinstance(first[0], Prose):
                 follows = self.branch([path[1:] for path in same], marks)
@@ -119,9 +121,15 @@ class Brancher:
         for (prose, group), text in zip(groups, texts, strict=True):
             # Of two closes that begin alike, the shorter one is seen first: it has to be one exit.
             cut = min(
-                (each for each in texts if each and text.startswith(each)), key=len, default=""
+                (
+                    each
+                    for (other, _), each in zip(groups, texts, strict=True)
+                    if each and text.startswith(each) and not _apart(prose, other, each)
+                ),
+                key=len,
+                default="",
             )
-            behind = [_without(each, cut) if cut else each for each in group]
+            behind = [without(each, cut) if cut else each for each in group]
             yield Exit(prose, cut, self.branch(behind, marks))
 
     def _closed_alike(self, paths: Sequence[Path], marks: Sequence[str]) -> list[Path]:
@@ -166,13 +174,21 @@ def _alike_text(paths: Sequence[Path]) -> list[Path]:
     ]
 
 
+def _apart(one: Prose | None, other: Prose | None, text: str) -> bool:
+    """Whether free text cannot begin with the text that stands in its place."""
+    proses = [each for each in (one, other) if each is not None]
+    if len(proses) != 1 or proses[0].may_be_empty:
+        return False
+    return proses[0].left is Strip.WHITESPACE and text[0].isspace()
+
+
 def distinct(paths: Sequence[Path]) -> list[Path]:
     """Leave out the paths that are there twice."""
     return list(dict.fromkeys(paths))
 
 
-def _without(path: Path, text: str) -> Path:
-    """Leave a text out of the front of a path that begins with it."""
+def without(path: Path, text: str) -> Path:
+    """Leave a text out of the front of a path that begins with it, or with a node."""
     head = path[0]
     if not isinstance(head, str):
         return path
