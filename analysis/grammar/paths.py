@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from os.path import commonprefix
 from typing import TypeAlias
 
 from autoparser.analysis.format import Strip
@@ -53,9 +54,16 @@ class Brancher:
         """Give the beginning that texts have in common."""
         if len(texts) == 1:
             return texts[0]
+        same = commonprefix(texts)
+        if not any(self._holds_token(text) for text in texts):
+            return same
         rows = [self.units(text) for text in texts]
-        same = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
-        return "".join(units[0] for units in same)
+        alike = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
+        return "".join(units[0] for units in alike)
+
+    def _holds_token(self, text: str) -> bool:
+        pieces = self._vocabulary.pieces(text)
+        return len(pieces) > 1 or any(isinstance(piece, int) for piece in pieces)
 
     def branch(self, paths: Sequence[Path], marks: Sequence[str] = ()) -> Node:
         """Give the node that writes any of the paths.
@@ -103,7 +111,10 @@ class Brancher:
     def _front(self, path: Path) -> Item | None:
         """Give what decides which way a path goes: a unit of text, or a node."""
         head = path[0] if path else None
-        return self.units(head)[0] if isinstance(head, str) else head
+        if not isinstance(head, str):
+            return head
+        first = self._vocabulary.pieces(head)[0]
+        return first[0] if isinstance(first, str) else self._vocabulary.texts[first]
 
     def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[Exit]:
         """Group paths by their free text, and by what closes it."""
@@ -153,7 +164,9 @@ class Brancher:
 
 def _alike_text(paths: Sequence[Path]) -> list[Path]:
     """Keep the same texts out of free texts that begin at one place, so that they are one."""
-    proses = [path[0] for path in paths if path and isinstance(path[0], Prose)]
+    proses = list(dict.fromkeys(path[0] for path in paths if path and isinstance(path[0], Prose)))
+    if len(proses) < 2:  # noqa: PLR2004 - one text is the same as itself
+        return list(paths)
     same = {replace(prose, exclude=()) for prose in proses}
     kept_out = {
         bare: tuple(

@@ -12,6 +12,8 @@ from tests.analysis.parsing.loop import analysis_of, fixture_names
 from .proofs import Question, prove, prove_gbnf, soundness
 
 WALKS = 6
+RARE = 30
+"""Walks that find what is known to be unsound."""
 GBNF_WALKS = 3
 
 _UNESCAPED = "strings are written without their quotes escaped, or without quotes"
@@ -29,8 +31,9 @@ KNOWN: Mapping[tuple[str, Question], str] = {
 
 @pytest.mark.parametrize("name", fixture_names())
 def test_a_grammar_is_complete_and_sound(name: str) -> None:
-    verdict = prove(analysis_of(name).format, WALKS)
-    assert verdict.asked > WALKS
+    walks = RARE if (name, Question.SOUND) in KNOWN else WALKS
+    verdict = prove(analysis_of(name).format, walks)
+    assert verdict.asked > walks
     expected = {question for fixture, question in KNOWN if fixture == name}
     left = [fault for fault in verdict.faults if fault.question not in expected]
     assert not left, f"{len(left)} of {verdict.asked}, first: {left[0]}"
