@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -77,7 +77,8 @@ class Members:
     def _state(self, at: int) -> Ref:
         """Give the rule for the members from one on; at least one of them is written."""
         hint = self.names[at] if at < len(self.names) else "member"
-        make = self._branched if self._straight is None else self._chained
+        straight = self._straight
+        make = self._branched if straight is None else partial(self._chained, straight)
         return self.table.rule(f"{self.key} {at}", hint, lambda: make(at))
 
     @cached_property
@@ -121,21 +122,20 @@ class Members:
             for (path,) in self._entries
         ]
 
-    def _chained(self, at: int) -> Node:
+    def _chained(self, members: list[Node], at: int) -> Node:
         """Make the rule for the members from one on: this one, or a later one."""
-        assert self._straight is not None
         separator, close = self._parting
         following = at + 1
         ends: list[Node] = [Literal(close)] if following > self.last else []
         if following == len(self.names):
-            return sequence(self._straight[at], Literal(self.close))
+            return sequence(members[at], Literal(self.close))
         later = self._state(following)
         if close == self.close:
             behind = choice(sequence(Literal(separator), later), *ends)
         else:
             behind = sequence(Literal(separator), choice(later, *ends))
         ways = [] if self.names[at] in self.required else [later]
-        return choice(sequence(self._straight[at], behind), *ways)
+        return choice(sequence(members[at], behind), *ways)
 
     def _branched(self, at: int) -> Node:
         """Make the rule for the members from one on, parted where their texts differ."""

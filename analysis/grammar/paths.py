@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from os.path import commonprefix
 from typing import TypeAlias
 
 from autoparser.analysis.format import Strip
@@ -54,12 +53,14 @@ class Brancher:
         """Give the beginning that texts have in common."""
         if len(texts) == 1:
             return texts[0]
-        same = commonprefix(texts)
         if not any(self._holds_token(text) for text in texts):
-            return same
+            # What the first and the last of them share, all share.
+            ends = (min(texts, default=""), max(texts, default=""))
+            alike = takewhile(lambda pair: pair[0] == pair[1], zip(*ends, strict=False))
+            return "".join(one for one, _ in alike)
         rows = [self.units(text) for text in texts]
-        alike = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
-        return "".join(units[0] for units in alike)
+        same = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
+        return "".join(units[0] for units in same)
 
     def _holds_token(self, text: str) -> bool:
         pieces = self._vocabulary.pieces(text)

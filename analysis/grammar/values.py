@@ -179,8 +179,8 @@ class ValueWriter:
         case = (place, told, id(container), tuple(exclude))
         known = self.closed.get(case)
         if known is not None:
-            row, value = known
-            return [joined(*_filled(row, key, ()), value)]
+            before, closed = known
+            return [joined(*_filled(before, key, ()), closed)]
         by_row: dict[Row, set[JsonType]] = {}
         for kind in sorted(self.reader.kinds(schema), key=_ORDER.__getitem__):
             row = container.row(kind)
@@ -267,7 +267,7 @@ def _filled(row: Row, key: Path, value: Path) -> list[Item]:
 
 def _is_closed(tail: Row) -> bool:
     """Whether what stands behind a value ends it, whatever it is: one text, and no single sign."""
-    return len(tail) == 1 and isinstance(tail[0], str) and len(tail[0].strip()) > 1
+    return len(tail) == 1 and not isinstance(tail[0], Slot) and len(tail[0].strip()) > 1
 
 
 def _closes(row: Row, container: Container, outer: Notation) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from autoparser.analysis.grammar import GrammarError
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 
-from .proofs import Question, prove, prove_gbnf, soundness
+from .proofs import Question, prove, prove_gbnf, so_many, soundness
 
 WALKS = 6
 RARE = 30
@@ -41,6 +41,15 @@ def test_a_grammar_is_complete_and_sound(name: str) -> None:
     assert not better, "better than the table of the known says"
 
 
+MANY_TOOLS = (
+    "j1-json-in-tags",
+    "a1-function-parameter",
+    "a4-type-flags",
+    "p1-python-lines",
+    "novel-notation",
+)
+"""Fixtures of several notations, to be asked with one tool, with ten, with a hundred."""
+
 NO_GBNF = frozenset({"j4-pasted-message", "j6-2-fenced-list"})
 """Fixtures whose JSON is broken into lines, of which GBNF is not written."""
 
@@ -58,6 +67,16 @@ def test_the_same_holds_in_gbnf(name: str) -> None:
 def test_what_gbnf_is_not_written_of_is_said(name: str) -> None:
     with pytest.raises(GrammarError, match="broken into lines"):
         prove_gbnf(analysis_of(name).format, 1)
+
+
+@pytest.mark.parametrize("count", [1, 10, 100])
+@pytest.mark.parametrize("name", MANY_TOOLS)
+def test_the_same_holds_for_sets_of_tools(name: str, count: int) -> None:
+    assert len(so_many(count).called) == count
+    for each in (prove, prove_gbnf):
+        verdict = each(analysis_of(name).format, GBNF_WALKS, so_many(count))
+        assert verdict.asked > GBNF_WALKS
+        assert not verdict.faults, f"{each.__name__}: first: {verdict.faults[0]}"
 
 
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "t6-function-tag-json"])
