@@ -16,7 +16,7 @@ from .rules import NOTHING, JsonStyle, JsonValue, Node, Pattern
 from .schema import SchemaReader
 from .strings import escaped
 from .table import RuleTable
-from .values import ValueWriter
+from .values import Closed, ValueWriter
 
 _OBJECT = frozenset({JsonType.OBJECT})
 _DIGITS = Pattern(r"[0-9]{1,9}")
@@ -47,6 +47,7 @@ class CallWriter:
         self.stops = [text for text in (*closers, *stops) if text[1:]]
         self._members = _without_refused(calls.arguments)
         self._known: dict[bool, list[Path]] = {}
+        self._closed: Closed = {}
 
     def ways(self, behind: Sequence[Path], begun: str = "") -> list[Path]:
         """Give the ways to write the calls of a turn, and one of the paths behind them.
@@ -77,6 +78,7 @@ class CallWriter:
 
     def _calls(self, *, first: bool) -> list[Path]:
         """Give the ways to write one call: what all tools begin with, then a rule for them."""
+        first = first or Slot.INDEX not in (*self.calls.row, *(self.calls.empty_row or ()))
         known = self._known.get(first)
         if known is None:
             paths: list[Path] = self._each(first=first)
@@ -122,7 +124,7 @@ class CallWriter:
                 hint="constrain what is inside the string with a grammar of its own",
             )
         reader = SchemaReader(schema, f"the parameters of {name}")
-        writer = ValueWriter(self.table, reader, arguments.members.order)
+        writer = ValueWriter(self.table, reader, arguments.members.order, self._closed)
         found = reader.resolved(schema)
         style = JsonStyle() if arguments.verbatim else object_style(self._members, arguments.values)
         if style is not None:

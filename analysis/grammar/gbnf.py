@@ -7,7 +7,7 @@ that a template would strip from the end of a text is left to the text.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from autoparser.analysis.format import Strip
@@ -27,12 +27,24 @@ from .rules import (
 )
 from .until import states
 
+_LONGEST = 1000
+"""Characters of a text that ends free text; llguidance takes minutes for ten times as many."""
+
 
 class GbnfTable(Protocol):
     """A table of GBNF rules; it knows how to write JSON by a schema, and regular expressions."""
 
     def reserve(self, wish: str) -> str:
         """Allocate a name like `wish`; `define` must follow."""
+        ...
+
+    def add(self, wish: str, body: str) -> str:
+        """Give the name of a rule with this body, a new one named like `wish` if need be."""
+        ...
+
+    @property
+    def seam(self) -> str:
+        """The name of a rule that matches nothing, but keeps what it stands in a rule."""
         ...
 
     def define(self, name: str, body: str) -> str:
@@ -109,33 +121,44 @@ class _GbnfWriter:
             if prose is None:
                 ways += [_in_row(gbnf_literal(each.close), self.node(each.then)) for each in exits]
                 continue
-            thens = [self.node(each.then) for each in exits if each.close]
-            ends = [self.node(each.then) for each in exits if not each.close]
-            ways.append(
-                self._states(prose, [each.close for each in exits if each.close], thens, ends)
-            )
-        return f"({' | '.join(ways)})" if len(ways) > 1 else ways[0]
+            thens: dict[str, list[str]] = {}
+            for each in exits:
+                thens.setdefault(each.close, []).append(self.node(each.then))
+            ends = thens.pop("", [])
+            ways.append(self._states(prose, thens, ends))
+        return _either(ways)
 
-    def _states(
-        self, prose: Prose, closes: Sequence[str], thens: Sequence[str], ends: Sequence[str]
-    ) -> str:
-        """Write the states of a text, and give the name of the first one."""
+    def _states(self, prose: Prose, thens: Mapping[str, Sequence[str]], ends: Sequence[str]) -> str:
+        """Write the states of a text, and give the name of the first one.
+
+        `thens` are the ways behind each text that closes it, `ends` those where nothing does.
+        """
         if prose.shape:
             raise GrammarError(
                 "GBNF cannot hold a string without quotes to a length or a pattern",
                 hint="write the grammar as Lark, or leave minLength, maxLength and pattern out",
             )
-        found = states(closes, prose.exclude)
+        longest = max(map(len, thens), default=0)
+        if longest > _LONGEST:
+            raise GrammarError(
+                f"text ends with one of {longest} characters: GBNF would need a rule for each",
+                hint=f"write the grammar as Lark; GBNF is written up to {_LONGEST} characters",
+            )
+        found = states(list(thens), prose.exclude)
+        behind = [_either(each) for each in thens.values()]
         names = [self.table.reserve("text") for _ in found]
         for name, state in zip(names, found, strict=True):
-            ways = [_in_row(gbnf_literal(char), thens[at]) for char, at in state.closes.items()]
+            ways = [_in_row(gbnf_literal(char), behind[at]) for char, at in state.closes.items()]
             ways += [f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items()]
-            others = sorted({*state.closes, *state.goes, *state.refused})
+            others = _any_but(sorted({*state.closes, *state.goes, *state.refused}))
             if not state.begun:
-                ways.append(f"{_any_but(others)} {names[0]}")
+                ways += [*([] if state is found[0] else [f"{others} {names[0]}"]), *ends]
             # A state that nothing can leave is one that nothing may reach.
-            body = " | ".join([*ways, *([] if state.begun else ends)])
-            self.table.define(name, body or "[^\\x00-\U0010ffff]")
+            body = " | ".join(ways) or "[^\\x00-\U0010ffff]"
+            if state is found[0]:
+                # A repetition, since llguidance takes no more than 2000 rules in one another.
+                body = f"{self.table.add('run', f'({others} {self.table.seam})*')} ({body})"
+            self.table.define(name, body)
         if prose.left is Strip.NOTHING or prose.left is Strip.NEWLINE:
             return names[0]
         bare = " \n\r\t" if prose.left is Strip.WHITESPACE else "\n"
@@ -147,6 +170,11 @@ class _GbnfWriter:
         ]
         ways.append(f"{_any_but(sorted(set(firsts)))} {names[0]}")
         return self.table.define(self.table.reserve("text"), " | ".join(ways))
+
+
+def _either(ways: Sequence[str]) -> str:
+    different = list(dict.fromkeys(ways))
+    return f"({' | '.join(different)})" if len(different) > 1 else different[0]
 
 
 def _in_row(*parts: str) -> str:

@@ -44,6 +44,7 @@ _EDGES: Mapping[Strip, str] = {
 }
 _ANYTHING = "(?s:.*)"
 _SHORT = 40
+_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def write_lark(rules: Rules, vocabulary: Vocabulary) -> str:
@@ -58,6 +59,7 @@ class _LarkWriter:
         self.lines: dict[str, str] = {}
         self._terminals: dict[str, str] = {}
         self._made: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
         self._plain = True
         """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
         that it would choose itself, and it chooses others where a token ends within a character.
@@ -94,6 +96,12 @@ class _LarkWriter:
 
     def text(self, text: str) -> str:
         """Write a text: quoted, its added tokens by their ids."""
+        known = self._texts.get(text)
+        if known is None:
+            known = self._texts[text] = self._text(text)
+        return known
+
+    def _text(self, text: str) -> str:
         pieces = self.vocabulary.pieces(text)
         self._plain = self._plain and all(
             isinstance(each, int) or each.isascii() for each in pieces
@@ -125,7 +133,7 @@ class _LarkWriter:
         if style.ascii_only:
             options["json_allow_general_unicode_escapes"] = True
         whole = {**(schema if isinstance(schema, dict) else {}), "x-guidance": options}
-        return self.rule("json", f"%json {json.dumps(whole, ensure_ascii=False)}")
+        return self.rule("json", f"%json {_AS_JSON(whole)}")
 
     def free_text(self, node: FreeText) -> str:
         """Write a place where free text may begin."""

@@ -12,6 +12,8 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TypeAlias
 
+from autoparser.analysis.format import Strip
+
 from .rules import NOTHING, Exit, FreeText, Literal, Node, Prose, choice, sequence
 from .tokenizer import Vocabulary
 
@@ -51,9 +53,18 @@ class Brancher:
         """Give the beginning that texts have in common."""
         if len(texts) == 1:
             return texts[0]
+        if not any(self._holds_token(text) for text in texts):
+            # What the first and the last of them share, all share.
+            ends = (min(texts, default=""), max(texts, default=""))
+            alike = takewhile(lambda pair: pair[0] == pair[1], zip(*ends, strict=False))
+            return "".join(one for one, _ in alike)
         rows = [self.units(text) for text in texts]
         same = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
         return "".join(units[0] for units in same)
+
+    def _holds_token(self, text: str) -> bool:
+        pieces = self._vocabulary.pieces(text)
+        return len(pieces) > 1 or any(isinstance(piece, int) for piece in pieces)
 
     def branch(self, paths: Sequence[Path], marks: Sequence[str] = ()) -> Node:
         """Give the node that writes any of the paths.
@@ -73,7 +84,7 @@ class Brancher:
                 options.append(NOTHING)
             elif isinstance(first[0], str):
                 text = self.shared([str(path[0]) for path in same])
-                follows = self.branch([_without(path, text) for path in same], marks)
+                follows = self.branch([without(path, text) for path in same], marks)
                 options.append(sequence(Literal(text), follows))
             elif not isinstance(first[0], Prose):
                 follows = self.branch([path[1:] for path in same], marks)
@@ -101,7 +112,10 @@ class Brancher:
     def _front(self, path: Path) -> Item | None:
         """Give what decides which way a path goes: a unit of text, or a node."""
         head = path[0] if path else None
-        return self.units(head)[0] if isinstance(head, str) else head
+        if not isinstance(head, str):
+            return head
+        first = self._vocabulary.pieces(head)[0]
+        return first[0] if isinstance(first, str) else self._vocabulary.texts[first]
 
     def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[Exit]:
         """Group paths by their free text, and by what closes it."""
@@ -119,9 +133,15 @@ class Brancher:
         for (prose, group), text in zip(groups, texts, strict=True):
             # Of two closes that begin alike, the shorter one is seen first: it has to be one exit.
             cut = min(
-                (each for each in texts if each and text.startswith(each)), key=len, default=""
+                (
+                    each
+                    for (other, _), each in zip(groups, texts, strict=True)
+                    if each and text.startswith(each) and not _apart(prose, other, each)
+                ),
+                key=len,
+                default="",
             )
-            behind = [_without(each, cut) if cut else each for each in group]
+            behind = [without(each, cut) if cut else each for each in group]
             yield Exit(prose, cut, self.branch(behind, marks))
 
     def _closed_alike(self, paths: Sequence[Path], marks: Sequence[str]) -> list[Path]:
@@ -145,7 +165,9 @@ class Brancher:
 
 def _alike_text(paths: Sequence[Path]) -> list[Path]:
     """Keep the same texts out of free texts that begin at one place, so that they are one."""
-    proses = [path[0] for path in paths if path and isinstance(path[0], Prose)]
+    proses = list(dict.fromkeys(path[0] for path in paths if path and isinstance(path[0], Prose)))
+    if len(proses) < 2:  # noqa: PLR2004 - one text is the same as itself
+        return list(paths)
     same = {replace(prose, exclude=()) for prose in proses}
     kept_out = {
         bare: tuple(
@@ -166,13 +188,21 @@ def _alike_text(paths: Sequence[Path]) -> list[Path]:
     ]
 
 
+def _apart(one: Prose | None, other: Prose | None, text: str) -> bool:
+    """Whether free text cannot begin with the text that stands in its place."""
+    proses = [each for each in (one, other) if each is not None]
+    if len(proses) != 1 or proses[0].may_be_empty:
+        return False
+    return proses[0].left is Strip.WHITESPACE and text[0].isspace()
+
+
 def distinct(paths: Sequence[Path]) -> list[Path]:
     """Leave out the paths that are there twice."""
     return list(dict.fromkeys(paths))
 
 
-def _without(path: Path, text: str) -> Path:
-    """Leave a text out of the front of a path that begins with it."""
+def without(path: Path, text: str) -> Path:
+    """Leave a text out of the front of a path that begins with it, or with a node."""
     head = path[0]
     if not isinstance(head, str):
         return path

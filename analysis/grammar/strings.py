@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from json.encoder import encode_basestring
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Escape, Text
@@ -106,4 +106,4 @@ def _escape(char: str) -> str:
 
 def quoted(text: str) -> str:
     """Write a text as a string that Lark reads."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return encode_basestring(text).replace("\x7f", "\\u007f")

@@ -1,8 +1,11 @@
-"""Free text up to one of several texts, as states: for grammars that cannot say "any text but"."""
+"""Free text up to one of several texts, as states: for grammars that cannot say "any text but".
+
+The states are those of Aho and Corasick ("Efficient string matching", 1975): they cost no more than
+the texts are long, also where a template ends its turns with pages of text.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +21,7 @@ class State:
     refused: frozenset[str]
     """Characters that would complete a text that is kept out."""
     begun: bool = False
-    """A close has begun that holds a text that is kept out: only the rest of it may follow."""
+    """A close has begun that holds a text that is kept out: only what is named may follow."""
 
 
 def states(closes: Sequence[str], exclude: Sequence[str]) -> list[State]:
@@ -26,47 +29,79 @@ def states(closes: Sequence[str], exclude: Sequence[str]) -> list[State]:
 
     A close may begin with or hold a text that is kept out: then nothing but the close may follow.
     """
-    prefixes = _prefixes([*closes, *exclude])
-    places = {prefix: at for at, prefix in enumerate(prefixes)}
-    ends = {close: at for at, close in enumerate(closes)}
-    alphabet = sorted({char for text in (*closes, *exclude) for char in text})
-    found: list[State] = []
-    for prefix in prefixes:
+    return _Prefixes(closes, exclude).states()
+
+
+class _Prefixes:
+    """The beginnings of texts, each by its number; 0 is the empty one."""
+
+    def __init__(self, closes: Sequence[str], exclude: Sequence[str]) -> None:
+        self.then: list[dict[str, int]] = [{}]
+        """The prefixes that are longer by a character."""
+        ways = [self._add(close) for close in closes]
+        self.to_close = {prefix for way in ways for prefix in way}
+        self.close: dict[int, int] = {way[-1]: at for at, way in enumerate(ways)}
+        """The longest close that a prefix ends with, by its place."""
+        self.kept_out = {self._add(text)[-1] for text in exclude}
+        """Prefixes that end with a text that is kept out."""
+        self.whole = frozenset(self.close)
+        self.begun: set[int] = set()
+        """Prefixes in which a text stands that is kept out."""
+        self.order = [0]
+        self.leads = list(self.then)
+        """The longest prefix behind a prefix and a character, where it is not the empty one."""
+        self.waiting = [0] * len(self.then)
+        """The longest prefix that a prefix ends with and from which a text goes on."""
+        self._connect()
+
+    def _add(self, text: str) -> list[int]:
+        """Add a text's beginnings, and give them."""
+        way = [0]
+        for char in text:
+            to = self.then[way[-1]].setdefault(char, len(self.then))
+            if to == len(self.then):
+                self.then.append({})
+            way.append(to)
+        return way
+
+    def _connect(self) -> None:
+        """Find out where each prefix leads, the short ones first."""
+        shorter = [0] * len(self.then)
+        for at in self.order:
+            less = shorter[at]
+            for char, to in self.then[at].items():
+                self.order.append(to)
+                shorter[to] = self.leads[less].get(char, 0) if at else 0
+            if not at:
+                continue
+            if at not in self.close and less in self.close:
+                self.close[at] = self.close[less]
+            if less in self.kept_out:
+                self.kept_out.add(at)
+            if at in self.kept_out:
+                self.begun.add(at)
+            if at in self.begun:
+                self.begun.update(self.then[at].values())
+            self.waiting[at] = at if self.then[at] else self.waiting[less]
+            self.leads[at] = {**self.leads[less], **self.then[at]}
+
+    def states(self) -> list[State]:
+        """Give a state for each prefix from which a text goes on."""
+        waiting = [at for at in self.order if self.then[at] or not at]
+        places = {prefix: place for place, prefix in enumerate(waiting)}
+        return [self._state(at, places) for at in waiting]
+
+    def _state(self, at: int, places: Mapping[int, int]) -> State:
         goes: dict[str, int] = {}
-        closing: dict[str, int] = {}
+        closes: dict[str, int] = {}
         refused: set[str] = set()
-        begun = _kept_out(prefix, exclude)
-        for char in alphabet:
-            text = prefix + char
-            close = next((text[at:] for at in range(len(text)) if text[at:] in ends), None)
-            whole = text in places
-            if close is not None and (not begun or close == text):
-                closing[char] = ends[close]
-            elif (begun and not whole) or (_kept_out(text, exclude) and not _in(text, closes)):
+        begun = at in self.begun
+        for char, to in sorted((self.then if begun else self.leads)[at].items()):
+            to_close = to in self.to_close and char in self.then[at]
+            if to in (self.whole if begun else self.close):
+                closes[char] = self.close[to]
+            elif not to_close and (begun or to in self.kept_out):
                 refused.add(char)
-            else:
-                longest = next(text[at:] for at in range(len(text) + 1) if text[at:] in places)
-                if longest:
-                    goes[char] = places[longest]
-        found.append(State(goes, closing, frozenset(refused), begun))
-    return found
-
-
-def _prefixes(texts: Sequence[str]) -> list[str]:
-    """Give every beginning of a text that is not all of it, the empty one first."""
-    found = {"": None}
-    waiting = deque(texts)
-    while waiting:
-        text = waiting.popleft()
-        found.update(dict.fromkeys(text[:size] for size in range(len(text))))
-    return sorted(found, key=len)
-
-
-def _kept_out(text: str, exclude: Sequence[str]) -> bool:
-    """Whether a text that is kept out stands in another one."""
-    return any(each in text for each in exclude)
-
-
-def _in(text: str, closes: Sequence[str]) -> bool:
-    """Whether a text begins a close."""
-    return any(close.startswith(text) for close in closes)
+            elif self.waiting[to]:
+                goes[char] = places[self.waiting[to]]
+        return State(goes, closes, frozenset(refused), begun)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import (
@@ -18,15 +20,21 @@ from autoparser.analysis.format import (
     Text,
 )
 
+from .members import Members
 from .notations import json_style, kind_style
 from .paths import Item, Path, distinct, joined
 from .rules import JsonStyle, JsonValue, Node, Ref
 from .schema import Schema, SchemaError, SchemaReader
-from .strings import key_path, string_ways
+from .strings import string_ways
 from .table import RuleTable
 
+_ORDER = {kind: at for at, kind in enumerate(JsonType)}
 _CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
 _SHAPES = frozenset({"pattern", "minLength", "maxLength"})
+
+
+Closed: TypeAlias = dict[tuple[str, str, int, tuple[str, ...]], tuple[Row, Ref]]
+"""What stands before the value, and the rule from there, by place, schema, container, stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,8 @@ class ValueWriter:
     table: RuleTable
     reader: SchemaReader
     order: Order = Order.GIVEN
+    closed: Closed = field(default_factory=dict)
+    """What was found of entries that are closed by a text of their own; writers may share it."""
 
     def ways(
         self,
@@ -81,7 +91,7 @@ class ValueWriter:
             if _is_raw(notation.string) and holds_all and not schema.keys() & _SHAPES:
                 return ways
         by_style: dict[JsonStyle, set[JsonType]] = {}
-        for kind in sorted(kinds, key=list(JsonType).index):
+        for kind in sorted(kinds, key=_ORDER.__getitem__):
             style = kind_style(notation, kind)
             if style is not None:
                 by_style.setdefault(style, set()).add(kind)
@@ -159,19 +169,50 @@ class ValueWriter:
         exclude: Sequence[str],
         made_up: Path = (),
     ) -> list[Path]:
-        """Give the ways to write an item or a member; `made_up` writes a key that has no name."""
+        """Give the ways to write an item or a member; `made_up` writes a key that has no name.
+
+        Where an entry is closed by a text of its own, the value and that text are one rule.
+        """
+        key: Path = made_up or joined(container.key.write(name))
+        told = json.dumps(schema)
+        place = self.reader.place if '"$ref"' in told else ""
+        case = (place, told, id(container), tuple(exclude))
+        known = self.closed.get(case)
+        if known is not None:
+            before, closed = known
+            return [joined(*_filled(before, key, ()), closed)]
         by_row: dict[Row, set[JsonType]] = {}
-        for kind in sorted(self.reader.kinds(schema), key=list(JsonType).index):
+        for kind in sorted(self.reader.kinds(schema), key=_ORDER.__getitem__):
             row = container.row(kind)
             if row is not None:
                 by_row.setdefault(row, set()).add(kind)
-        key: Path = made_up or joined(container.key.write(name))
         found: list[Path] = []
         for row, kinds in by_row.items():
             closes = list(dict.fromkeys([*exclude, *_closes(row, container, outer)]))
-            ways = self.ways(schema, container.values or outer, closes, frozenset(kinds))
+            values = container.values or outer
+            at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
+            if len(by_row) == 1 and _is_closed(row[at + 1 :]):
+                made = partial(
+                    self._closed, schema, values, closes, frozenset(kinds), row[at + 1 :]
+                )
+                value = self.table.rule(f"value {case!r}", "value", made)
+                self.closed[case] = (row[:at], value)
+                return [joined(*_filled(row[:at], key, ()), value)]
+            ways = self.ways(schema, values, closes, frozenset(kinds))
             found += [joined(*_filled(row, key, way)) for way in ways]
         return found
+
+    def _closed(
+        self,
+        schema: Json,
+        notation: Notation,
+        exclude: Sequence[str],
+        kinds: frozenset[JsonType],
+        tail: Row,
+    ) -> Node:
+        """Make the rule for a value and the text that closes it."""
+        ways = self.ways(schema, notation, exclude, kinds)
+        return self.table.brancher.branch([joined(*way, *map(str, tail)) for way in ways])
 
     def object(
         self,
@@ -185,83 +226,18 @@ class ValueWriter:
 
         `behind` is the text that follows it in every case.
         """
-        members = Members(self, schema, container, outer, tuple(exclude), container.close + behind)
-        ways = [joined(container.open, members.state(0))] if members.names or members.more else []
+        key = self.key("members", dict(schema), container, (*exclude, behind))
+
+        def entries(name: str, member: Json, made_up: Path) -> list[Path]:
+            return self.entries(name, member, container, outer, exclude, made_up)
+
+        members = Members(
+            self.table, self.reader.place, schema, container, entries, container.close + behind, key
+        )
+        ways = [joined(container.open, members.begin())] if members.names or members.more else []
         if not members.required:
             ways.insert(0, joined(container.empty, behind))
         return ways
-
-
-class Members:
-    """The members of an object in the order of its schema, then those that it does not name."""
-
-    def __init__(
-        self,
-        writer: ValueWriter,
-        schema: Schema,
-        container: Container,
-        outer: Notation,
-        exclude: Sequence[str],
-        close: str,
-    ) -> None:
-        """Take an object's schema apart; `close` is what stands behind the last member."""
-        self.writer, self.container, self.outer = writer, container, outer
-        self.exclude, self.close = exclude, close
-        properties = schema.get("properties")
-        self.properties = properties if isinstance(properties, dict) else {}
-        refused = schema.keys() & _UNHELD
-        if refused:
-            raise SchemaError(
-                f"{min(refused)} cannot be held to in this format's notation of objects",
-                place=writer.reader.place,
-            )
-        wanted = schema.get("required")
-        self.required = set(map(str, wanted)) if isinstance(wanted, list) else set[str]()
-        self.names = container.order.arrange(
-            [name for name, each in self.properties.items() if each is not False]
-        )
-        missing = self.required - set(self.names)
-        if missing:
-            self.properties = {**self.properties, **dict.fromkeys(sorted(missing), True)}
-            self.names += sorted(missing)
-        self.extra = schema.get("additionalProperties", not self.properties)
-        self.more = self.extra is not False
-        self.key = writer.key("members", dict(schema), container, (*exclude, close))
-
-    def state(self, at: int) -> Ref:
-        """Give the rule for the members from one on; at least one of them is written."""
-        hint = self.names[at] if at < len(self.names) else "member"
-        return self.writer.table.rule(f"{self.key} {at}", hint, lambda: self._from(at))
-
-    def _from(self, at: int) -> Node:
-        paths: list[Path] = []
-        for place in range(at, len(self.names)):
-            name = self.names[place]
-            paths += self._member(name, self.properties[name], place + 1)
-            if name in self.required:
-                break
-        else:
-            if self.more:
-                paths += self._member("", self.extra, len(self.names))
-        return self.writer.table.brancher.branch(paths)
-
-    def _member(self, name: str, schema: Json, following: int) -> list[Path]:
-        made_up = () if name else key_path(self.container.key, self.names)
-        paths: list[Path] = []
-        last = not self.required & set(self.names[following:])
-        for entry in self.writer.entries(
-            name, schema, self.container, self.outer, self.exclude, made_up
-        ):
-            if following < len(self.names) or self.more:
-                paths.append(joined(*entry, self.container.separator, self.state(following)))
-            if last:
-                paths.append(joined(*entry, self.close))
-        return paths
-
-
-_UNHELD = frozenset(
-    {"minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentRequired"}
-)
 
 
 def _fixed(schema: Schema) -> list[Json] | None:
@@ -287,6 +263,11 @@ def _filled(row: Row, key: Path, value: Path) -> list[Item]:
         else:
             items.append(str(piece))
     return items
+
+
+def _is_closed(tail: Row) -> bool:
+    """Whether what stands behind a value ends it, whatever it is: one text, and no single sign."""
+    return len(tail) == 1 and not isinstance(tail[0], Slot) and len(tail[0].strip()) > 1
 
 
 def _closes(row: Row, container: Container, outer: Notation) -> list[str]:

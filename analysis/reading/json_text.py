@@ -49,6 +49,10 @@ _WORDS = {
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 _WRITTEN = {"(": "[", ")": "]"}
 _LONGEST_ESCAPE = 6
+_PYTHON = {"x": 2, "U": 8}
+"""Digits of the escapes of Python's that JSON does not have."""
+_HEX = re.compile(r"[0-9a-fA-F]+")
+_LAST_CHARACTER = 0x10FFFF
 _UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}")
 
 
@@ -222,10 +226,27 @@ class _Reader:
         elif char == "'":
             tape.take(2, SpanKind.ARGUMENTS)
             self.emit("'")
+        elif char in _PYTHON:
+            return (yield from self._python(char))
         else:
             # A backslash that escapes nothing stands for itself.
             tape.take(1, SpanKind.ARGUMENTS)
             self.emit("\\\\")
+        return True
+
+    def _python(self, char: str) -> Reading[bool]:
+        """Read one of Python's escapes that JSON does not have."""
+        tape = self.tape
+        size = 2 + _PYTHON[char]
+        if not (yield from tape.wait(size)):
+            return False
+        digits = tape.text[tape.at + 2 : tape.at + size]
+        if not _HEX.fullmatch(digits) or int(digits, 16) > _LAST_CHARACTER:
+            tape.take(1, SpanKind.ARGUMENTS)
+            self.emit("\\\\")
+            return True
+        tape.take(size, SpanKind.ARGUMENTS)
+        self.emit(encode_basestring(chr(int(digits, 16)))[1:-1])
         return True
 
 

@@ -64,6 +64,7 @@ def main() -> int:
     options.add_argument("--grammar", action="store_true", help="prove the templates' grammars")
     options.add_argument("--gbnf", action="store_true", help="with --grammar: as GBNF, not Lark")
     options.add_argument("--walks", type=int, default=13, help="walks for each tokenizer and tools")
+    options.add_argument("--tools", type=int, help="with --grammar: offer so many tools")
     options.add_argument("--roundtrip", action="store_true", help="play the round trips")
     options.add_argument("--every", type=int, default=1, help="take only every n-th template")
     options.add_argument("--processes", type=int, default=PROCESSES, help="how many to use")
@@ -74,7 +75,7 @@ def main() -> int:
         return 2
     paths = paths[:: asked.every]
     if asked.grammar:
-        proved = proofs(paths, asked.walks, asked.processes, gbnf=asked.gbnf)
+        proved = proofs(paths, asked.walks, asked.processes, gbnf=asked.gbnf, tools=asked.tools)
         sys.stdout.write(proof_table(proved))
         return 1 if sum(each.ok for each in proved) < ENOUGH * len(proved) else 0
     if asked.parse:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import analyze
-from tests.analysis.grammar.proofs import Fault, prove, prove_gbnf
+from tests.analysis.grammar.proofs import USUAL, Fault, prove, prove_gbnf, so_many
 
 from .outcomes import PROCESSES, read_template
 
@@ -47,6 +47,18 @@ CAUSES = {name: cause for cause, names in _BY_CAUSE.items() for name in names}
 """What in a template itself keeps its grammar from both."""
 
 
+LINES = "JSON that is broken into lines is not written as GBNF"
+GBNF_CAUSES = dict.fromkeys(
+    (
+        "CohereForAI-c4ai-command-r-plus-tool_use",
+        "tiiuae-Falcon-H1-Tiny-Tool-Calling-90M",
+        "tiiuae-Falcon3-7B-Instruct",
+    ),
+    LINES,
+)
+"""What keeps a template from a grammar in GBNF alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
     """What came of the questions about one template's grammar."""
@@ -55,6 +67,7 @@ class Proof:
     asked: int
     faults: tuple[Fault, ...]
     crash: str = ""
+    gbnf: bool = False
 
     @property
     def ok(self) -> bool:
@@ -62,11 +75,16 @@ class Proof:
 
     @property
     def cause(self) -> str:
-        return CAUSES.get(self.name, "")
+        return CAUSES.get(self.name, "") or (GBNF_CAUSES.get(self.name, "") if self.gbnf else "")
 
 
-def proof_of(path: Path, walks: int, *, gbnf: bool = False) -> Proof | None:
-    """Prove one template's grammar, as Lark or GBNF; None where the analysis does not hold."""
+def proof_of(
+    path: Path, walks: int, *, gbnf: bool = False, tools: int | None = None
+) -> Proof | None:
+    """Prove one template's grammar, as Lark or GBNF; None where the analysis does not hold.
+
+    `tools` is how many are offered; None: what the battery calls, and strict ones.
+    """
     try:
         analysis = analyze(read_template(path))
     except AutoparserError:
@@ -74,17 +92,23 @@ def proof_of(path: Path, walks: int, *, gbnf: bool = False) -> Proof | None:
     if not analysis.check.ok:
         return None
     try:
-        verdict = (prove_gbnf if gbnf else prove)(analysis.format, walks)
+        offer = USUAL if tools is None else so_many(tools)
+        verdict = (prove_gbnf if gbnf else prove)(analysis.format, walks, offer)
     except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
-        return Proof(path.stem, 0, (), repr(error))
-    return Proof(path.stem, verdict.asked, verdict.faults)
+        return Proof(path.stem, 0, (), repr(error), gbnf)
+    return Proof(path.stem, verdict.asked, verdict.faults, gbnf=gbnf)
 
 
 def proofs(
-    paths: Sequence[Path], walks: int, processes: int = PROCESSES, *, gbnf: bool = False
+    paths: Sequence[Path],
+    walks: int,
+    processes: int = PROCESSES,
+    *,
+    gbnf: bool = False,
+    tools: int | None = None,
 ) -> list[Proof]:
     """Prove the grammar of every template whose self-check passes."""
-    prove_one = partial(proof_of, walks=walks, gbnf=gbnf)
+    prove_one = partial(proof_of, walks=walks, gbnf=gbnf, tools=tools)
     if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
         found = [prove_one(path) for path in paths]
     else:

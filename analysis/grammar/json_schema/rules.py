@@ -34,6 +34,7 @@ class Rules:
     def __init__(self) -> None:
         self._bodies: dict[str, str | None] = {}
         self._names: dict[str, str] = {}
+        self._wished: dict[str, int] = {}
         self._recursive: dict[Hashable, str] = {}
 
     def add(self, wish: str, body: str) -> str:
@@ -47,10 +48,11 @@ class Rules:
         if not base or base[0].isdigit() or base in RESERVED:
             base = f"rule-{base}".rstrip("-")
         name = base
-        count = 1
+        count = self._wished.get(base, 1)
         while name in self._bodies:
             count += 1
             name = f"{base}-{count}"
+        self._wished[base] = count
         self._bodies[name] = None
         return name
 

@@ -84,3 +84,20 @@ STRICT: tuple[Json, ...] = (
         },
     },
 )
+
+
+def offered(count: int) -> tuple[Json, ...]:
+    """Offer so many tools: those that the battery calls, then others, many alike but in name."""
+    known = [*BATTERY, *STRICT]
+    others = (
+        _renamed(STRICT[at % len(STRICT)], f"_{at // len(STRICT) + 2}") for at in range(count)
+    )
+    return tuple([*known, *others][:count])
+
+
+def _renamed(tool: Json, suffix: str) -> Json:
+    """Name a tool so that its old name begins the new one."""
+    assert isinstance(tool, dict)
+    function = tool["function"]
+    assert isinstance(function, dict)
+    return {**tool, "function": {**function, "name": f"{function['name']}{suffix}"}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
@@ -18,7 +18,7 @@ from autoparser.analysis.grammar import Grammar, vocabulary_of
 from autoparser.analysis.parsing import OutputParser
 from tests.analysis.parsing.loop import with_ids
 
-from .offers import BATTERY, STRICT
+from .offers import BATTERY, STRICT, offered
 from .tokens import byte_tokenizer, guidance, markers
 from .walks import Decoder, closings, complaint, decoder, gbnf_decoder, refusal, walk
 
@@ -54,7 +54,26 @@ class Verdict:
     faults: tuple[Fault, ...]
 
 
-def prove(format_: TurnFormat, walks: int) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools that are offered."""
+
+    called: Sequence[Json]
+    """To the messages of the battery, of which those are left out that call others."""
+    walked: Sequence[Sequence[Json]]
+    """To walks, each set to some of them."""
+
+
+USUAL = Offer(BATTERY, (BATTERY, STRICT))
+
+
+def so_many(count: int) -> Offer:
+    """Offer so many tools."""
+    tools = offered(count)
+    return Offer(tools, (tools,))
+
+
+def prove(format_: TurnFormat, walks: int, offer: Offer = USUAL) -> Verdict:
     """Ask all questions, with markers as tokens and as text.
 
     `walks` are the walks for each tokenizer and set of tools.
@@ -63,18 +82,21 @@ def prove(format_: TurnFormat, walks: int) -> Verdict:
     faults: list[Fault] = []
     for spelled in (False, True):
         tokens = () if spelled else markers(format_)
-        for fault in (*completeness(format_, tokens), *soundness(format_, tokens, walks)):
+        for fault in (
+            *completeness(format_, tokens, offer=offer),
+            *soundness(format_, tokens, walks, offer=offer),
+        ):
             asked += 1
             if fault is not None:
                 faults.append(replace(fault, spelled=spelled))
     return Verdict(asked, tuple(faults))
 
 
-def prove_gbnf(format_: TurnFormat, walks: int) -> Verdict:
+def prove_gbnf(format_: TurnFormat, walks: int, offer: Offer = USUAL) -> Verdict:
     """Ask the same of the grammar in GBNF, which knows no tokens."""
     questions = (
-        *completeness(format_, (), gbnf_decoder),
-        *soundness(format_, (), walks, gbnf_decoder),
+        *completeness(format_, (), gbnf_decoder, offer=offer),
+        *soundness(format_, (), walks, gbnf_decoder, offer=offer),
     )
     faults = [replace(fault, spelled=True) for fault in questions if fault is not None]
     return Verdict(len(questions), tuple(faults))
@@ -100,21 +122,31 @@ def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[
 
 
 def completeness(
-    format_: TurnFormat, tokens: tuple[str, ...], load: Load = decoder
+    format_: TurnFormat,
+    tokens: tuple[str, ...],
+    load: Load = decoder,
+    *,
+    offer: Offer = USUAL,
 ) -> Iterator[Fault | None]:
     """Feed every turn of the battery that the format writes, token by token."""
     loaded: dict[tuple[str | None, Start | None], Decoder] = {}
     for case in battery():
+        if not _calls_only(case.message, request_of(offer.called).tools or {}):
+            continue
         turn = _turn(format_, with_ids(format_, case.message))
         if turn is None:
             continue
-        request, written = request_for(format_, turn, BATTERY)
+        request, written = request_for(format_, turn, offer.called)
         key = (request.prompt, request.start)
         if key not in loaded:
             grammar = grammar_for(format_, request)
             loaded[key] = load(grammar, byte_tokenizer(tokens), guidance(tokens))
         found = refusal(loaded[key], turn[written:])
         yield Fault(Question.COMPLETE, False, case.title, found) if found else None
+
+
+def _calls_only(message: Message, tools: Container[str]) -> bool:
+    return all(call.name in tools for call in message.calls)
 
 
 def _turn(format_: TurnFormat, message: Message) -> str | None:
@@ -130,11 +162,12 @@ def soundness(
     walks: int,
     load: Load = decoder,
     *,
+    offer: Offer = USUAL,
     hostile: bool = False,
 ) -> Iterator[Fault | None]:
     """Walk at random, and read what comes of it."""
     tokenizer = byte_tokenizer(tokens)
-    for tools in (BATTERY, STRICT):
+    for tools in offer.walked:
         request = request_of(tools)
         grammar = grammar_for(format_, request)
         loaded = load(grammar, tokenizer, guidance(tokens))

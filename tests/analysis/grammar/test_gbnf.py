@@ -7,8 +7,17 @@ import re
 import pytest
 from llguidance import LLMatcher, grammar_from
 
+from autoparser.analysis.grammar import GrammarError
 from autoparser.analysis.grammar.gbnf import gbnf_literal, write_gbnf
-from autoparser.analysis.grammar.rules import JsonValue
+from autoparser.analysis.grammar.rules import (
+    NOTHING,
+    Exit,
+    FreeText,
+    JsonValue,
+    Literal,
+    Prose,
+    Rules,
+)
 from tests.analysis.parsing.loop import analysis_of
 
 from .offers import STRICT
@@ -29,6 +38,13 @@ class Table:
             name += "-x"
         self.bodies[name] = ""
         return name
+
+    def add(self, wish: str, body: str) -> str:
+        return self.define(self.reserve(wish), body)
+
+    @property
+    def seam(self) -> str:
+        return self.define("seam", '"" | [^\\x00-\U0010ffff] seam')
 
     def define(self, name: str, body: str) -> str:
         self.bodies[name] = body
@@ -76,6 +92,30 @@ def test_what_is_accepted(name: str, text: str, accepted: bool) -> None:
     tokens = ids(byte_tokenizer(), text)
     whole = matcher.validate_tokens(tokens) == len(tokens)
     assert (whole and matcher.consume_tokens(tokens) and matcher.is_accepting()) is accepted
+
+
+def test_an_end_of_many_characters_is_refused() -> None:
+    exit_ = Exit(Prose(), "Pages of text. " * 100, NOTHING)
+    with pytest.raises(GrammarError, match="1500 characters"):
+        write_gbnf(Rules(FreeText((exit_,)), {}), Table())
+
+
+def test_two_ways_behind_one_close_are_both_there() -> None:
+    exits = tuple(Exit(Prose(), "\n\n", Literal(each)) for each in ("<a>", "<b>"))
+    text = write_gbnf(Rules(FreeText(exits), {}), Table())
+    matcher = LLMatcher(guidance(), grammar_from("gbnf", text), log_level=0)
+    for each in ("x\n\n<a>", "y\n\n<b>"):
+        found = matcher.deep_copy()
+        assert found.consume_tokens(ids(byte_tokenizer(), each)), each
+        assert found.is_accepting()
+
+
+def test_a_long_text_with_many_marks_in_it_may_be_closed() -> None:
+    rules = Rules(FreeText((Exit(Prose(), "<a>", NOTHING),)), {})
+    text = write_gbnf(rules, Table())
+    matcher = LLMatcher(guidance(), grammar_from("gbnf", text), log_level=0)
+    assert matcher.consume_tokens(ids(byte_tokenizer(), "Some words < others. " * 200 + "<a>"))
+    assert matcher.is_accepting(), matcher.get_error()
 
 
 def test_literals_are_escaped() -> None:

@@ -1,0 +1,157 @@
+"""The members of an object: those that its schema names in their order, then others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import TypeAlias
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import Container
+
+from .paths import Path, joined
+from .rules import Literal, Node, Prose, Ref, choice, sequence
+from .schema import Schema, SchemaError
+from .strings import key_path
+from .table import RuleTable
+
+Entries: TypeAlias = Callable[[str, Json, Path], list[Path]]
+"""Gives the ways to write a member: its name, its schema, the key where it has no name."""
+
+_UNHELD = frozenset(
+    {"minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentRequired"}
+)
+
+
+class Members:
+    """Makes the rules for the members of one object."""
+
+    def __init__(
+        self,
+        table: RuleTable,
+        at: str,
+        schema: Schema,
+        container: Container,
+        entries: Entries,
+        close: str,
+        key: str,
+    ) -> None:
+        """Take an object's schema apart.
+
+        `at` names it in errors, `close` is what stands behind the last member, and `key` tells the
+        object from all others.
+        """
+        self.table, self.container, self.entries = table, container, entries
+        self.close, self.key = close, key
+        properties = schema.get("properties")
+        self.properties = properties if isinstance(properties, dict) else {}
+        refused = schema.keys() & _UNHELD
+        if refused:
+            raise SchemaError(
+                f"{min(refused)} cannot be held to in this format's notation of objects", place=at
+            )
+        wanted = schema.get("required")
+        self.required = set(map(str, wanted)) if isinstance(wanted, list) else set[str]()
+        self.names = container.order.arrange(
+            [name for name, each in self.properties.items() if each is not False]
+        )
+        missing = self.required - set(self.names)
+        if missing:
+            self.properties = {**self.properties, **dict.fromkeys(sorted(missing), True)}
+            self.names += sorted(missing)
+        self.extra = schema.get("additionalProperties", not self.properties)
+        self.more = self.extra is not False
+        self.last = max(
+            (at for at, name in enumerate(self.names) if name in self.required), default=-1
+        )
+        """The place of the last member that has to be there."""
+
+    def begin(self) -> Ref:
+        """Give the rule for all members; at least one of them is written."""
+        for at in range(len(self.names) - 1, 0, -1):
+            # The last ones first: what an object of many members refers to is there already.
+            self._state(at)
+        return self._state(0)
+
+    def _state(self, at: int) -> Ref:
+        """Give the rule for the members from one on; at least one of them is written."""
+        hint = self.names[at] if at < len(self.names) else "member"
+        straight = self._straight
+        make = self._branched if straight is None else partial(self._chained, straight)
+        return self.table.rule(f"{self.key} {at}", hint, lambda: make(at))
+
+    @cached_property
+    def _entries(self) -> list[list[Path]]:
+        found = [self.entries(name, self.properties[name], ()) for name in self.names]
+        if self.more:
+            found.append(self.entries("", self.extra, key_path(self.container.key, self.names)))
+        return found
+
+    @cached_property
+    def _parting(self) -> tuple[str, str]:
+        """The separator, and the close without it where it begins with it."""
+        separator = self.container.separator
+        shared = self.table.brancher.shared([separator, self.close])
+        return separator, self.close[len(separator) :] if shared == separator else self.close
+
+    @cached_property
+    def _straight(self) -> list[Node] | None:
+        """The members, where each is a text and a rule, and the texts part without being cut."""
+        if self.more or not self.close or any(len(entry) != 1 for entry in self._entries):
+            return None
+        separator, behind = self._parting
+        if separator and behind == self.close and self.close[: len(separator)] in separator:
+            return None
+        texts = [behind]
+        for (path,) in self._entries:
+            head = path[0] if path else ""
+            if not isinstance(head, str) or not isinstance(path[-1], Ref):
+                return None
+            texts.append(head)
+        if any(longer.startswith(text) for text, longer in pairwise(sorted(texts))):
+            return None
+        return [
+            sequence(
+                *(
+                    Literal(item) if isinstance(item, str) else item
+                    for item in path
+                    if not isinstance(item, Prose)
+                )
+            )
+            for (path,) in self._entries
+        ]
+
+    def _chained(self, members: list[Node], at: int) -> Node:
+        """Make the rule for the members from one on: this one, or a later one."""
+        separator, close = self._parting
+        following = at + 1
+        ends: list[Node] = [Literal(close)] if following > self.last else []
+        if following == len(self.names):
+            return sequence(members[at], Literal(self.close))
+        later = self._state(following)
+        if close == self.close:
+            behind = choice(sequence(Literal(separator), later), *ends)
+        else:
+            behind = sequence(Literal(separator), choice(later, *ends))
+        ways = [] if self.names[at] in self.required else [later]
+        return choice(sequence(members[at], behind), *ways)
+
+    def _branched(self, at: int) -> Node:
+        """Make the rule for the members from one on, parted where their texts differ."""
+        paths: list[Path] = []
+        for place in range(at, len(self._entries)):
+            paths += self._member(place)
+            if place < len(self.names) and self.names[place] in self.required:
+                break
+        return self.table.brancher.branch(paths)
+
+    def _member(self, place: int) -> list[Path]:
+        """Give the ways to write a member and what follows it."""
+        following = min(place + 1, len(self.names))
+        behind: list[Path] = []
+        if following < len(self._entries):
+            behind.append((self.container.separator, self._state(following)))
+        if following > self.last:
+            behind.append((self.close,))
+        return [joined(*entry, *way) for entry in self._entries[place] for way in behind]

@@ -1,0 +1,127 @@
+"""Measure what grammars of formats cost: `python -m tests.benchmarks.grammar`, from the root.
+
+Qwen's vocabulary, in which the markers of both formats are added tokens; tools of six properties.
+Creation is the writing of the grammar and the loading of it, against the loading of the arguments'
+schemas alone; masks are held against those of plain JSON. All figures of one table come from one
+run on one machine; ratios can be compared between machines, microseconds cannot. Nothing is written
+to a file.
+
+xgrammar (its structural tag of the same calls) is optional, and is skipped visibly.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from time import perf_counter
+
+from llguidance import LLMatcher
+
+from autoparser.analysis.constrained import Constraint, DecodingTokenizer, GrammarBackend
+from autoparser.analysis.conversation import Json, Message, ToolCall
+from autoparser.analysis.format import TurnFormat
+from autoparser.analysis.grammar import grammar_of, vocabulary_of
+from tests.analysis.constrained.tokenizers_here import qwen
+from tests.analysis.grammar.proofs import grammar_for, request_for
+from tests.analysis.parsing.loop import analysis_of
+
+from .constrained import (
+    COUNTS,
+    PROSE,
+    arguments,
+    best_ms,
+    mask_us,
+    schema,
+    schemas_alone,
+    spread,
+    xgrammar_beside,
+)
+
+FORMATS = {"Hermes JSON": "j1-json-in-tags", "Qwen3 XML": "a1-function-parameter"}
+"""The fixture of each format."""
+WIDTH = 26
+
+
+def tools(count: int) -> list[Json]:
+    """Offer so many tools of six properties each."""
+    return [
+        {"type": "function", "function": {"name": f"tool_{at}", "parameters": schema(at)}}
+        for at in range(count)
+    ]
+
+
+def turn(format_: TurnFormat, count: int) -> str:
+    """Give a turn of prose, and of two calls of the last tool."""
+    number = count - 1
+    call = ToolCall(f"tool_{number}", json.loads(arguments(number)))
+    return format_.write(Message((PROSE * 8).strip(), calls=(call, call)))
+
+
+def creation(tokenizer: DecodingTokenizer) -> Iterator[str]:
+    """Give what making a grammar costs: its text, the load of it, and both against the schemas."""
+    vocabulary = vocabulary_of(tokenizer.hf)
+    columns = ("schemas", "write", "load", "ratio", "gbnf")
+    yield f"{'create, ms':<{WIDTH}}" + "".join(f"{each:>9}" for each in columns)
+    for title, name in FORMATS.items():
+        format_ = analysis_of(name).format
+        for count in COUNTS:
+            offered = tools(count)
+            alone = schemas_alone(count)
+            grammar = LLMatcher.grammar_from_lark(grammar_of(format_, offered).lark(vocabulary))
+            schemas = best_ms(lambda alone=alone: LLMatcher(tokenizer.ll, alone))  # type: ignore[misc]
+            write = best_ms(lambda: grammar_of(format_, offered).lark(vocabulary))  # noqa: B023
+            load = best_ms(lambda: LLMatcher(tokenizer.ll, grammar))  # noqa: B023
+            gbnf = best_ms(lambda: grammar_of(format_, offered).gbnf(), 3)  # noqa: B023
+            yield (
+                f"{f'{title}, {count} tools':<{WIDTH}}{schemas:>9.2f}{write:>9.2f}{load:>9.2f}"
+                f"{(write + load) / schemas:>9.2f}{gbnf:>9.2f}"
+            )
+
+
+def masks(tokenizer: DecodingTokenizer) -> Iterator[str]:
+    """Give what masks cost along a turn, against those of plain JSON."""
+    vocabulary = vocabulary_of(tokenizer.hf)
+    columns = ("median", "p99", "most", "median x", "p99 x")
+    yield f"\n{'mask, µs':<{WIDTH}}" + "".join(f"{each:>9}" for each in columns)
+    with GrammarBackend(tokenizer) as backend:
+        plain = backend.grammar(Constraint.json_schema(schema(0)))
+        base = spread(mask_us(plain, tokenizer.encode(arguments(0))))
+        yield _mask_row("plain JSON", base, base)
+        for title, name in FORMATS.items():
+            format_ = analysis_of(name).format
+            for count in COUNTS:
+                whole = turn(format_, count)
+                request, written = request_for(format_, whole, tools(count))
+                lark = grammar_for(format_, request).lark(vocabulary)
+                grammar = backend.grammar(Constraint.ebnf(lark))
+                tokens = tokenizer.encode(whole[written:])
+                # Where the turn's end is the token that ends an answer, nothing follows it.
+                answer = list(takewhile(lambda token: token not in tokenizer.eos_ids, tokens))
+                times = spread(mask_us(grammar, answer))
+                yield _mask_row(f"{title}, {count} tools", times, base)
+
+
+def _mask_row(title: str, times: Sequence[float], base: Sequence[float]) -> str:
+    figures = "".join(f"{each:>9.1f}" for each in times)
+    ratios = "".join(
+        f"{each / other:>9.2f}" for each, other in zip(times[:2], base[:2], strict=True)
+    )
+    return f"{title:<{WIDTH}}{figures}{ratios}"
+
+
+def main() -> None:
+    """Print the tables."""
+    begun = perf_counter()
+    tokenizer = qwen()
+    tokenizer.bytes_of(0)
+    sys.stdout.write(f"loading the tokenizer: {perf_counter() - begun:.1f} s\n\n")
+    for table in (creation, masks, xgrammar_beside):
+        for line in table(tokenizer):
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
