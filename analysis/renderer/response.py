@@ -1,0 +1,86 @@
+"""From the ids that a model wrote to its message, aware of what the prompt had written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.parsing import OutputParser, ParsedMessage
+
+from .vocabulary import Vocabulary
+
+PROMPT_TAIL = 48
+"""Tokens at the end of a prompt that are looked at first for a generation prompt."""
+
+MOST_PARSERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A model's output, read."""
+
+    message: ParsedMessage
+    text: str
+    """What was read: up to the stop token."""
+    stop: int | None
+    """The place of the stop token among the ids; None: there is none."""
+
+
+class Responses:
+    """Reads outputs; keeps the parser of each kind of prompt."""
+
+    def __init__(self, analysis: Analysis, vocabulary: Vocabulary) -> None:
+        """Prepare to read what the models of this template write."""
+        self._analysis = analysis
+        self._vocabulary = vocabulary
+        self._parsers: dict[tuple[str, str], OutputParser] = {}
+        eos = str(analysis.template.special_tokens.get("eos_token") or "")
+        texts = [*analysis.format.stop_strings, eos]
+        ids = [vocabulary.single(text) for text in texts if text]
+        self.stop_ids = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
+        """A stop string that is several tokens cannot be given as an id, and is not here."""
+        self._longest = max(
+            (len(opening.text) for opening in analysis.format.openings), default=0
+        )
+
+    def parse(
+        self,
+        ids: Sequence[int],
+        prompt: Sequence[int],
+        *,
+        tools: Sequence[object] | None = None,
+        complete: bool = True,
+    ) -> Response:
+        """Read an output up to its first stop token."""
+        self._vocabulary.check(ids, "token_ids")
+        stop = next((at for at, id_ in enumerate(ids) if id_ in self.stop_ids), None)
+        text = self._vocabulary.decode(ids if stop is None else ids[:stop], prompt)
+        parser = self._parser(prompt, tools)
+        message = parser.parse(text, complete=complete or stop is not None)
+        return Response(message, text, stop)
+
+    def _parser(self, prompt: Sequence[int], tools: Sequence[object] | None) -> OutputParser:
+        opening = self.opening(prompt) if prompt else ""
+        key = (opening, "" if tools is None else json.dumps(tools, default=str))
+        known = self._parsers.get(key)
+        if known is None:
+            if len(self._parsers) >= MOST_PARSERS:
+                self._parsers.clear()
+            known = self._analysis.parser(tools, prompt=opening or None)
+            self._parsers[key] = known
+        return known
+
+    def opening(self, prompt: Sequence[int]) -> str:
+        """Give the end of a prompt that says where the turn stands: its generation prompt.
+
+        A prompt that ends with none of the template's own is given as far as it was looked at.
+        """
+        tail = self._vocabulary.decode(prompt[-PROMPT_TAIL:])
+        if len(tail) < self._longest < len(prompt):
+            tail = self._vocabulary.decode(prompt[-self._longest :])
+        bare = tail.rstrip()
+        cores = [opening.text.rstrip() for opening in self._analysis.format.openings]
+        matching = [core for core in cores if core and bare.endswith(core)]
+        return max(matching, key=len) + tail[len(bare) :] if matching else tail

@@ -1,0 +1,153 @@
+"""A `tokenizers.Tokenizer` as the renderer uses it: no special tokens added, nothing lost.
+
+Contract: what cannot be encoded or decoded is an AutoparserError that says which text or which
+id; no exception of the tokenizer leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from tokenizers import Tokenizer
+
+from autoparser.analysis.errors import AutoparserError
+
+
+class TokenizerError(AutoparserError):
+    """The tokenizer cannot be read, or does not know a text or an id."""
+
+
+class Token(NamedTuple):
+    """One token, and the characters of the text that it is for."""
+
+    id: int
+    start: int
+    end: int
+
+
+CONTEXT = 8
+"""Tokens before an output that are decoded with it: some decoders treat the first one apart."""
+
+
+class Vocabulary:
+    """Turns text into ids with their places, and ids into text."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        """Use `tokenizer` as it is."""
+        self.tokenizer = tokenizer
+        self.single = lru_cache(maxsize=256)(self._single)
+
+    def encode(self, text: str) -> list[Token]:
+        """Give the tokens of a text: together their places cover it.
+
+        A character that makes several tokens is the place of each of them; whitespace that a
+        tokenizer leaves out of a token's place belongs to the token behind it.
+        """
+        if not text:
+            return []
+        try:
+            encoding = self.tokenizer.encode(text, add_special_tokens=False)
+        except Exception as error:  # noqa: BLE001 - a tokenizer raises whatever its parts do
+            raise _cannot_encode(text, str(error)) from error
+        found: list[Token] = []
+        end = 0
+        for id_, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
+            found.append(Token(id_, min(start, end), stop))
+            end = max(end, stop)
+        if text[end:].strip() or not found:
+            raise _cannot_encode(text[end:], "no token is for it")
+        if end < len(text):
+            found[-1] = found[-1]._replace(end=len(text))
+        self._check_known(text, found)
+        return found
+
+    def _check_known(self, text: str, tokens: Sequence[Token]) -> None:
+        unknown = self._unknown
+        if unknown is None:
+            return
+        for token in tokens:
+            if token.id == unknown and text[token.start : token.end] != self._unknown_token:
+                raise _cannot_encode(text[token.start : token.end], "it is unknown to it")
+
+    @property
+    def _unknown_token(self) -> str | None:
+        token: object = getattr(self.tokenizer.model, "unk_token", None)
+        return token if isinstance(token, str) else None
+
+    @property
+    def _unknown(self) -> int | None:
+        token = self._unknown_token
+        return None if token is None else self.single(token)
+
+    def decode(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
+        """Give the text of ids that stand behind others; special tokens are written out.
+
+        Raises TokenizerError for an id that the vocabulary does not have.
+        """
+        context = list(before[-CONTEXT:])
+        try:
+            head = self.tokenizer.decode(context, skip_special_tokens=False) if context else ""
+            text = self.tokenizer.decode([*context, *ids], skip_special_tokens=False)
+        except Exception as error:  # an id beyond what the tokenizer's numbers hold
+            raise self._cannot_decode(ids) from error
+        return text[len(head) :] if text.startswith(head) else text
+
+    def check(self, ids: Sequence[int], what: str) -> None:
+        """Raise TokenizerError where an id is not in the vocabulary."""
+        for at, id_ in enumerate(ids):
+            if not self.known(id_):
+                raise TokenizerError(
+                    f"the id {id_!r} is not in the vocabulary",
+                    place=f"{what}[{at}]",
+                    hint="give ids of the tokenizer that the renderer was made with",
+                )
+
+    def known(self, id_: object) -> bool:
+        """Whether the vocabulary has this id."""
+        return (
+            isinstance(id_, int)
+            and not isinstance(id_, bool)
+            and 0 <= id_ < 2**32
+            and self.tokenizer.id_to_token(id_) is not None
+        )
+
+    def _single(self, text: str) -> int | None:
+        """Give the id of the one token that this text is; None where it is several."""
+        known = self.tokenizer.token_to_id(text)
+        if known is not None:
+            return known
+        tokens = self.tokenizer.encode(text, add_special_tokens=False).ids if text else []
+        return tokens[0] if len(tokens) == 1 else None
+
+    def _cannot_decode(self, ids: Sequence[int]) -> TokenizerError:
+        bad = next((id_ for id_ in ids if not self.known(id_)), None)
+        return TokenizerError(
+            f"the id {bad!r} is not in the vocabulary",
+            hint="give ids of the tokenizer that the renderer was made with",
+        )
+
+
+def _cannot_encode(text: str, reason: str) -> TokenizerError:
+    return TokenizerError(
+        f"the tokenizer cannot encode {text[:40]!r} ({reason})",
+        hint="give the tokenizer of the template's model",
+    )
+
+
+def load_tokenizer(path: Path) -> Tokenizer:
+    """Read a tokenizer.json, or the one of a directory. Raises TokenizerError."""
+    file = path / "tokenizer.json" if path.is_dir() else path
+    if not file.is_file():
+        raise TokenizerError(
+            "there is no such file", file=str(file), hint="name a tokenizer.json, or its directory"
+        )
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # noqa: BLE001 - the library raises bare exceptions
+        reason = str(error)
+    raise TokenizerError(
+        f"this is no tokenizer ({reason})", file=str(file), hint="name a tokenizer.json"
+    )
