@@ -50,9 +50,14 @@ def attribute(
     *,
     generation: bool = False,
     reasoning_fields: Sequence[str] = REASONING_FIELDS,
+    text: str | None = None,
 ) -> Attributed:
-    """Render a conversation and attribute its text. Raises TemplateRenderError."""
-    text = renders.text(messages, generation=generation)
+    """Render a conversation and attribute its text. Raises TemplateRenderError.
+
+    `text` is its render, where it is known already.
+    """
+    if text is None:
+        text = renders.text(messages, generation=generation)
     places = find_places(
         renders, messages, text, generation=generation, reasoning_fields=reasoning_fields
     )

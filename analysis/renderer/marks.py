@@ -76,7 +76,9 @@ class Marks:
         pieces.append(marked[at:])
         return "".join(pieces), found
 
-    def runs(self, text: str, found: Sequence[tuple[int, int]], styles: Mapping[int, Style]) -> list[Run]:
+    def runs(
+        self, text: str, found: Sequence[tuple[int, int]], styles: Mapping[int, Style]
+    ) -> list[Run]:
         """Say which stretches of a text the marks stand for; `styles` are those of the texts."""
         return list(self._runs(text, found, styles))
 
@@ -120,8 +122,6 @@ class Marks:
     def _word(self, number: int) -> str:
         digits = f"{number:0{_WIDTH}d}"
         return self._prefix + "".join(_DIGITS[int(digit)] for digit in digits)
-
-
 
 
 def _edges(text: str) -> tuple[int, int]:

@@ -123,9 +123,7 @@ class _Search:
     def _try(self, styles: Mapping[int, Style]) -> list[Run] | None:
         """Render with marks; None where that is another text."""
         texts = _texts(self.marks, styles)
-        marked = self._renders.attempt(
-            replaced(self._messages, texts), generation=self._generation
-        )
+        marked = self._renders.attempt(replaced(self._messages, texts), generation=self._generation)
         if marked is None:
             return None
         text, found = self.marks.read(marked)

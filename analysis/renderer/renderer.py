@@ -131,9 +131,7 @@ class Renderer:
         A refusal is false in a condition, and says why. The numbers of messages are those in
         `new_messages`. Raises TokenizerError for ids that are not in the vocabulary.
         """
-        return self._bridge.to_next_turn(
-            prev_prompt_ids, prev_completion_ids, new_messages, tools
-        )
+        return self._bridge.to_next_turn(prev_prompt_ids, prev_completion_ids, new_messages, tools)
 
 
 def reasoning_fields(analysis: Analysis) -> tuple[str, ...]:

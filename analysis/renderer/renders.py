@@ -18,6 +18,21 @@ Message: TypeAlias = Mapping[str, object]
 Messages: TypeAlias = Sequence[Message]
 
 
+class Clock:
+    """One moment for all renders that share it, so that no two of them differ by a second."""
+
+    def __init__(self) -> None:
+        """Stop at now."""
+        self._moment = datetime.now()  # noqa: DTZ005 - local time, as transformers does
+        self.asked = False
+        """Whether a template has asked for the time."""
+
+    def __call__(self, form: str) -> str:
+        """Give the moment by `form`."""
+        self.asked = True
+        return self._moment.strftime(form)
+
+
 @dataclass(frozen=True, slots=True)
 class Renders:
     """Renders conversations that share their tools, their switches and the time of day."""
@@ -25,7 +40,7 @@ class Renders:
     template: ChatTemplate
     tools: list[object] | None = None
     switches: Mapping[str, object] = field(default_factory=dict[str, object])
-    moment: datetime = field(default_factory=datetime.now)
+    clock: Clock = field(default_factory=Clock)
 
     @classmethod
     def of(
@@ -48,8 +63,7 @@ class Renders:
 
     def _variables(self, messages: Messages, generation: bool) -> dict[str, object]:
         return {
-            # One moment for all renders: a prefix must not differ by a second.
-            "strftime_now": self.moment.strftime,
+            "strftime_now": self.clock,
             **self.template.special_tokens,
             **self.switches,
             "messages": list(messages),

@@ -41,9 +41,7 @@ class Responses:
         ids = [vocabulary.single(text) for text in texts if text]
         self.stop_ids = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
         """A stop string that is several tokens cannot be given as an id, and is not here."""
-        self._longest = max(
-            (len(opening.text) for opening in analysis.format.openings), default=0
-        )
+        self._longest = max((len(opening.text) for opening in analysis.format.openings), default=0)
 
     def parse(
         self,

@@ -7,7 +7,7 @@ id; no exception of the tokenizer leaves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,22 +97,18 @@ class Vocabulary:
 
     def check(self, ids: Sequence[int], what: str) -> None:
         """Raise TokenizerError where an id is not in the vocabulary."""
-        for at, id_ in enumerate(ids):
-            if not self.known(id_):
-                raise TokenizerError(
-                    f"the id {id_!r} is not in the vocabulary",
-                    place=f"{what}[{at}]",
-                    hint="give ids of the tokenizer that the renderer was made with",
-                )
-
-    def known(self, id_: object) -> bool:
-        """Whether the vocabulary has this id."""
-        return (
-            isinstance(id_, int)
-            and not isinstance(id_, bool)
-            and 0 <= id_ < 2**32
-            and self.tokenizer.id_to_token(id_) is not None
+        if self._known.issuperset(ids):
+            return
+        at, bad = next((at, id_) for at, id_ in enumerate(ids) if id_ not in self._known)
+        raise TokenizerError(
+            f"the id {bad!r} is not in the vocabulary",
+            place=f"{what}[{at}]",
+            hint="give ids of the tokenizer that the renderer was made with",
         )
+
+    @cached_property
+    def _known(self) -> frozenset[int]:
+        return frozenset(self.tokenizer.get_vocab(with_added_tokens=True).values())
 
     def _single(self, text: str) -> int | None:
         """Give the id of the one token that this text is; None where it is several."""
@@ -123,7 +119,7 @@ class Vocabulary:
         return tokens[0] if len(tokens) == 1 else None
 
     def _cannot_decode(self, ids: Sequence[int]) -> TokenizerError:
-        bad = next((id_ for id_ in ids if not self.known(id_)), None)
+        bad = next((id_ for id_ in ids if id_ not in self._known), None)
         return TokenizerError(
             f"the id {bad!r} is not in the vocabulary",
             hint="give ids of the tokenizer that the renderer was made with",

@@ -1,0 +1,19 @@
+"""Rendering to token ids, reading ids back, and going on from them without rendering again."""
+
+from .attribution import Attributed, Segment
+from .renderer import Renderer
+from .retention import BridgeRefusal, Reason, Retention
+from .tokens import RenderedTokens
+from .vocabulary import TokenizerError, load_tokenizer
+
+__all__ = [
+    "Attributed",
+    "BridgeRefusal",
+    "Reason",
+    "RenderedTokens",
+    "Renderer",
+    "Retention",
+    "Segment",
+    "TokenizerError",
+    "load_tokenizer",
+]
