@@ -7,9 +7,11 @@ from enum import StrEnum
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Presence
+from autoparser.analysis.expression import request_of
 from autoparser.analysis.view.text_markers import reasoning_wrap
 
 from .renders import Message, Messages
+from .shares import shared
 from .skeleton import Base, Skeletons
 from .vocabulary import Vocabulary
 
@@ -54,11 +56,15 @@ class History:
     def _stays(self, base: Base, turn: Message, new: Messages, *, reasoning: bool) -> bool | None:
         """Say whether an earlier history stays; None where the template refuses all of them."""
         for calls in (True, False) if self._skeletons.calls else (False,):
-            entries = self._skeletons.earlier(reasoning=reasoning, calls=calls)
+            tool = next(iter(request_of(base.renders.tools).tools or ()), "")
+            entries = self._skeletons.earlier(reasoning=reasoning, calls=calls, tool=tool)
             messages = self._skeletons.dialogue(entries)
-            before = base.renders.attempt(messages)
+            prompt = base.renders.attempt(messages, generation=True)
             after = base.renders.attempt([*messages, turn, *new], generation=True)
-            if before is not None and after is not None:
+            if prompt is not None and after is not None:
+                # What the prompt writes of the turn itself is asked for elsewhere.
+                ended = base.renders.attempt(messages)
+                before = prompt if ended is None else prompt[: shared(ended, prompt)]
                 return after.startswith(before)
         return None
 

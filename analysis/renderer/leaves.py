@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias, cast
 
+from autoparser.analysis.probing import Shape
 from autoparser.analysis.template import REASONING_FIELDS
 
 from .renders import Message, Messages
@@ -110,3 +111,9 @@ def _replaced(value: object, path: Path, text_for: Callable[[Path], str | None])
         members = cast("Mapping[str, object]", value)
         return {key: _replaced(item, (*path, key), text_for) for key, item in members.items()}
     return value
+
+
+def fields_of(shape: Shape) -> tuple[str, ...]:
+    """Name the message fields in which a template of this shape takes reasoning."""
+    own = shape.reasoning_field
+    return (*REASONING_FIELDS, own) if own and own not in REASONING_FIELDS else REASONING_FIELDS

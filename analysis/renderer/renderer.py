@@ -10,10 +10,10 @@ from tokenizers import Tokenizer
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.parsing import ParsedMessage
-from autoparser.analysis.template import REASONING_FIELDS
 
 from .attribution import Attributed, attribute
 from .bridge import Bridge, BridgeRefusal
+from .leaves import fields_of
 from .renders import Renders, prepared
 from .response import Responses
 from .retention import Retention
@@ -57,7 +57,7 @@ class Renderer:
         self.switches = dict(switches or {})
         self._vocabulary = Vocabulary(tokenizer)
         self._joints = Joints(analysis.format)
-        self._reasoning_fields = reasoning_fields(analysis)
+        self._reasoning_fields = fields_of(analysis.shape)
         self._responses = Responses(analysis, self._vocabulary)
         self._bridge = Bridge(
             analysis,
@@ -133,8 +133,3 @@ class Renderer:
         """
         return self._bridge.to_next_turn(prev_prompt_ids, prev_completion_ids, new_messages, tools)
 
-
-def reasoning_fields(analysis: Analysis) -> tuple[str, ...]:
-    """Name the message fields in which this template takes reasoning."""
-    own = analysis.shape.reasoning_field
-    return (*REASONING_FIELDS, own) if own and own not in REASONING_FIELDS else REASONING_FIELDS

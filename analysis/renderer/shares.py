@@ -117,14 +117,14 @@ class Shares:
             prompted = cut
             if tail.prompt is not None and self._is_assistant(current + at):
                 behind = self._text[run.end : run.end + len(tail.prompt)]
-                prompted = max(cut, _shared(tail.prompt, behind))
+                prompted = max(cut, shared(tail.prompt, behind))
             yield run.end + cut, run.end + prompted
 
     def _is_assistant(self, at: int) -> bool:
         return at < len(self._roles) and self._roles[at] == "assistant"
 
     def _cut_at(self, tail: str | None, gap: str, *, assistant: bool) -> int:
-        cut = 0 if tail is None else _shared(tail, gap)
+        cut = 0 if tail is None else shared(tail, gap)
         if not assistant:
             return cut
         # A turn may be closed only once another message follows it.
@@ -172,7 +172,7 @@ class Shares:
         if not self._is_assistant(message):
             return begin, begin
         written = max(
-            (_shared(opening.text, self._text[begin:]) for opening in self._joints.format.openings),
+            (shared(opening.text, self._text[begin:]) for opening in self._joints.format.openings),
             default=0,
         )
         return begin, begin + written
@@ -207,7 +207,7 @@ _ONLY_FIRST = ("system", "developer")
 """Roles that most templates take in the first message alone."""
 
 
-def _shared(left: str, right: str) -> int:
+def shared(left: str, right: str) -> int:
     """Count the characters with which both begin."""
     length = 0
     for one, other in zip(left, right, strict=False):

@@ -30,6 +30,7 @@ from autoparser.analysis.probing import Sentinels, choose_sentinels
 
 from .renders import Message, Messages, Renders, prepared
 from .retention import Reason, RefusedBridge
+from .shares import shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Base:
     renders: Renders
     messages: Messages
     before: str
+    """What stands before the turn, whether the conversation ends there or goes on."""
     prompt: str
     """With the generation prompt."""
 
@@ -59,8 +61,10 @@ class Skeletons:
             return known
         renders = Renders.of(self._analysis.template, tools, switches)
         messages = self.dialogue((User(self.marks.user),))
-        before = renders.text(messages)
-        self._base = Base(renders, messages, before, renders.text(messages, generation=True))
+        prompt = renders.text(messages, generation=True)
+        ended = renders.attempt(messages)
+        before = prompt if ended is None else prompt[: shared(ended, prompt)]
+        self._base = Base(renders, messages, before, prompt)
         return self._base
 
     def dialogue(self, entries: Dialogue) -> list[Message]:
@@ -98,14 +102,14 @@ class Skeletons:
             return format_.calls.write(turn.calls) + close, end
         return (turn.content if part is Part.CONTENT else turn.reasoning) + close, end
 
-    def earlier(self, *, reasoning: bool, calls: bool) -> Dialogue:
-        """Give a history with a finished exchange and one that is under way."""
+    def earlier(self, *, reasoning: bool, calls: bool, tool: str) -> Dialogue:
+        """Give a history with a finished exchange and one that is under way; `tool` is called."""
         marks = self.marks
         thought = marks.reasoning if reasoning else ""
         told = Turn(marks.content, thought)
         if not calls:
             return (User(marks.user), told, User(marks.next_user), told, User(marks.user))
-        call = ToolCall(marks.names[0], {marks.keys[0]: marks.values[0]}, marks.ids[0])
+        call = ToolCall(tool or marks.names[0], {marks.keys[0]: marks.values[0]}, marks.ids[0])
         called = Turn(reasoning=thought, calls=(call,))
         answer = Answer(marks.answer, call.name, call.id)
         cycle: Dialogue = (called, answer)

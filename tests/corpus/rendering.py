@@ -1,0 +1,276 @@
+"""The renderer over the corpus: whose each character is, and ten turns by bridge and by render.
+
+The vocabulary is Qwen's, with the stop strings of the templates added as its special tokens: a
+stand-in for vocabularies that the package index does not have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeAlias
+
+from tokenizers import AddedToken, Tokenizer
+
+from autoparser import AutoparserError, ChatTemplate
+from autoparser.analysis.alignment import is_unit
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.conversation import Answer, Entry, Message, Presence, ToolCall, User
+from autoparser.analysis.format import Part, RefusedMessageError
+from autoparser.analysis.probing import choose_sentinels, offered
+from autoparser.analysis.check import battery_tools
+from autoparser.analysis.renderer import Attributed, Renderer
+from tests.analysis.renderer.tokenizers_here import qwen
+
+Messages: TypeAlias = list[dict[str, object]]
+
+TOKENS = {
+    "bos_token": "<|endoftext|>",
+    "eos_token": "<|im_end|>",
+    **{f"{name}_token": "<|endoftext|>" for name in ("unk", "sep", "pad", "cls", "mask")},
+}
+TURNS = 10
+WORDS = ("brisk", "candid", "dapper", "eager", "frank", "gentle", "humble", "jolly", "keen", "lucid")
+
+
+def analysed(path: Path) -> Analysis | None:
+    """Analyse a template with special tokens of the vocabulary; None where that fails."""
+    template = ChatTemplate(path.read_text(encoding="utf-8"), TOKENS, name=path.stem)
+    try:
+        return analyze(template)
+    except AutoparserError:
+        return None
+
+
+@cache
+def vocabulary() -> Tokenizer:
+    """Give the vocabulary."""
+    return qwen()
+
+
+def renderer(analysis: Analysis, **options: object) -> Renderer:
+    """Make the renderer of a template, its stop strings single tokens."""
+    tokenizer = vocabulary()
+    stops = [stop for stop in analysis.format.stop_strings if is_unit(stop)]
+    tokenizer.add_special_tokens([AddedToken(stop, normalized=False) for stop in stops])
+    return Renderer(analysis, tokenizer, **options)  # type: ignore[arg-type]
+
+
+def shows(analysis: Analysis, part: Part) -> bool:
+    """Whether a turn of this part alone, or with content, is written."""
+    presence = {
+        Part.CALLS: Presence(calls=True),
+        Part.REASONING: Presence(reasoning=True, content=True),
+    }.get(part, Presence(content=True))
+    layout = analysis.format.layouts.get(presence)
+    return layout is not None and part in layout.parts and not layout.refusal
+
+
+def conversation(analysis: Analysis, *, reasoning: bool) -> list[Entry]:
+    """Give ten turns of the model: calls that are answered, then an answer, as far as it goes."""
+    calls = analysis.format.calls is not None and shows(analysis, Part.CALLS)
+    thought = reasoning and shows(analysis, Part.REASONING)
+    entries: list[Entry] = []
+    for turn, word in enumerate(WORDS[:TURNS]):
+        thinking = f"Thinking it over, {word} as ever." if thought else ""
+        cycle = turn % 4
+        if cycle == 0 or not calls:
+            entries.append(User(f"A {word} question, please."))
+        if calls and cycle != 3:
+            id_ = f"{word:a<8.8}{turn}"
+            arguments = {"city": f"{word.title()} Falls", "days": turn + 1}
+            entries.append(Message("", thinking, (ToolCall("get_forecast", arguments, id_),)))
+            entries.append(Answer(f"A {word} result.", "get_forecast", id_))
+        else:
+            entries.append(Message(f"A {word} answer.", thinking))
+    return entries
+
+
+def shaped(analysis: Analysis, entries: Sequence[Entry]) -> Messages:
+    """Give entries as messages of the shape that the template takes."""
+    words = choose_sentinels(analysis.template.text)
+    return [dict(each) for each in analysis.shape.messages(tuple(entries), words.system)]
+
+
+def tools_for(analysis: Analysis) -> list[object] | None:
+    """Give the tools in that shape."""
+    return offered(battery_tools(), analysis.shape)  # type: ignore[return-value]
+
+
+def texts_of(message: dict[str, object]) -> list[str]:
+    """Give the texts of a message that stand in a render as they are."""
+    found: list[str] = []
+
+    def walk(value: object) -> None:
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, list):
+            for item in value:
+                walk(item)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                if key not in {"role", "type", "id", "tool_call_id", "name"}:
+                    walk(item)
+
+    walk(message)
+    return [text for text in found if " " in text]
+
+
+@dataclass(slots=True)
+class Attribution:
+    """How the attribution of one template's render compares with the truth."""
+
+    name: str
+    rendered: bool = False
+    faults: list[str] = field(default_factory=list)
+
+
+def attribution_of(path: Path, analysis: Analysis) -> Attribution:
+    """Attribute a conversation whose texts are all different, and look for each of them."""
+    found = Attribution(path.stem)
+    made = renderer(analysis)
+    for reasoning in (True, False):
+        messages = shaped(analysis, conversation(analysis, reasoning=reasoning))
+        tools = tools_for(analysis)
+        for generation in (False, True):
+            try:
+                result = made.attribute(messages, tools, add_generation_prompt=generation)
+            except AutoparserError:
+                continue
+            found.rendered = True
+            found.faults += _faults(result, messages)
+    return found
+
+
+def _faults(result: Attributed, messages: Messages) -> Iterator[str]:
+    segments, text = result.segments, result.text
+    if segments[0].start or segments[-1].end != len(text):
+        yield "not covered"
+    if any(one.end != other.start for one, other in pairwise(segments)):
+        yield "a gap"
+    shared = Counter(each for message in messages for each in texts_of(message))
+    for at, message in enumerate(messages):
+        for each in texts_of(message):
+            if shared[each] > 1:
+                continue
+            begin = text.find(each)
+            while begin >= 0:
+                under = [s for s in segments if s.start < begin + len(each) and s.end > begin]
+                if any(s.message != at for s in under):
+                    yield f"{each!r} is not of message {at}"
+                elif not all(s.content for s in under):
+                    yield f"{each!r} is not content"
+                elif any(s.sampled != (message["role"] == "assistant") for s in under):
+                    yield f"{each!r}: sampled is wrong"
+                begin = text.find(each, begin + 1)
+    known = [each for message in messages for each in texts_of(message)]
+    for segment in segments:
+        said = text[segment.start : segment.end]
+        if segment.content and " " in said.strip() and not any(each in said for each in known):
+            yield f"{said[:40]!r} is content"
+
+
+@dataclass(slots=True)
+class Rounds:
+    """Ten turns of one template."""
+
+    name: str
+    checked: bool
+    turns: int = 0
+    rerender_breaks: int = 0
+    answered: int = 0
+    bridge_breaks: int = 0
+    silent: list[str] = field(default_factory=list)
+    """Bridges whose text is not that of the whole render, without a note."""
+    refusals: Counter[str] = field(default_factory=Counter)
+    stopped: str = ""
+    """Why the conversation could not be had."""
+
+
+def rounds_of(
+    path: Path, analysis: Analysis, *, reasoning: bool = True, retention: str = "none"
+) -> Rounds:
+    """Have the conversation: each turn's prompt by bridge where there is one, else rendered."""
+    found = Rounds(path.stem, analysis.check.ok)
+    made = renderer(analysis, thinking_retention=retention)
+    tools = tools_for(analysis)
+    entries = conversation(analysis, reasoning=reasoning)
+    try:
+        _have(found, made, analysis, entries, tools)
+    except AutoparserError as error:
+        found.stopped = str(error)
+    return found
+
+
+def _have(
+    found: Rounds,
+    made: Renderer,
+    analysis: Analysis,
+    entries: Sequence[Entry],
+    tools: list[object] | None,
+) -> None:
+    tokenizer = vocabulary()
+    prompt: tuple[int, ...] | None = None
+    exact = True
+    last = max(at for at, entry in enumerate(entries) if isinstance(entry, Message))
+    for at, entry in enumerate(entries):
+        if not isinstance(entry, Message) or at == last:
+            continue
+        before = shaped(analysis, entries[:at])
+        if prompt is None:
+            prompt = made.render(before, tools, add_generation_prompt=True).token_ids
+        completion = _sampled(made, analysis, entry, prompt)
+        until = next(
+            (i for i in range(at + 1, len(entries)) if isinstance(entries[i], Message)),
+            len(entries),
+        )
+        new = shaped(analysis, entries[at + 1 : until])
+        new = new[1:] if analysis.shape.system else new
+        after = shaped(analysis, entries[:until])
+        bridged = made.bridge_to_next_turn(prompt, completion, new, tools)
+        rendered = made.render(after, tools, add_generation_prompt=True).token_ids
+        previous = (*prompt, *completion)
+        found.turns += 1
+        found.rerender_breaks += rendered[: len(previous)] != previous
+        if bridged:
+            found.answered += 1
+            found.bridge_breaks += bridged.token_ids[: len(previous)] != previous
+            text = tokenizer.decode(bridged.token_ids, skip_special_tokens=False)
+            whole = tokenizer.decode(rendered, skip_special_tokens=False)
+            if text != whole and not bridged.notes and exact:
+                found.silent.append(_difference(text, whole))
+            exact = exact and not bridged.notes
+            prompt = bridged.token_ids
+        else:
+            found.refusals[bridged.reason.name] += 1
+            prompt, exact = rendered, True
+
+
+def _sampled(
+    made: Renderer, analysis: Analysis, turn: Message, prompt: Sequence[int]
+) -> tuple[int, ...]:
+    """Give what the model would write: the turn behind the prompt, up to its stop token."""
+    tokenizer = vocabulary()
+    try:
+        text = analysis.format.write(turn)
+    except RefusedMessageError as error:
+        raise AutoparserError(str(error)) from error
+    tail = tokenizer.decode(list(prompt[-80:]), skip_special_tokens=False)
+    shared = max(
+        (n for n in range(len(text)) if tail.endswith(text[:n])),
+        default=0,
+    )
+    text = text[shared:]
+    ids = tokenizer.encode(text, add_special_tokens=False).ids
+    stops = made.get_stop_token_ids()
+    place = next((i for i, id_ in enumerate(ids) if id_ in stops), None)
+    return tuple(ids if place is None else ids[: place + 1])
+
+
+def _difference(one: str, other: str) -> str:
+    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+    return f"{one[at - 30 : at + 60]!r} for {other[at - 30 : at + 60]!r}"
