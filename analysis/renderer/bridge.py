@@ -20,7 +20,7 @@ from autoparser.analysis.format import RefusedMessageError
 from .attribution import Attributed, attribute
 from .history import History, Kept
 from .renders import Messages, prepared
-from .response import Response, Responses
+from .response import PROMPT_TAIL, Response, Responses
 from .retention import BridgeRefusal, Reason, RefusedBridge, Retention
 from .shares import TEMPLATE, Joints
 from .skeleton import Base, Skeletons, refused_as
@@ -64,9 +64,7 @@ class Bridge:
         self._retention = retention
         self._skeletons = Skeletons(analysis)
         self._history = History(analysis, self._skeletons, vocabulary)
-        eos = str(analysis.template.special_tokens.get("eos_token") or "")
-        stops = {*analysis.format.stop_strings, eos} - {""}
-        self._stops = sorted(stops, key=len, reverse=True)
+        self._stops = sorted(responses.stops, key=len, reverse=True)
 
     def to_next_turn(
         self,
@@ -101,24 +99,30 @@ class Bridge:
         response: Response,
         tools: Sequence[object] | None,
     ) -> RenderedTokens:
-        base = self._skeletons.base(tools, self._switches)
-        found = self._continued(base, response, new)
+        opening = self._responses.opening(prompt)
+        tail = self._vocabulary.decode(prompt[-PROMPT_TAIL:])
         notes: list[str] = []
-        place = self._place(found, roles, notes)
-        self._check_history(found, roles, prompt, notes)
-        stop, behind = self._behind(found.text[place:], completion, response, roles, notes)
-        tail = self._tail(found, stop, behind)
+        # Where it cannot be told what the prompt ends with, the turn has to stay behind all of it.
+        placed = [
+            (found, self._place(found, roles, notes))
+            for base in self._skeletons.bases(tools, self._switches, tail)
+            for found in (self._continued(base, response, new),)
+        ]
+        found, place = placed[-1]
+        self._check_history(found, place, roles, prompt, opening, notes)
+        stop, behind = self._behind(found.text[place:], completion, response, notes)
+        added = self._tail(found, stop, behind)
         until = len(completion) if response.stop is None else response.stop + 1
         length = len(prompt) + len(completion)
         return RenderedTokens(
-            (*prompt, *completion, *tail.token_ids),
-            (TEMPLATE,) * length + tail.message_indices,
-            (False,) * length + tail.is_content,
+            (*prompt, *completion, *added.token_ids),
+            (TEMPLATE,) * length + added.message_indices,
+            (False,) * length + added.is_content,
             (False,) * len(prompt)
             + (True,) * until
             + (False,) * (len(completion) - until)
-            + tail.sampled,
-            tuple(notes),
+            + added.sampled,
+            tuple(dict.fromkeys(notes)),
         )
 
     def _continued(self, base: Base, response: Response, new: Messages) -> Continued:
@@ -134,32 +138,51 @@ class Bridge:
     def _place(self, found: Continued, roles: tuple[str, ...], notes: list[str]) -> int:
         """Say where in the text the turn's last text ends, if the turn stands as it was written."""
         base, text = found.base, found.text
-        if not text.startswith(base.before):
+        start = text.rfind(base.last) + len(base.last)
+        first = len(base.prompt) - len(base.tail)
+        own = base.before[first:]
+        # Reasoning that is dropped before the turn is a matter of what the prompt really holds.
+        bare = self._bare
+        if start < len(base.last) or bare(text[:start]) != bare(base.prompt[:first]):
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "what stands before the turn")
-        at = text.find(found.last, len(base.before))
+        if not text.startswith(own, start):
+            raise RefusedBridge(Reason.HISTORY_REWRITTEN, "the end of the message before the turn")
+        at = text.find(found.last, start)
         if at < 0:
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
         place = at + len(found.last)
         thought = self._skeletons.marks.reasoning
-        if found.turn.reasoning and thought not in text[len(base.before) : place]:
+        if found.turn.reasoning and thought not in text[start:place]:
             self._dropped(
                 Reason.REASONING_DROPPED, "of the turn that the model wrote", roles, notes
             )
-        elif not text.startswith(base.prompt):
-            written = base.prompt[len(base.before) :]
-            self._dropped(Reason.PROMPT_REWRITTEN, repr(written), roles, notes)
+        elif not text.startswith(base.tail, start):
+            self._dropped(Reason.PROMPT_REWRITTEN, repr(base.tail[len(own) :]), roles, notes)
         else:
-            self._check_turn(found, place)
+            self._check_turn(found, text[start + len(base.tail) : at], place, roles, notes)
         return place
 
-    def _check_turn(self, found: Continued, place: int) -> None:
-        """Raise where the turn in the history is not as the template wrote it as the last one."""
-        text = found.text[:place]
-        if text == found.base.before + self._written(found.turn)[: place - len(found.base.before)]:
+    def _bare(self, text: str) -> str:
+        """Give a text without its reasoning and the marks of it."""
+        return self._history.bare(text.replace(self._skeletons.marks.reasoning, ""))
+
+    def _check_turn(
+        self, found: Continued, lead: str, place: int, roles: tuple[str, ...], notes: list[str]
+    ) -> None:
+        """Raise where the turn in the history is not as the template wrote it as the last one.
+
+        `lead` is what stands between the prompt and the turn's last text.
+        """
+        written = self._written(found.turn).partition(found.last)[0]
+        if written.endswith(lead) and found.base.prompt.endswith(written.removesuffix(lead)):
             return
+        text = found.text[:place]
         alone = found.base.renders.attempt(found.messages[: -len(found.new)])
-        if alone is not None and not alone.startswith(text):
+        if alone is None or alone.startswith(text):
+            return
+        if not self._bare(alone).startswith(self._bare(text)):
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
+        self._dropped(Reason.REASONING_DROPPED, "of the turn that the model wrote", roles, notes)
 
     def _written(self, turn: Turn) -> str:
         try:
@@ -175,14 +198,26 @@ class Bridge:
         notes.append(f"kept, although {reason.value}: {detail}")
 
     def _check_history(
-        self, found: Continued, roles: tuple[str, ...], prompt: Sequence[int], notes: list[str]
+        self,
+        found: Continued,
+        place: int,
+        roles: tuple[str, ...],
+        prompt: Sequence[int],
+        opening: str,
+        notes: list[str],
     ) -> None:
         """Raise where turns before the last one would change."""
         turn = found.messages[len(found.base.messages)]
-        kept = self._history.kept(found.base, found.turn.presence, turn, found.new, roles)
+        kept = self._history.kept(
+            found.base, found.turn.presence, turn, found.new, roles, found.text[place:]
+        )
+        if kept is Kept.DEPENDS:
+            raise RefusedBridge(Reason.DEPENDS)
         if kept is Kept.CHANGED:
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        if kept is Kept.NOT_REASONING and self._history.reasons(prompt):
+        if kept is not Kept.ALL and self._history.reasons(
+            prompt, opening, blank=kept is Kept.NOT_BLOCKS
+        ):
             self._dropped(Reason.REASONING_DROPPED, "of an earlier turn", roles, notes)
 
     def _behind(
@@ -190,7 +225,6 @@ class Bridge:
         rest: str,
         completion: Sequence[int],
         response: Response,
-        roles: tuple[str, ...],
         notes: list[str],
     ) -> tuple[str, str]:
         """Give the stop that the ids end with, if they do, and what is to be written behind them.

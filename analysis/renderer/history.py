@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.expression import request_of
 from autoparser.analysis.view.text_markers import reasoning_wrap
 
 from .renders import Message, Messages
@@ -21,7 +20,9 @@ class Kept(StrEnum):
 
     ALL = "all stays"
     NOT_REASONING = "reasoning is dropped"
+    NOT_BLOCKS = "reasoning is dropped, and the blocks that held none"
     CHANGED = "other text changes, too"
+    DEPENDS = "all stays, but what is new is written otherwise behind a longer history"
 
 
 class History:
@@ -37,45 +38,70 @@ class History:
         self._header = analysis.format.header.strip()
 
     def kept(
-        self, base: Base, presence: Presence, turn: Message, new: Messages, roles: tuple[str, ...]
+        self,
+        base: Base,
+        presence: Presence,
+        turn: Message,
+        new: Messages,
+        roles: tuple[str, ...],
+        rest: str,
     ) -> Kept:
-        """Say what becomes of earlier turns when `new` follows `turn`."""
+        """Say what becomes of earlier turns when `new` follows `turn`.
+
+        `rest` is what the template writes behind the turn where no other stands before it.
+        """
         key = (presence, roles, bool(base.renders.tools))
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._find(base, turn, new)
+            known = self._known[key] = self._find(base, turn, new, rest)
         return known
 
-    def _find(self, base: Base, turn: Message, new: Messages) -> Kept:
-        plain = self._stays(base, turn, new, reasoning=False)
-        if plain is False:
-            return Kept.CHANGED
-        thought = self._stays(base, turn, new, reasoning=True)
-        return Kept.NOT_REASONING if thought is False else Kept.ALL
+    def _find(self, base: Base, turn: Message, new: Messages, rest: str) -> Kept:
+        plain = self._after(base, turn, new, reasoning=False)
+        thought = self._after(base, turn, new, reasoning=True)
+        if plain is not None and not plain[1].startswith(plain[0]):
+            return Kept.NOT_BLOCKS if self._same_but_blocks(*plain) else Kept.CHANGED
+        if thought is not None and not thought[1].startswith(thought[0]):
+            return Kept.NOT_REASONING
+        longer = [each[1] for each in (plain, thought) if each is not None]
+        return Kept.ALL if all(text.endswith(rest) for text in longer) else Kept.DEPENDS
 
-    def _stays(self, base: Base, turn: Message, new: Messages, *, reasoning: bool) -> bool | None:
-        """Say whether an earlier history stays; None where the template refuses all of them."""
-        for calls in (True, False) if self._skeletons.calls else (False,):
-            tool = next(iter(request_of(base.renders.tools).tools or ()), "")
-            entries = self._skeletons.earlier(reasoning=reasoning, calls=calls, tool=tool)
+    def _after(
+        self, base: Base, turn: Message, new: Messages, *, reasoning: bool
+    ) -> tuple[str, str] | None:
+        """Render a history, and with more behind it; None where the template refuses them all."""
+        call = self._skeletons.call(base.renders) if self._skeletons.calls else None
+        for each in (call, None):
+            entries = self._skeletons.earlier(reasoning=reasoning, call=each)
             messages = self._skeletons.dialogue(entries)
             prompt = base.renders.attempt(messages, generation=True)
             after = base.renders.attempt([*messages, turn, *new], generation=True)
             if prompt is not None and after is not None:
                 # What the prompt writes of the turn itself is asked for elsewhere.
                 ended = base.renders.attempt(messages)
-                before = prompt if ended is None else prompt[: shared(ended, prompt)]
-                return after.startswith(before)
+                return prompt if ended is None else prompt[: shared(ended, prompt)], after
         return None
 
-    def reasons(self, prompt: Sequence[int]) -> bool:
-        """Whether a prompt holds reasoning, or nobody can tell."""
+    def _same_but_blocks(self, before: str, after: str) -> bool:
+        return self.bare(after).startswith(self.bare(before))
+
+    def bare(self, text: str) -> str:
+        """Give a text without whitespace and without the marks of reasoning."""
+        for mark in (self._open, self._close):
+            text = text.replace(mark, "") if mark else text
+        return "".join(text.split())
+
+    def reasons(self, prompt: Sequence[int], opening: str, *, blank: bool) -> bool:
+        """Whether a prompt holds reasoning before its `opening`, or nobody can tell.
+
+        With `blank` a block that holds none counts, too.
+        """
         if not self._close:
             return True
         close = self._vocabulary.single(self._close)
         if close is not None and close not in prompt:
             return False
-        text = self._vocabulary.decode(prompt)
+        text = self._vocabulary.decode(prompt).removesuffix(opening)
         at = text.find(self._close)
         while at >= 0:
             opened = [
@@ -83,7 +109,7 @@ class History:
                 for mark in (self._open, self._header)
                 if mark and (found := text.rfind(mark, 0, at)) >= 0
             ]
-            if text[max(opened, default=0) : at].strip():
+            if blank or text[max(opened, default=0) : at].strip():
                 return True
             at = text.find(self._close, at + len(self._close))
         return False

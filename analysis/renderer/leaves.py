@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TypeAlias, cast
 
 from autoparser.analysis.probing import Shape
@@ -52,11 +53,15 @@ def replaced(messages: Messages, texts: Mapping[tuple[int, Path], str]) -> list[
     """Give the conversation with some texts replaced."""
     touched = {at for at, _ in texts}
     return [
-        cast("Message", _replaced(message, (), lambda path, at=at: texts.get((at, path))))
+        cast("Message", _replaced(message, (), partial(_text_at, texts, at)))
         if at in touched
         else message
         for at, message in enumerate(messages)
     ]
+
+
+def _text_at(texts: Mapping[tuple[int, Path], str], message: int, path: Path) -> str | None:
+    return texts.get((message, path))
 
 
 def _texts(message: Message, reasoning: Sequence[str]) -> Iterator[tuple[Path, Kind, str]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import product
+from itertools import permutations
 
 from .leaves import Leaf
 
@@ -45,8 +45,8 @@ class Marks:
         """Choose marks that do not occur in `haystack`."""
         self.leaves = leaves
         lower = haystack.lower()
-        words = ("".join(letters) for letters in product("zqxvw", repeat=4))
-        self._prefix = next(word for word in words if len({*word}) > 2 and word not in lower)
+        words = ("".join(letters) for letters in permutations("zqxvw", 4))
+        self._prefix = next(word for word in words if word not in lower)
         self._pattern = re.compile(f"{self._prefix}([{_DIGITS}]{{{_WIDTH}}})", re.IGNORECASE)
 
     def put(self, leaf: int, style: Style) -> str:
@@ -110,12 +110,12 @@ class Marks:
         return Run(place - before, place + behind, leaf)
 
     def _forward(self, text: str, leaf: int, place: int) -> Run:
-        """The beginning of a text whose end was cut off."""
+        """Find the beginning of a text whose end was cut off."""
         core = self.leaves[leaf].text.strip()
         return Run(place, place + _common_start(text[place:], core), leaf)
 
     def _backward(self, text: str, leaf: int, place: int) -> Run:
-        """The end of a text whose beginning was cut off."""
+        """Find the end of a text whose beginning was cut off."""
         core = self.leaves[leaf].text.strip()
         return Run(place - _common_end(text[:place], core), place, leaf)
 

@@ -132,4 +132,3 @@ class Renderer:
         `new_messages`. Raises TokenizerError for ids that are not in the vocabulary.
         """
         return self._bridge.to_next_turn(prev_prompt_ids, prev_completion_ids, new_messages, tools)
-

@@ -36,11 +36,12 @@ class Responses:
         self._analysis = analysis
         self._vocabulary = vocabulary
         self._parsers: dict[tuple[str, str], OutputParser] = {}
-        eos = str(analysis.template.special_tokens.get("eos_token") or "")
-        texts = [*analysis.format.stop_strings, eos]
-        ids = [vocabulary.single(text) for text in texts if text]
+        self.stops = stops_of(analysis)
+        inner = _inner_text(analysis)
+        ids = [vocabulary.single(text) for text in self.stops if text not in inner]
         self.stop_ids = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
-        """A stop string that is several tokens cannot be given as an id, and is not here."""
+        """Neither a stop string that is several tokens is here, nor one that also stands inside a
+        turn, as between its channels: an output does not end where that is first seen."""
         self._longest = max((len(opening.text) for opening in analysis.format.openings), default=0)
 
     def parse(
@@ -82,3 +83,15 @@ class Responses:
         cores = [opening.text.rstrip() for opening in self._analysis.format.openings]
         matching = [core for core in cores if core and bare.endswith(core)]
         return max(matching, key=len) + tail[len(bare) :] if matching else tail
+
+
+def stops_of(analysis: Analysis) -> tuple[str, ...]:
+    """Give the texts at which an output may end, that which the template writes first."""
+    eos = str(analysis.template.special_tokens.get("eos_token") or "")
+    return tuple(dict.fromkeys(stop for stop in (*analysis.format.stop_strings, eos) if stop))
+
+
+def _inner_text(analysis: Analysis) -> str:
+    """Give all that the template writes inside turns, before their last part."""
+    layouts = analysis.format.layouts.values()
+    return "\0".join(literal for layout in layouts for literal in layout.literals[:-1])

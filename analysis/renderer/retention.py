@@ -33,6 +33,7 @@ class Reason(StrEnum):
     END_DIFFERS = "the template ends the turn in the history otherwise than the model did"
     END_UNKNOWN = "it is not known how the template ends such a turn"
     BEHIND_STOP = "behind the stop token stands what the template does not write"
+    DEPENDS = "what the template writes of new messages depends on the whole conversation"
     REFUSED = "the template refuses the conversation"
     NOT_ENCODED = "the tokenizer does not give back the text of the new messages"
 
@@ -46,7 +47,7 @@ class BridgeRefusal:
     """What of the conversation it is about, or the template's own words."""
 
     def __bool__(self) -> bool:
-        """A refusal is no prompt."""
+        """Give False: a refusal is no prompt."""
         return False
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeAlias
 
 from autoparser.analysis.format import TurnFormat
@@ -97,7 +98,7 @@ class Shares:
                 continue
             cuts = [*self._cuts(run, end, then)]
             yield Share(current, start, cuts[0][0], prompted)
-            for at, ((begin, opened), (stop, _)) in enumerate(zip(cuts, cuts[1:], strict=False), 1):
+            for at, ((begin, opened), (stop, _)) in enumerate(pairwise(cuts), 1):
                 if stop > begin:
                     yield Share(current + at, begin, stop, opened)
             start, prompted = cuts[-1]

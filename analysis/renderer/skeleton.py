@@ -9,8 +9,9 @@ write in the real conversation, as far as that depends on the turn and on what f
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import cast
 
 from autoparser.analysis.analysis import Analysis
@@ -24,6 +25,7 @@ from autoparser.analysis.conversation import (
     User,
 )
 from autoparser.analysis.errors import TemplateRenderError
+from autoparser.analysis.expression import request_of
 from autoparser.analysis.format import End, Part
 from autoparser.analysis.parsing import ParsedMessage
 from autoparser.analysis.probing import Sentinels, choose_sentinels
@@ -43,6 +45,13 @@ class Base:
     """What stands before the turn, whether the conversation ends there or goes on."""
     prompt: str
     """With the generation prompt."""
+    last: str
+    """The last message's text."""
+
+    @property
+    def tail(self) -> str:
+        """What the prompt has behind the last message's text."""
+        return self.prompt.rpartition(self.last)[2]
 
 
 class Skeletons:
@@ -52,20 +61,52 @@ class Skeletons:
         """Choose the sentinels."""
         self._analysis = analysis
         self.marks: Sentinels = choose_sentinels(analysis.template.text)
-        self._base: Base | None = None
+        self._template = analysis.template
+        self._bases: list[Base] = []
 
-    def base(self, tools: Sequence[object] | None, switches: dict[str, object]) -> Base:
-        """Render the user message that stands for all before. Raises TemplateRenderError."""
-        known = self._base
-        if known is not None and not known.renders.clock.asked and known.renders.tools == tools:
-            return known
-        renders = Renders.of(self._analysis.template, tools, switches)
-        messages = self.dialogue((User(self.marks.user),))
+    def bases(
+        self, tools: Sequence[object] | None, switches: Mapping[str, object], prompt: str
+    ) -> list[Base]:
+        """Render what may stand before the turn: a user message, or a call and its result.
+
+        What the template writes behind the last text tells which of them a prompt ends with; if
+        it does not, it may be any. Raises TemplateRenderError where the template refuses all.
+        """
+        known = self._bases
+        same = known and not known[0].renders.clock.asked and known[0].renders.tools == tools
+        if not same:
+            known = self._bases = self._rendered(Renders.of(self._template, tools, switches))
+        fitting = [base for base in known if base.tail.strip() and prompt.endswith(base.tail)]
+        longest = max((len(base.tail) for base in fitting), default=0)
+        return [base for base in fitting if len(base.tail) == longest] or known
+
+    def _rendered(self, renders: Renders) -> list[Base]:
+        marks = self.marks
+        user = User(marks.user)
+        found = [self._base(renders, (user,), marks.user)]
+        if self.calls:
+            call = self.call(renders)
+            answered: Dialogue = (
+                user,
+                Turn(reasoning=marks.reasoning, calls=(call,)),
+                Answer(marks.answer, call.name, call.id),
+            )
+            with suppress(TemplateRenderError):
+                found.append(self._base(renders, answered, marks.answer))
+        return found
+
+    def _base(self, renders: Renders, entries: Dialogue, last: str) -> Base:
+        messages = self.dialogue(entries)
         prompt = renders.text(messages, generation=True)
         ended = renders.attempt(messages)
         before = prompt if ended is None else prompt[: shared(ended, prompt)]
-        self._base = Base(renders, messages, before, prompt)
-        return self._base
+        return Base(renders, messages, before, prompt, last)
+
+    def call(self, renders: Renders) -> ToolCall:
+        """Give a call of the first tool that is offered."""
+        marks = self.marks
+        name = next(iter(request_of(renders.tools).tools or ()), marks.names[0])
+        return ToolCall(name, {marks.keys[0]: marks.values[0]}, marks.ids[0])
 
     def dialogue(self, entries: Dialogue) -> list[Message]:
         """Give a conversation in the shape that the template takes."""
@@ -102,14 +143,13 @@ class Skeletons:
             return format_.calls.write(turn.calls) + close, end
         return (turn.content if part is Part.CONTENT else turn.reasoning) + close, end
 
-    def earlier(self, *, reasoning: bool, calls: bool, tool: str) -> Dialogue:
-        """Give a history with a finished exchange and one that is under way; `tool` is called."""
+    def earlier(self, *, reasoning: bool, call: ToolCall | None) -> Dialogue:
+        """Give a history with a finished exchange and one that is under way, with this call."""
         marks = self.marks
         thought = marks.reasoning if reasoning else ""
         told = Turn(marks.content, thought)
-        if not calls:
+        if call is None:
             return (User(marks.user), told, User(marks.next_user), told, User(marks.user))
-        call = ToolCall(tool or marks.names[0], {marks.keys[0]: marks.values[0]}, marks.ids[0])
         called = Turn(reasoning=thought, calls=(call,))
         answer = Answer(marks.answer, call.name, call.id)
         cycle: Dialogue = (called, answer)
@@ -125,11 +165,6 @@ class Skeletons:
 def refused_as(error: TemplateRenderError) -> RefusedBridge:
     """Give a template's refusal as one of the bridge."""
     return RefusedBridge(Reason.REFUSED, error.reason)
-
-
-def without_reasoning(turn: Turn) -> Turn:
-    """Give the turn as a template writes it that drops reasoning."""
-    return replace(turn, reasoning="")
 
 
 def _arguments(text: str) -> dict[str, Json]:

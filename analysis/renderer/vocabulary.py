@@ -50,7 +50,7 @@ class Vocabulary:
             return []
         try:
             encoding = self.tokenizer.encode(text, add_special_tokens=False)
-        except Exception as error:  # noqa: BLE001 - a tokenizer raises whatever its parts do
+        except Exception as error:
             raise _cannot_encode(text, str(error)) from error
         found: list[Token] = []
         end = 0
@@ -93,7 +93,7 @@ class Vocabulary:
             text = self.tokenizer.decode([*context, *ids], skip_special_tokens=False)
         except Exception as error:  # an id beyond what the tokenizer's numbers hold
             raise self._cannot_decode(ids) from error
-        return text[len(head) :] if text.startswith(head) else text
+        return text.removeprefix(head)
 
     def check(self, ids: Sequence[int], what: str) -> None:
         """Raise TokenizerError where an id is not in the vocabulary."""

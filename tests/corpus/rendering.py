@@ -6,11 +6,11 @@ stand-in for vocabularies that the package index does not have.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,11 +19,12 @@ from tokenizers import AddedToken, Tokenizer
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.conversation import Answer, Entry, Message, Presence, ToolCall, User
-from autoparser.analysis.format import Part, RefusedMessageError
-from autoparser.analysis.probing import choose_sentinels, offered
 from autoparser.analysis.check import battery_tools
-from autoparser.analysis.renderer import Attributed, Renderer
+from autoparser.analysis.conversation import Answer, Entry, Json, Message, Presence, ToolCall, User
+from autoparser.analysis.format import Part
+from autoparser.analysis.probing import choose_sentinels, offered
+from autoparser.analysis.renderer import Attributed, RenderedTokens, Renderer
+from autoparser.analysis.view.text_markers import reasoning_wrap
 from tests.analysis.renderer.tokenizers_here import qwen
 
 Messages: TypeAlias = list[dict[str, object]]
@@ -34,7 +35,18 @@ TOKENS = {
     **{f"{name}_token": "<|endoftext|>" for name in ("unk", "sep", "pad", "cls", "mask")},
 }
 TURNS = 10
-WORDS = ("brisk", "candid", "dapper", "eager", "frank", "gentle", "humble", "jolly", "keen", "lucid")
+WORDS = (
+    "brisk",
+    "candid",
+    "dapper",
+    "eager",
+    "frank",
+    "gentle",
+    "humble",
+    "jolly",
+    "keen",
+    "lucid",
+)
 
 
 def analysed(path: Path) -> Analysis | None:
@@ -82,7 +94,7 @@ def conversation(analysis: Analysis, *, reasoning: bool) -> list[Entry]:
             entries.append(User(f"A {word} question, please."))
         if calls and cycle != 3:
             id_ = f"{word:a<8.8}{turn}"
-            arguments = {"city": f"{word.title()} Falls", "days": turn + 1}
+            arguments: dict[str, Json] = {"city": f"{word.title()} Falls", "days": turn + 1}
             entries.append(Message("", thinking, (ToolCall("get_forecast", arguments, id_),)))
             entries.append(Answer(f"A {word} result.", "get_forecast", id_))
         else:
@@ -148,30 +160,31 @@ def attribution_of(path: Path, analysis: Analysis) -> Attribution:
 
 def _faults(result: Attributed, messages: Messages) -> Iterator[str]:
     segments, text = result.segments, result.text
-    if segments[0].start or segments[-1].end != len(text):
-        yield "not covered"
-    if any(one.end != other.start for one, other in pairwise(segments)):
-        yield "a gap"
+    ends = [0, *(segment.end for segment in segments)]
+    if [segment.start for segment in segments] + [len(text)] != ends:
+        yield "not every character is in one segment"
     shared = Counter(each for message in messages for each in texts_of(message))
     for at, message in enumerate(messages):
         for each in texts_of(message):
-            if shared[each] > 1:
-                continue
-            begin = text.find(each)
-            while begin >= 0:
-                under = [s for s in segments if s.start < begin + len(each) and s.end > begin]
-                if any(s.message != at for s in under):
-                    yield f"{each!r} is not of message {at}"
-                elif not all(s.content for s in under):
-                    yield f"{each!r} is not content"
-                elif any(s.sampled != (message["role"] == "assistant") for s in under):
-                    yield f"{each!r}: sampled is wrong"
-                begin = text.find(each, begin + 1)
-    known = [each for message in messages for each in texts_of(message)]
+            if shared[each] == 1:
+                yield from _misplaced(result, each, at, sampled=message["role"] == "assistant")
     for segment in segments:
         said = text[segment.start : segment.end]
-        if segment.content and " " in said.strip() and not any(each in said for each in known):
+        if segment.content and " " in said.strip() and not any(each in said for each in shared):
             yield f"{said[:40]!r} is content"
+
+
+def _misplaced(result: Attributed, words: str, message: int, *, sampled: bool) -> Iterator[str]:
+    for match in re.finditer(re.escape(words), result.text):
+        under = [
+            each
+            for each in result.segments
+            if each.start < match.end() and each.end > match.start()
+        ]
+        if {(each.message, each.content, each.sampled) for each in under} != {
+            (message, True, sampled)
+        }:
+            yield f"{words!r} is not sampled={sampled} content of message {message}"
 
 
 @dataclass(slots=True)
@@ -196,7 +209,8 @@ def rounds_of(
 ) -> Rounds:
     """Have the conversation: each turn's prompt by bridge where there is one, else rendered."""
     found = Rounds(path.stem, analysis.check.ok)
-    made = renderer(analysis, thinking_retention=retention)
+    switches = setting_for(analysis, reasoning=reasoning)
+    made = renderer(analysis, thinking_retention=retention, switches=switches)
     tools = tools_for(analysis)
     entries = conversation(analysis, reasoning=reasoning)
     try:
@@ -204,6 +218,15 @@ def rounds_of(
     except AutoparserError as error:
         found.stopped = str(error)
     return found
+
+
+def setting_for(analysis: Analysis, *, reasoning: bool) -> Mapping[str, object]:
+    """Give the switches under which the prompt leaves a turn open that reasons, or does not."""
+    presence = Presence(reasoning=reasoning and shows(analysis, Part.REASONING), content=True)
+    layout = analysis.format.layouts[presence]
+    openings = [each for each in analysis.format.openings if each.text]
+    fitting = [each for each in openings if layout.literals[0].startswith(each.text)]
+    return fitting[0].setting if fitting else {}
 
 
 def _have(
@@ -217,13 +240,17 @@ def _have(
     prompt: tuple[int, ...] | None = None
     exact = True
     last = max(at for at, entry in enumerate(entries) if isinstance(entry, Message))
-    for at, entry in enumerate(entries):
-        if not isinstance(entry, Message) or at == last:
+    for at in range(last):
+        if not isinstance(entries[at], Message):
             continue
         before = shaped(analysis, entries[:at])
         if prompt is None:
             prompt = made.render(before, tools, add_generation_prompt=True).token_ids
-        completion = _sampled(made, analysis, entry, prompt)
+        entries, completion = _sampled(made, analysis, entries, at, tools, prompt)
+        if completion is None:
+            # No model could write this turn behind this prompt.
+            prompt = None
+            continue
         until = next(
             (i for i in range(at + 1, len(entries)) if isinstance(entries[i], Message)),
             len(entries),
@@ -236,7 +263,7 @@ def _have(
         previous = (*prompt, *completion)
         found.turns += 1
         found.rerender_breaks += rendered[: len(previous)] != previous
-        if bridged:
+        if isinstance(bridged, RenderedTokens):
             found.answered += 1
             found.bridge_breaks += bridged.token_ids[: len(previous)] != previous
             text = tokenizer.decode(bridged.token_ids, skip_special_tokens=False)
@@ -251,24 +278,43 @@ def _have(
 
 
 def _sampled(
-    made: Renderer, analysis: Analysis, turn: Message, prompt: Sequence[int]
-) -> tuple[int, ...]:
-    """Give what the model would write: the turn behind the prompt, up to its stop token."""
+    made: Renderer,
+    analysis: Analysis,
+    entries: Sequence[Entry],
+    at: int,
+    tools: list[object] | None,
+    prompt: Sequence[int],
+) -> tuple[Sequence[Entry], tuple[int, ...] | None]:
+    """Give what the model would write for an entry, and the conversation in which it did.
+
+    None where the template does not write that turn behind the prompt.
+    """
     tokenizer = vocabulary()
-    try:
-        text = analysis.format.write(turn)
-    except RefusedMessageError as error:
-        raise AutoparserError(str(error)) from error
-    tail = tokenizer.decode(list(prompt[-80:]), skip_special_tokens=False)
-    shared = max(
-        (n for n in range(len(text)) if tail.endswith(text[:n])),
-        default=0,
-    )
-    text = text[shared:]
-    ids = tokenizer.encode(text, add_special_tokens=False).ids
-    stops = made.get_stop_token_ids()
-    place = next((i for i, id_ in enumerate(ids) if id_ in stops), None)
-    return tuple(ids if place is None else ids[: place + 1])
+    turn = entries[at]
+    assert isinstance(turn, Message)
+    messages, before = shaped(analysis, entries[: at + 1]), shaped(analysis, entries[:at])
+    if turn.calls and analysis.shape.answered:
+        messages += shaped(analysis, [Answer("done", call.name, call.id) for call in turn.calls])
+        messages = [m for at, m in enumerate(messages) if at == 0 or m["role"] != "system"]
+    written = made.attribute(before, tools, add_generation_prompt=True).text
+    shown = tokenizer.decode(list(prompt), skip_special_tokens=False)
+    if not shown.endswith(written[-20:]):
+        return entries, None
+    whole = made.attribute(messages, tools)
+    if not whole.text.startswith(written):
+        close = reasoning_wrap(analysis.format).close
+        if not close or turn.calls or not turn.content:
+            return entries, None
+        # The prompt opens what no turn of the history shows: the model thinks, and then writes.
+        thought = "Thinking it over."
+        stop = next(iter(analysis.format.stop_strings), "")
+        text = f"{thought}\n{close}\n\n{turn.content}{stop}"
+        entries = [*entries[:at], replace(turn, reasoning=thought), *entries[at + 1 :]]
+    else:
+        last = max(n for n, message in enumerate(messages) if message["role"] == "assistant")
+        own = [each for each in whole.segments if each.message == last and each.sampled]
+        text = "".join(whole.text[each.start : each.end] for each in own)
+    return entries, tuple(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def _difference(one: str, other: str) -> str:

@@ -33,7 +33,8 @@ QWEN_WORDS = (
 def folder(package: str) -> Path:
     """Give the folder of an installed package."""
     spec = find_spec(package)
-    assert spec is not None and spec.origin is not None, f"pip install {package}"
+    assert spec is not None, f"pip install {package}"
+    assert spec.origin is not None
     return Path(spec.origin).parent
 
 
