@@ -17,6 +17,7 @@ from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError, one
 from .analyze import analyze
 from .output import be_printable, quiet_standard_output
 from .parse import parse
+from .render import render
 
 __all__ = ["app", "main", "run"]
 
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.command()(analyze)
 app.command()(parse)
+app.command()(render)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

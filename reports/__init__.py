@@ -11,6 +11,7 @@ from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .prompt import prompt_warning
 from .stream import chunk_document, chunk_report, end_document, end_report
+from .tokens import tokens_document, tokens_report
 from .visible import visible
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "message_report",
     "phases_report",
     "prompt_warning",
+    "tokens_document",
+    "tokens_report",
     "turn_expression",
     "visible",
 ]

@@ -4,16 +4,21 @@ from .attribution import Attributed, Segment
 from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
 from .tokens import RenderedTokens
+from .training import Proof, TrainingTemplate, TrainingTemplateError, training_template
 from .vocabulary import TokenizerError, load_tokenizer
 
 __all__ = [
     "Attributed",
     "BridgeRefusal",
+    "Proof",
     "Reason",
     "RenderedTokens",
     "Renderer",
     "Retention",
     "Segment",
     "TokenizerError",
+    "TrainingTemplate",
+    "TrainingTemplateError",
     "load_tokenizer",
+    "training_template",
 ]

@@ -7,7 +7,7 @@ brought or what the template wrote around it, sampled by the model or written by
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from autoparser.analysis.format import TurnFormat
@@ -30,7 +30,10 @@ class Segment:
     content: bool
     """Whether the message brought it: its content, its reasoning, a call's name or argument."""
     sampled: bool
-    """Whether the model would write it: what a loss counts."""
+    """Whether the model writes it: behind the generation prompt, up to the stop, which counts."""
+    loss: bool
+    """Whether a loss counts it: what `{% generation %}` marks in a template that has it, else
+    what is sampled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Attributed:
     text: str
     segments: tuple[Segment, ...]
     marked: bool
-    """Whether the template's own `{% generation %}` says what is sampled."""
+    """Whether the template's own `{% generation %}` says what a loss counts."""
 
 
 def attribute(
@@ -63,9 +66,11 @@ def attribute(
     )
     shares = Shares(renders, messages, text, places, joints).cut()
     roles = [message.get("role") for message in messages]
+    sampled = _sampled(shares, roles, places, text, joints.format)
     own = generation_ranges(renders, messages, text, generation=generation)
-    sampled = own if own is not None else _sampled(shares, roles, places, text, joints.format)
-    return Attributed(text, tuple(_segments(text, shares, places, sampled)), own is not None)
+    counted = sampled if own is None else own
+    segments = _segments(text, shares, places, sampled, counted)
+    return Attributed(text, tuple(segments), own is not None)
 
 
 def _sampled(
@@ -105,14 +110,16 @@ def _segments(
     shares: Sequence[Share],
     places: Places,
     sampled: Sequence[tuple[int, int]],
+    counted: Sequence[tuple[int, int]],
 ) -> Iterator[Segment]:
     cuts = {0, len(text)}
     cuts.update(place for share in shares for place in (share.start, share.end))
     cuts.update(place for run in places.runs for place in (run.start, run.end))
-    cuts.update(place for pair in sampled for place in pair)
+    cuts.update(place for pair in (*sampled, *counted) for place in pair)
     owners = _Cursor([(share.start, share.end, share.message) for share in shares])
     texts = _Cursor([(run.start, run.end, places.message(run)) for run in places.runs])
     model = _Cursor([(start, end, 0) for start, end in sampled])
+    loss = _Cursor([(start, end, 0) for start, end in counted])
     last: Segment | None = None
     for start, end in pairwise(sorted(cuts)):
         brought = texts.at(start)
@@ -123,23 +130,16 @@ def _segments(
             TEMPLATE if owner is None else owner,
             brought is not None,
             model.at(start) is not None,
+            loss.at(start) is not None,
         )
-        if last is not None and _alike(last, segment):
-            last = Segment(last.start, end, last.message, last.content, last.sampled)
+        if last is not None and replace(segment, start=last.start, end=last.end) == last:
+            last = replace(last, end=end)
             continue
         if last is not None:
             yield last
         last = segment
     if last is not None:
         yield last
-
-
-def _alike(one: Segment, other: Segment) -> bool:
-    return (one.message, one.content, one.sampled) == (
-        other.message,
-        other.content,
-        other.sampled,
-    )
 
 
 class _Cursor:

@@ -114,14 +114,14 @@ class Bridge:
         added = self._tail(found, stop, behind)
         until = len(completion) if response.stop is None else response.stop + 1
         length = len(prompt) + len(completion)
+        written = (False,) * len(prompt) + (True,) * until + (False,) * (len(completion) - until)
+        sampled = written + added.sampled
         return RenderedTokens(
             (*prompt, *completion, *added.token_ids),
             (TEMPLATE,) * length + added.message_indices,
             (False,) * length + added.is_content,
-            (False,) * len(prompt)
-            + (True,) * until
-            + (False,) * (len(completion) - until)
-            + added.sampled,
+            sampled,
+            sampled,
             tuple(dict.fromkeys(notes)),
         )
 
@@ -284,6 +284,7 @@ class Bridge:
                 end=segment.end - start,
                 message=max(TEMPLATE, segment.message - before),
                 sampled=False,
+                loss=False,
             )
             for segment in whole.segments
             if segment.end > start

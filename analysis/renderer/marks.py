@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import permutations
+from itertools import count, product
 
 from .leaves import Leaf
 
@@ -45,7 +45,7 @@ class Marks:
         """Choose marks that do not occur in `haystack`."""
         self.leaves = leaves
         lower = haystack.lower()
-        words = ("".join(letters) for letters in permutations("zqxvw", 4))
+        words = ("".join(letters) for n in count(4) for letters in product("zqxvw", repeat=n))
         self._prefix = next(word for word in words if word not in lower)
         self._pattern = re.compile(f"{self._prefix}([{_DIGITS}]{{{_WIDTH}}})", re.IGNORECASE)
 

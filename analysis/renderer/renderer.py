@@ -80,7 +80,20 @@ class Renderer:
         The text is what `ChatTemplate.render` gives. Raises TemplateRenderError, TokenizerError.
         """
         found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
-        return own_tokens(found, self._vocabulary.encode(found.text))
+        return self.tokens(found)[0]
+
+    def tokens(self, attributed: Attributed) -> tuple[RenderedTokens, tuple[str, ...]]:
+        """Give the tokens of an attributed text, and the text of each.
+
+        Of tokens that share a character the first has it. Raises TokenizerError.
+        """
+        found = self._vocabulary.encode(attributed.text)
+        ends = [0, *(token.end for token in found)]
+        pieces = (
+            attributed.text[max(token.start, end) : token.end]
+            for token, end in zip(found, ends, strict=False)
+        )
+        return own_tokens(attributed, found), tuple(pieces)
 
     def attribute(
         self,

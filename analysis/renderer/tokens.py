@@ -12,7 +12,7 @@ from .vocabulary import Token
 
 @dataclass(frozen=True, slots=True)
 class RenderedTokens:
-    """Token ids, and for each of them where it came from; all four are as long as each other.
+    """Token ids, and for each of them where it came from; all are as long as each other.
 
     A token may hold characters of two owners. The rule: it belongs to the message of its first
     character; it is content if any of its characters is; it is sampled only if all of them are,
@@ -25,7 +25,10 @@ class RenderedTokens:
     is_content: tuple[bool, ...]
     """Whether it holds text that the message brought, not what the template wrote around it."""
     sampled: tuple[bool, ...]
-    """Whether the model writes it: the loss mask. The stop token is in."""
+    """Whether the model writes it. The stop token is in, what the prompt writes is not."""
+    loss_mask: tuple[bool, ...]
+    """What a loss counts: what `{% generation %}` marks in a template that has it, else what is
+    sampled."""
     notes: tuple[str, ...] = ()
     """What a bridge has kept that a render of the whole conversation would not have."""
 
@@ -38,6 +41,7 @@ def own_tokens(attributed: Attributed, tokens: Sequence[Token]) -> RenderedToken
     messages: list[int] = []
     content: list[bool] = []
     sampled: list[bool] = []
+    loss: list[bool] = []
     segments = attributed.segments
     at = 0
     for token in tokens:
@@ -47,9 +51,9 @@ def own_tokens(attributed: Attributed, tokens: Sequence[Token]) -> RenderedToken
         messages.append(under[0].message if under else TEMPLATE)
         content.append(any(segment.content for segment in under))
         sampled.append(bool(under) and all(segment.sampled for segment in under))
-    return RenderedTokens(
-        tuple(token.id for token in tokens), tuple(messages), tuple(content), tuple(sampled)
-    )
+        loss.append(bool(under) and all(segment.loss for segment in under))
+    ids = tuple(token.id for token in tokens)
+    return RenderedTokens(ids, tuple(messages), tuple(content), tuple(sampled), tuple(loss))
 
 
 def _under(segments: Sequence[Segment], at: int, end: int) -> Sequence[Segment]:

@@ -9,7 +9,7 @@ construction; the proof renders both all the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -21,6 +21,7 @@ from autoparser.analysis.probing import choose_sentinels, offered
 from autoparser.analysis.template import ChatTemplate
 
 from .attribution import attribute
+from .generation import generation_ranges
 from .leaves import fields_of
 from .renders import Messages, Renders, prepared
 from .shares import Joints
@@ -104,25 +105,25 @@ def _alike(
     *,
     generation: bool,
 ) -> bool:
-    """Whether the markers say the same as the attribution."""
-    found: list[list[tuple[int, int]]] = []
-    for each in (renders, others):
-        try:
-            whole = attribute(
-                each, messages, joints, generation=generation, reasoning_fields=fields
-            )
-        except TemplateRenderError:
-            return False
-        stretches: list[tuple[int, int]] = []
-        for segment in whole.segments:
-            if not segment.sampled:
-                continue
-            if stretches and stretches[-1][1] == segment.start:
-                stretches[-1] = (stretches[-1][0], segment.end)
-            else:
-                stretches.append((segment.start, segment.end))
-        found.append(stretches)
-    return found[0] == found[1]
+    """Whether the markers say what the attribution does."""
+    whole = attribute(renders, messages, joints, generation=generation, reasoning_fields=fields)
+    try:
+        marked = generation_ranges(others, messages, whole.text, generation=generation)
+    except TemplateRenderError:
+        return False
+    sampled = _joined((each.start, each.end) for each in whole.segments if each.sampled)
+    return marked is not None and _joined(marked) == sampled
+
+
+def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Put stretches together that touch."""
+    found: list[tuple[int, int]] = []
+    for start, end in stretches:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
 
 
 def _dialogues() -> Iterator[Dialogue]:

@@ -155,6 +155,7 @@ def attribution_of(path: Path, analysis: Analysis) -> Attribution:
                 continue
             found.rendered = True
             found.faults += _faults(result, messages)
+            found.faults += _prompted(made, result, messages, tools)
     return found
 
 
@@ -172,6 +173,22 @@ def _faults(result: Attributed, messages: Messages) -> Iterator[str]:
         said = text[segment.start : segment.end]
         if segment.content and " " in said.strip() and not any(each in said for each in shared):
             yield f"{said[:40]!r} is content"
+
+
+def _prompted(
+    made: Renderer, result: Attributed, messages: Messages, tools: list[object] | None
+) -> Iterator[str]:
+    """Find turns that are not sampled from where their prompt ends, as far as that is there."""
+    for at, message in enumerate(messages):
+        if message["role"] != "assistant":
+            continue
+        try:
+            prompt = made.analysis.template.render(messages[:at], tools, True)
+        except AutoparserError:
+            continue
+        sampled = [s.start for s in result.segments if s.message == at and s.sampled]
+        if sampled and result.text.startswith(prompt) and sampled[0] != len(prompt):
+            yield f"message {at} is sampled from {sampled[0]}, not {len(prompt)}"
 
 
 def _misplaced(result: Attributed, words: str, message: int, *, sampled: bool) -> Iterator[str]:
