@@ -111,6 +111,14 @@ class Renderer:
             reasoning_fields=self._reasoning_fields,
         )
 
+    def encode(self, text: str) -> list[int]:
+        """Give the ids of a text, nothing added. Raises TokenizerError."""
+        return [token.id for token in self._vocabulary.encode(text)]
+
+    def decode(self, ids: Ids) -> str:
+        """Give the text of ids, special tokens included. Raises TokenizerError."""
+        return self._vocabulary.decode(ids)
+
     def parse_response(
         self,
         token_ids: Ids,

@@ -117,9 +117,16 @@ class Shares:
             cut = max(cut, self._cut_at(tail.plain, gap, assistant=assistant))
             prompted = cut
             if tail.prompt is not None and self._is_assistant(current + at):
-                behind = self._text[run.end : run.end + len(tail.prompt)]
-                prompted = max(cut, shared(tail.prompt, behind))
+                prompted = max(cut, self._prompted(tail.prompt, run.end, end))
             yield run.end + cut, run.end + prompted
+
+    def _prompted(self, prompt: str, start: int, end: int) -> int:
+        """Count the characters behind `start` that a prompt writes; the turn's text is at `end`.
+
+        A prompt that goes on otherwise may begin like the model's text by chance.
+        """
+        length = shared(prompt, self._text[start : start + len(prompt)])
+        return length if length == len(prompt) else min(length, end - start)
 
     def _is_assistant(self, at: int) -> bool:
         return at < len(self._roles) and self._roles[at] == "assistant"

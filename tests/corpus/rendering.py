@@ -21,7 +21,7 @@ from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.check import battery_tools
 from autoparser.analysis.conversation import Answer, Entry, Json, Message, Presence, ToolCall, User
-from autoparser.analysis.format import Part
+from autoparser.analysis.format import Part, Written
 from autoparser.analysis.probing import choose_sentinels, offered
 from autoparser.analysis.renderer import Attributed, RenderedTokens, Renderer
 from autoparser.analysis.view.text_markers import reasoning_wrap
@@ -263,6 +263,7 @@ def _have(
         before = shaped(analysis, entries[:at])
         if prompt is None:
             prompt = made.render(before, tools, add_generation_prompt=True).token_ids
+        known = entries
         entries, completion = _sampled(made, analysis, entries, at, tools, prompt)
         if completion is None:
             # No model could write this turn behind this prompt.
@@ -275,6 +276,8 @@ def _have(
         new = shaped(analysis, entries[at + 1 : until])
         new = new[1:] if analysis.shape.system else new
         after = shaped(analysis, entries[:until])
+        # Whitespace that such a model writes is its own, not the template's.
+        exact = exact and entries is known
         bridged = made.bridge_to_next_turn(prompt, completion, new, tools)
         rendered = made.render(after, tools, add_generation_prompt=True).token_ids
         previous = (*prompt, *completion)
@@ -292,6 +295,9 @@ def _have(
         else:
             found.refusals[bridged.reason.name] += 1
             prompt, exact = rendered, True
+
+
+_OPEN = (Written.REASONING_OPEN, Written.OTHER)
 
 
 def _sampled(
@@ -320,7 +326,8 @@ def _sampled(
     whole = made.attribute(messages, tools)
     if not whole.text.startswith(written):
         close = reasoning_wrap(analysis.format).close
-        if not close or turn.calls or not turn.content:
+        opened = [each.text for each in analysis.format.openings if each.written in _OPEN]
+        if not (close and turn.content and shown.endswith(tuple(opened))) or turn.calls:
             return entries, None
         # The prompt opens what no turn of the history shows: the model thinks, and then writes.
         thought = "Thinking it over."
