@@ -41,6 +41,8 @@ class Continued:
     text: str
     last: str
     """The last text of the turn, as it is written."""
+    ends: bool
+    """Whether the turn's end stands right behind it."""
 
 
 class Bridge:
@@ -110,6 +112,8 @@ class Bridge:
         ]
         found, place = placed[-1]
         self._check_history(found, place, roles, prompt, opening, notes)
+        if response.stop is None and not found.ends:
+            raise RefusedBridge(Reason.END_UNKNOWN, str(found.turn.presence))
         stop, behind = self._behind(found.text[place:], completion, response, notes)
         added = self._tail(found, stop, behind)
         until = len(completion) if response.stop is None else response.stop + 1
@@ -130,10 +134,10 @@ class Bridge:
         messages = [*base.messages, self._skeletons.message(turn), *new]
         text = base.renders.text(messages, generation=True)
         try:
-            last, _ = self._skeletons.end(turn)
+            last, known = self._skeletons.last_text(turn)
         except RefusedMessageError as error:
             raise RefusedBridge(Reason.REFUSED, str(error)) from error
-        return Continued(base, messages, turn, new, text, last)
+        return Continued(base, messages, turn, new, text, last, known)
 
     def _place(self, found: Continued, roles: tuple[str, ...], notes: list[str]) -> int:
         """Say where in the text the turn's last text ends, if the turn stands as it was written."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.format import Slot
 from autoparser.analysis.parsing import OutputParser, ParsedMessage
 
 from .vocabulary import Vocabulary
@@ -92,6 +93,10 @@ def stops_of(analysis: Analysis) -> tuple[str, ...]:
 
 
 def _inner_text(analysis: Analysis) -> str:
-    """Give all that the template writes inside turns, before their last part."""
-    layouts = analysis.format.layouts.values()
-    return "\0".join(literal for layout in layouts for literal in layout.literals[:-1])
+    """Give all that the template writes inside turns, before what ends their last part."""
+    format_ = analysis.format
+    literals = [literal for layout in format_.layouts.values() for literal in layout.literals[:-1]]
+    if format_.calls is not None:
+        literals += [format_.calls.section_open, format_.calls.separator]
+        literals += [piece for piece in format_.calls.row if not isinstance(piece, Slot)]
+    return "\0".join(literals)

@@ -26,7 +26,7 @@ from autoparser.analysis.conversation import (
 )
 from autoparser.analysis.errors import TemplateRenderError
 from autoparser.analysis.expression import request_of
-from autoparser.analysis.format import End, Part
+from autoparser.analysis.format import Part
 from autoparser.analysis.parsing import ParsedMessage
 from autoparser.analysis.probing import Sentinels, choose_sentinels
 
@@ -130,18 +130,22 @@ class Skeletons:
         reasoning = self.marks.reasoning if (parsed.reasoning_content or "").strip() else ""
         return Turn(content, reasoning, calls)
 
-    def end(self, turn: Turn) -> tuple[str, End]:
-        """Give the last text of a turn as it is written, and what ends the turn behind it."""
+    def last_text(self, turn: Turn) -> tuple[str, bool]:
+        """Give the last text of a turn as it is written, and whether its end stands behind it.
+
+        Where it is not known what ends such a turn, markup of its last part may come first.
+        """
         format_ = self._analysis.format
         layout = format_.layouts[turn.presence]
-        part = layout.parts[-1] if layout.parts else None
-        end = next((end for end in format_.ends if end.after is part), None)
-        if part is None or end is None or not layout.literals[-1].endswith(end.text):
+        if not layout.parts:
             raise RefusedBridge(Reason.END_UNKNOWN, str(turn.presence))
-        close = layout.literals[-1].removesuffix(end.text)
+        part = layout.parts[-1]
+        ends = [end.text for end in format_.ends if end.after is part]
+        known = any(layout.literals[-1].endswith(end) for end in ends)
+        close = layout.literals[-1].removesuffix(ends[0]) if known else ""
         if part is Part.CALLS and format_.calls is not None:
-            return format_.calls.write(turn.calls) + close, end
-        return (turn.content if part is Part.CONTENT else turn.reasoning) + close, end
+            return format_.calls.write(turn.calls) + close, known
+        return (turn.content if part is Part.CONTENT else turn.reasoning) + close, known
 
     def earlier(self, *, reasoning: bool, call: ToolCall | None) -> Dialogue:
         """Give a history with a finished exchange and one that is under way, with this call."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
@@ -35,6 +36,7 @@ TOKENS = {
     **{f"{name}_token": "<|endoftext|>" for name in ("unk", "sep", "pad", "cls", "mask")},
 }
 TURNS = 10
+THOUGHT = "Thinking it over."
 WORDS = (
     "brisk",
     "candid",
@@ -82,9 +84,9 @@ def shows(analysis: Analysis, part: Part) -> bool:
     return layout is not None and part in layout.parts and not layout.refusal
 
 
-def conversation(analysis: Analysis, *, reasoning: bool) -> list[Entry]:
+def conversation(analysis: Analysis, *, reasoning: bool, calls: bool = True) -> list[Entry]:
     """Give ten turns of the model: calls that are answered, then an answer, as far as it goes."""
-    calls = analysis.format.calls is not None and shows(analysis, Part.CALLS)
+    calls = calls and analysis.format.calls is not None and shows(analysis, Part.CALLS)
     thought = reasoning and shows(analysis, Part.REASONING)
     entries: list[Entry] = []
     for turn, word in enumerate(WORDS[:TURNS]):
@@ -145,8 +147,9 @@ def attribution_of(path: Path, analysis: Analysis) -> Attribution:
     """Attribute a conversation whose texts are all different, and look for each of them."""
     found = Attribution(path.stem)
     made = renderer(analysis)
-    for reasoning in (True, False):
-        messages = shaped(analysis, conversation(analysis, reasoning=reasoning))
+    for reasoning, calls in product((True, False), repeat=2):
+        entries = conversation(analysis, reasoning=reasoning, calls=calls)
+        messages = shaped(analysis, entries)
         tools = tools_for(analysis)
         for generation in (False, True):
             try:
@@ -229,11 +232,15 @@ def rounds_of(
     switches = setting_for(analysis, reasoning=reasoning)
     made = renderer(analysis, thinking_retention=retention, switches=switches)
     tools = tools_for(analysis)
-    entries = conversation(analysis, reasoning=reasoning)
-    try:
-        _have(found, made, analysis, entries, tools)
-    except AutoparserError as error:
-        found.stopped = str(error)
+    for calls in (True, False):
+        entries = conversation(analysis, reasoning=reasoning, calls=calls)
+        try:
+            _have(found, made, analysis, entries, tools)
+        except AutoparserError as error:
+            # A template that takes a call may still refuse a conversation with many of them.
+            found.stopped = str(error)
+        if found.turns:
+            break
     return found
 
 
@@ -255,7 +262,7 @@ def _have(
 ) -> None:
     tokenizer = vocabulary()
     prompt: tuple[int, ...] | None = None
-    exact = True
+    exact, kept = True, False
     last = max(at for at, entry in enumerate(entries) if isinstance(entry, Message))
     for at in range(last):
         if not isinstance(entries[at], Message):
@@ -265,10 +272,6 @@ def _have(
             prompt = made.render(before, tools, add_generation_prompt=True).token_ids
         known = entries
         entries, completion = _sampled(made, analysis, entries, at, tools, prompt)
-        if completion is None:
-            # No model could write this turn behind this prompt.
-            prompt = None
-            continue
         until = next(
             (i for i in range(at + 1, len(entries)) if isinstance(entries[i], Message)),
             len(entries),
@@ -288,16 +291,37 @@ def _have(
             found.bridge_breaks += bridged.token_ids[: len(previous)] != previous
             text = tokenizer.decode(bridged.token_ids, skip_special_tokens=False)
             whole = tokenizer.decode(rendered, skip_special_tokens=False)
-            if text != whole and not bridged.notes and exact:
+            if not exact:
+                text, whole = ("".join(each.split()) for each in (text, whole))
+            if text != whole and not bridged.notes and not kept:
                 found.silent.append(_difference(text, whole))
-            exact = exact and not bridged.notes
+            kept = kept or bool(bridged.notes)
             prompt = bridged.token_ids
         else:
             found.refusals[bridged.reason.name] += 1
-            prompt, exact = rendered, True
+            prompt, exact, kept = rendered, True, False
 
 
-_OPEN = (Written.REASONING_OPEN, Written.OTHER)
+def _own_text(
+    made: Renderer,
+    analysis: Analysis,
+    entries: Sequence[Entry],
+    at: int,
+    tools: list[object] | None,
+    written: str,
+) -> tuple[str, bool]:
+    """Give what of an entry's turn is sampled, and whether the turn begins like the prompt."""
+    turn = entries[at]
+    assert isinstance(turn, Message)
+    messages = shaped(analysis, entries[: at + 1])
+    if turn.calls and analysis.shape.answered:
+        messages += shaped(analysis, [Answer("done", call.name, call.id) for call in turn.calls])
+        messages = [m for at, m in enumerate(messages) if at == 0 or m["role"] != "system"]
+    whole = made.attribute(messages, tools)
+    last = max(n for n, message in enumerate(messages) if message["role"] == "assistant")
+    own = [each for each in whole.segments if each.message == last and each.sampled]
+    text = "".join(whole.text[each.start : each.end] for each in own)
+    return text, whole.text.startswith(written)
 
 
 def _sampled(
@@ -307,37 +331,28 @@ def _sampled(
     at: int,
     tools: list[object] | None,
     prompt: Sequence[int],
-) -> tuple[Sequence[Entry], tuple[int, ...] | None]:
-    """Give what the model would write for an entry, and the conversation in which it did.
-
-    None where the template does not write that turn behind the prompt.
-    """
+) -> tuple[Sequence[Entry], tuple[int, ...]]:
+    """Give what the model would write for an entry, and the conversation in which it did."""
     tokenizer = vocabulary()
     turn = entries[at]
     assert isinstance(turn, Message)
-    messages, before = shaped(analysis, entries[: at + 1]), shaped(analysis, entries[:at])
-    if turn.calls and analysis.shape.answered:
-        messages += shaped(analysis, [Answer("done", call.name, call.id) for call in turn.calls])
-        messages = [m for at, m in enumerate(messages) if at == 0 or m["role"] != "system"]
+    before = shaped(analysis, entries[:at])
     written = made.attribute(before, tools, add_generation_prompt=True).text
-    shown = tokenizer.decode(list(prompt), skip_special_tokens=False)
-    if not shown.endswith(written[-20:]):
-        return entries, None
-    whole = made.attribute(messages, tools)
-    if not whole.text.startswith(written):
+    text, fits = _own_text(made, analysis, entries, at, tools, written)
+    if not fits:
+        # No turn of the history begins like the prompt: the model goes on in its own way.
+        shown = tokenizer.decode(list(prompt), skip_special_tokens=False)
         close = reasoning_wrap(analysis.format).close
-        opened = [each.text for each in analysis.format.openings if each.written in _OPEN]
-        if not (close and turn.content and shown.endswith(tuple(opened))) or turn.calls:
-            return entries, None
-        # The prompt opens what no turn of the history shows: the model thinks, and then writes.
-        thought = "Thinking it over."
-        stop = next(iter(analysis.format.stop_strings), "")
-        text = f"{thought}\n{close}\n\n{turn.content}{stop}"
-        entries = [*entries[:at], replace(turn, reasoning=thought), *entries[at + 1 :]]
-    else:
-        last = max(n for n, message in enumerate(messages) if message["role"] == "assistant")
-        own = [each for each in whole.segments if each.message == last and each.sampled]
-        text = "".join(whole.text[each.start : each.end] for each in own)
+        opened = [
+            each.text for each in analysis.format.openings if each.written is Written.REASONING_OPEN
+        ]
+        thinks = bool(close) and shown.endswith(tuple(opened))
+        entries = [*entries]
+        entries[at] = replace(turn, reasoning="")
+        text, _ = _own_text(made, analysis, entries, at, tools, written)
+        if thinks:
+            entries[at] = replace(turn, reasoning=THOUGHT)
+            text = f"{THOUGHT}\n{close}\n\n{text}"
     return entries, tuple(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
