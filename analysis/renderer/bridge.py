@@ -17,15 +17,16 @@ from autoparser.analysis.conversation import Message as Turn
 from autoparser.analysis.errors import TemplateRenderError
 from autoparser.analysis.format import RefusedMessageError
 
-from .attribution import Attributed, attribute
+from .attribution import Attributed, Segment, attribute
 from .history import History, Kept
+from .pattern import MOST_PATTERNS, Pattern, pattern_of
 from .renders import Messages, prepared
-from .response import PROMPT_TAIL, Response, Responses
+from .response import Response, Responses
 from .retention import BridgeRefusal, Reason, RefusedBridge, Retention
 from .shares import TEMPLATE, Joints
 from .skeleton import Base, Skeletons, refused_as
 from .tokens import RenderedTokens, own_tokens
-from .vocabulary import Token, Vocabulary
+from .vocabulary import Encoded, Vocabulary
 
 __all__ = ["Bridge", "BridgeRefusal"]
 
@@ -67,6 +68,9 @@ class Bridge:
         self._skeletons = Skeletons(analysis)
         self._history = History(analysis, self._skeletons, vocabulary)
         self._stops = sorted(responses.stops, key=len, reverse=True)
+        # What a bridge has given comes back as the next prompt, and is known to be ids.
+        self._given: tuple[int, ...] = ()
+        self._patterns: dict[tuple[object, ...], tuple[Pattern, ...]] = {}
 
     def to_next_turn(
         self,
@@ -76,7 +80,9 @@ class Bridge:
         tools: Sequence[object] | None,
     ) -> RenderedTokens | BridgeRefusal:
         """Give the next prompt, or say why there is none."""
-        self._vocabulary.check(prompt, "prev_prompt_ids")
+        prompt = tuple(prompt)
+        if prompt != self._given:
+            self._vocabulary.check(prompt, "prev_prompt_ids")
         self._vocabulary.check(completion, "prev_completion_ids")
         if not new:
             return BridgeRefusal(Reason.NOTHING_NEW)
@@ -86,11 +92,13 @@ class Bridge:
             return BridgeRefusal(Reason.ASSISTANT, f"new_messages[{roles.index('assistant')}]")
         response = self._responses.parse(completion, prompt, tools=tools)
         try:
-            return self._bridged(prompt, completion, messages, roles, response, tools)
+            bridged = self._bridged(prompt, completion, messages, roles, response, tools)
         except RefusedBridge as refused:
             return refused.refusal
         except TemplateRenderError as error:
             return refused_as(error).refusal
+        self._given = bridged.token_ids
+        return bridged
 
     def _bridged(
         self,
@@ -101,17 +109,16 @@ class Bridge:
         response: Response,
         tools: Sequence[object] | None,
     ) -> RenderedTokens:
-        opening = self._responses.opening(prompt)
-        tail = self._vocabulary.decode(prompt[-PROMPT_TAIL:])
+        end = self._responses.end_of(prompt)
         notes: list[str] = []
         # Where it cannot be told what the prompt ends with, the turn has to stay behind all of it.
         placed = [
             (found, self._place(found, roles, notes))
-            for base in self._skeletons.bases(tools, self._switches, tail)
+            for base in self._skeletons.bases(tools, self._switches, end.tail)
             for found in (self._continued(base, response, new),)
         ]
         found, place = placed[-1]
-        self._check_history(found, place, roles, prompt, opening, notes)
+        self._check_history(found, place, roles, prompt, end.opening, notes)
         if response.stop is None and not found.ends:
             raise RefusedBridge(Reason.END_UNKNOWN, str(found.turn.presence))
         stop, behind = self._behind(found.text[place:], completion, response, notes)
@@ -146,8 +153,8 @@ class Bridge:
         first = len(base.prompt) - len(base.tail)
         own = base.before[first:]
         # Reasoning that is dropped before the turn is a matter of what the prompt really holds.
-        bare = self._bare
-        if start < len(base.last) or bare(text[:start]) != bare(base.prompt[:first]):
+        stays = text.startswith(base.prompt[:first]) and start == first
+        if not stays and self._bare(text[:start]) != self._bare(base.prompt[:first]):
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "what stands before the turn")
         if not text.startswith(own, start):
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "the end of the message before the turn")
@@ -259,32 +266,38 @@ class Bridge:
 
     def _tail(self, found: Continued, stop: str, behind: str) -> RenderedTokens:
         """Give the tokens of what is written behind the previous ids, and whose they are."""
-        tokens = self._vocabulary.encode(stop + behind)
-        if stop:
-            # The stop is there already; it stands here so that the text behind it is encoded
-            # as it is in the middle of a text.
-            tokens = [
-                token._replace(start=token.start - len(stop), end=token.end - len(stop))
-                for token in tokens
-                if token.end > len(stop)
-            ]
-            stop_id = self._vocabulary.single(stop)
-        else:
-            stop_id = None
+        # The stop is there already; it stands here so that the text behind it is encoded as it is
+        # in the middle of a text.
+        tokens = self._vocabulary.encode(stop + behind).behind(len(stop))
+        stop_id = self._vocabulary.single(stop) if stop else None
         context = () if stop_id is None else (stop_id,)
-        if self._vocabulary.decode([token.id for token in tokens], context) != behind:
+        if self._vocabulary.decode(tokens.ids, context) != behind:
             raise RefusedBridge(Reason.NOT_ENCODED)
         return self._owned(found, tokens, len(found.text) - len(behind))
 
-    def _owned(self, found: Continued, tokens: Sequence[Token], start: int) -> RenderedTokens:
+    def _owned(self, found: Continued, tokens: Encoded, start: int) -> RenderedTokens:
+        text = found.text[start:]
+        key = (found.turn.presence, tuple(message.get("role") for message in found.new))
+        known = self._patterns.get(key, ())
+        matching = (pattern.segments(found.new, text) for pattern in known)
+        segments = next((each for each in matching if each is not None), None)
+        if segments is None:
+            segments = self._attributed(found, start)
+            pattern = pattern_of(segments, found.new, text)
+            if pattern is not None:
+                self._patterns[key] = (pattern, *known)[:MOST_PATTERNS]
+        return own_tokens(Attributed(text, segments, marked=False), tokens)
+
+    def _attributed(self, found: Continued, start: int) -> tuple[Segment, ...]:
+        """Attribute what stands behind `start`, as messages of the new ones."""
         whole = attribute(
             found.base.renders, found.messages, self._joints, generation=True, text=found.text
         )
         before = len(found.messages) - len(found.new)
-        segments = tuple(
+        return tuple(
             replace(
                 segment,
-                start=segment.start - start,
+                start=max(0, segment.start - start),
                 end=segment.end - start,
                 message=max(TEMPLATE, segment.message - before),
                 sampled=False,
@@ -293,4 +306,3 @@ class Bridge:
             for segment in whole.segments
             if segment.end > start
         )
-        return own_tokens(Attributed(found.text[start:], segments, marked=False), tokens)

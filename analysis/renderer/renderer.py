@@ -88,10 +88,9 @@ class Renderer:
         Of tokens that share a character the first has it. Raises TokenizerError.
         """
         found = self._vocabulary.encode(attributed.text)
-        ends = [0, *(token.end for token in found)]
         pieces = (
-            attributed.text[max(token.start, end) : token.end]
-            for token, end in zip(found, ends, strict=False)
+            attributed.text[max(start, before) : end]
+            for start, end, before in zip(found.starts, found.ends, [0, *found.ends], strict=False)
         )
         return own_tokens(attributed, found), tuple(pieces)
 
@@ -113,7 +112,7 @@ class Renderer:
 
     def encode(self, text: str) -> list[int]:
         """Give the ids of a text, nothing added. Raises TokenizerError."""
-        return [token.id for token in self._vocabulary.encode(text)]
+        return self._vocabulary.encode(text).ids
 
     def decode(self, ids: Ids) -> str:
         """Give the text of ids, special tokens included. Raises TokenizerError."""

@@ -29,6 +29,16 @@ class Response:
     """The place of the stop token among the ids; None: there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class PromptEnd:
+    """The end of a prompt."""
+
+    tail: str
+    """The text of its last tokens."""
+    opening: str
+    """The generation prompt; the whole tail where that is none of the template's own."""
+
+
 class Responses:
     """Reads outputs; keeps the parser of each kind of prompt."""
 
@@ -37,6 +47,9 @@ class Responses:
         self._analysis = analysis
         self._vocabulary = vocabulary
         self._parsers: dict[tuple[str, str], OutputParser] = {}
+        # An output is read, and then bridged: it is the same one.
+        self._last: tuple[tuple[object, ...], Response] | None = None
+        self._end: tuple[tuple[int, ...], PromptEnd] | None = None
         self.stops = stops_of(analysis)
         inner = _inner_text(analysis)
         ids = [vocabulary.single(text) for text in self.stops if text not in inner]
@@ -55,15 +68,27 @@ class Responses:
     ) -> Response:
         """Read an output up to its first stop token."""
         self._vocabulary.check(ids, "token_ids")
+        key = (tuple(ids), self.end_of(prompt), _key(tools), complete)
+        if self._last is None or self._last[0] != key:
+            self._last = (key, self._parsed(ids, prompt, tools, complete=complete))
+        return self._last[1]
+
+    def _parsed(
+        self,
+        ids: Sequence[int],
+        prompt: Sequence[int],
+        tools: Sequence[object] | None,
+        *,
+        complete: bool,
+    ) -> Response:
         stop = next((at for at, id_ in enumerate(ids) if id_ in self.stop_ids), None)
         text = self._vocabulary.decode(ids if stop is None else ids[:stop], prompt)
-        parser = self._parser(prompt, tools)
+        parser = self._parser(self.end_of(prompt).opening, tools)
         message = parser.parse(text, complete=complete or stop is not None)
         return Response(message, text, stop)
 
-    def _parser(self, prompt: Sequence[int], tools: Sequence[object] | None) -> OutputParser:
-        opening = self.opening(prompt) if prompt else ""
-        key = (opening, "" if tools is None else json.dumps(tools, default=str))
+    def _parser(self, opening: str, tools: Sequence[object] | None) -> OutputParser:
+        key = (opening, _key(tools))
         known = self._parsers.get(key)
         if known is None:
             if len(self._parsers) >= MOST_PARSERS:
@@ -72,18 +97,27 @@ class Responses:
             self._parsers[key] = known
         return known
 
-    def opening(self, prompt: Sequence[int]) -> str:
-        """Give the end of a prompt that says where the turn stands: its generation prompt.
+    def end_of(self, prompt: Sequence[int]) -> PromptEnd:
+        """Give the end of a prompt: its text, and what of it says where the turn stands."""
+        if not prompt:
+            return PromptEnd("", "")
+        ids = tuple(prompt[-PROMPT_TAIL:])
+        if self._end is None or self._end[0] != ids:
+            self._end = (ids, self._end_of(prompt))
+        return self._end[1]
 
-        A prompt that ends with none of the template's own is given as far as it was looked at.
-        """
+    def _end_of(self, prompt: Sequence[int]) -> PromptEnd:
         tail = self._vocabulary.decode(prompt[-PROMPT_TAIL:])
         if len(tail) < self._longest < len(prompt):
             tail = self._vocabulary.decode(prompt[-self._longest :])
         bare = tail.rstrip()
         cores = [opening.text.rstrip() for opening in self._analysis.format.openings]
         matching = [core for core in cores if core and bare.endswith(core)]
-        return max(matching, key=len) + tail[len(bare) :] if matching else tail
+        return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else tail)
+
+
+def _key(tools: Sequence[object] | None) -> str:
+    return "" if tools is None else json.dumps(tools, default=str)
 
 
 def stops_of(analysis: Analysis) -> tuple[str, ...]:

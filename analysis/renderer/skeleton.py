@@ -47,11 +47,8 @@ class Base:
     """With the generation prompt."""
     last: str
     """The last message's text."""
-
-    @property
-    def tail(self) -> str:
-        """What the prompt has behind the last message's text."""
-        return self.prompt.rpartition(self.last)[2]
+    tail: str
+    """What the prompt has behind that text."""
 
 
 class Skeletons:
@@ -100,7 +97,7 @@ class Skeletons:
         prompt = renders.text(messages, generation=True)
         ended = renders.attempt(messages)
         before = prompt if ended is None else prompt[: shared(ended, prompt)]
-        return Base(renders, messages, before, prompt, last)
+        return Base(renders, messages, before, prompt, last, prompt.rpartition(last)[2])
 
     def call(self, renders: Renders) -> ToolCall:
         """Give a call of the first tool that is offered."""

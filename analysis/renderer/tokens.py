@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .attribution import Attributed, Segment
-from .shares import TEMPLATE
-from .vocabulary import Token
+from .vocabulary import Encoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class RenderedTokens:
         return len(self.token_ids)
 
 
-def own_tokens(attributed: Attributed, tokens: Sequence[Token]) -> RenderedTokens:
+def own_tokens(attributed: Attributed, tokens: Encoded) -> RenderedTokens:
     """Give each token of a text its owner."""
     messages: list[int] = []
     content: list[bool] = []
@@ -44,16 +44,27 @@ def own_tokens(attributed: Attributed, tokens: Sequence[Token]) -> RenderedToken
     loss: list[bool] = []
     segments = attributed.segments
     at = 0
-    for token in tokens:
-        while at < len(segments) - 1 and segments[at].end <= token.start:
-            at += 1
-        under = _under(segments, at, token.end)
-        messages.append(under[0].message if under else TEMPLATE)
-        content.append(any(segment.content for segment in under))
-        sampled.append(bool(under) and all(segment.sampled for segment in under))
-        loss.append(bool(under) and all(segment.loss for segment in under))
-    ids = tuple(token.id for token in tokens)
-    return RenderedTokens(ids, tuple(messages), tuple(content), tuple(sampled), tuple(loss))
+    for order, segment in enumerate(segments):
+        if at < len(tokens.ids) and tokens.starts[at] >= segment.end:
+            continue
+        # All tokens that end in a segment lie in it, but for the first: it may begin before.
+        until = bisect_right(tokens.ends, segment.end, at)
+        inside = until - at
+        messages += [segment.message] * inside
+        content += [segment.content] * inside
+        sampled += [segment.sampled] * inside
+        loss += [segment.loss] * inside
+        if until < len(tokens.ids) and tokens.starts[until] < segment.end:
+            under = _under(segments, order, tokens.ends[until])
+            messages.append(segment.message)
+            content.append(any(each.content for each in under))
+            sampled.append(all(each.sampled for each in under))
+            loss.append(all(each.loss for each in under))
+            until += 1
+        at = until
+    return RenderedTokens(
+        tuple(tokens.ids), tuple(messages), tuple(content), tuple(sampled), tuple(loss)
+    )
 
 
 def _under(segments: Sequence[Segment], at: int, end: int) -> Sequence[Segment]:

@@ -6,6 +6,7 @@ id; no exception of the tokenizer leaves.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -20,12 +21,21 @@ class TokenizerError(AutoparserError):
     """The tokenizer cannot be read, or does not know a text or an id."""
 
 
-class Token(NamedTuple):
-    """One token, and the characters of the text that it is for."""
+class Encoded(NamedTuple):
+    """The tokens of a text: their ids, and the characters that each is for."""
 
-    id: int
-    start: int
-    end: int
+    ids: list[int]
+    starts: list[int]
+    ends: list[int]
+
+    def behind(self, place: int) -> Encoded:
+        """Give the tokens that end behind a place in the text, which becomes its beginning."""
+        first = bisect_right(self.ends, place)
+        return Encoded(
+            self.ids[first:],
+            [start - place for start in self.starts[first:]],
+            [end - place for end in self.ends[first:]],
+        )
 
 
 CONTEXT = 8
@@ -40,37 +50,38 @@ class Vocabulary:
         self.tokenizer = tokenizer
         self.single = lru_cache(maxsize=256)(self._single)
 
-    def encode(self, text: str) -> list[Token]:
+    def encode(self, text: str) -> Encoded:
         """Give the tokens of a text: together their places cover it.
 
         A character that makes several tokens is the place of each of them; whitespace that a
         tokenizer leaves out of a token's place belongs to the token behind it.
         """
         if not text:
-            return []
+            return Encoded([], [], [])
         try:
             encoding = self.tokenizer.encode(text, add_special_tokens=False)
         except Exception as error:
             raise _cannot_encode(text, str(error)) from error
-        found: list[Token] = []
-        end = 0
-        for id_, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
-            found.append(Token(id_, min(start, end), stop))
-            end = max(end, stop)
-        if text[end:].strip() or not found:
-            raise _cannot_encode(text[end:], "no token is for it")
-        if end < len(text):
-            found[-1] = found[-1]._replace(end=len(text))
+        ids, starts, ends = encoding.ids, list[int](), list[int]()
+        last = 0
+        for start, end in encoding.offsets:
+            starts.append(min(last, start))
+            last = max(last, end)
+            ends.append(last)
+        if text[last:].strip() or not ids:
+            raise _cannot_encode(text[last:], "no token is for it")
+        ends[-1] = len(text)
+        found = Encoded(ids, starts, ends)
         self._check_known(text, found)
         return found
 
-    def _check_known(self, text: str, tokens: Sequence[Token]) -> None:
+    def _check_known(self, text: str, found: Encoded) -> None:
         unknown = self._unknown
-        if unknown is None:
+        if unknown is None or unknown not in found.ids:
             return
-        for token in tokens:
-            if token.id == unknown and text[token.start : token.end] != self._unknown_token:
-                raise _cannot_encode(text[token.start : token.end], "it is unknown to it")
+        for id_, start, end in zip(*found, strict=True):
+            if id_ == unknown and text[start:end] != self._unknown_token:
+                raise _cannot_encode(text[start:end], "it is unknown to it")
 
     @property
     def _unknown_token(self) -> str | None:

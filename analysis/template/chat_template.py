@@ -83,7 +83,7 @@ class ChatTemplate:
         """
         return self._run(self._compiled.template, variables)
 
-    @property
+    @cached_property
     def marks_generation(self) -> bool:
         """Whether it holds ``{% generation %}``, transformers' mark of what the model writes."""
         return any(

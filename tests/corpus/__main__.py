@@ -2,7 +2,8 @@
 
 Run it in the project's root, where the test requirements are installed. Templates are sorted by
 outcome and by cause; those that do not pass are named. With `--parse`, every message that a
-template writes is parsed again, and the table says how many come back.
+template writes is parsed again, and the table says how many come back. With `--render`, every
+template renders conversations to tokens and goes through ten turns, by bridge and by render.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from .closed_loop import loop_table, loops
 from .outcomes import PACKAGE, Ending, Outcome, corpus_paths, outcomes
+from .render_table import render_table
 
 
 def table(found: Sequence[Outcome]) -> str:
@@ -53,11 +55,19 @@ def main() -> int:
     """Print the table; 1 where a template failed without a cause, 2 where there is no corpus."""
     options = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
     options.add_argument("--parse", action="store_true", help="parse what the templates write")
-    parse = options.parse_args().parse
+    options.add_argument(
+        "--render", action="store_true", help="render to tokens, and bridge ten turns"
+    )
+    asked = options.parse_args()
+    parse = asked.parse
     paths = corpus_paths()
     if not paths:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
+    if asked.render:
+        text, right = render_table(paths)
+        sys.stdout.write(text)
+        return 0 if right else 1
     if parse:
         rounds = loops(paths)
         sys.stdout.write(loop_table(rounds))
