@@ -140,6 +140,8 @@ class Bridge:
         turn = self._skeletons.turn(response.message, new)
         messages = [*base.messages, self._skeletons.message(turn), *new]
         text = base.renders.text(messages, generation=True)
+        if not turn.calls and any(message.get("role") == "tool" for message in new):
+            raise RefusedBridge(Reason.NO_CALL)
         try:
             last, known = self._skeletons.last_text(turn)
         except RefusedMessageError as error:

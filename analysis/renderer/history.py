@@ -10,7 +10,7 @@ from autoparser.analysis.conversation import Presence
 from autoparser.analysis.view.text_markers import reasoning_wrap
 
 from .renders import Message, Messages
-from .shares import shared
+from .shares import agreed
 from .skeleton import Base, Skeletons
 from .vocabulary import Vocabulary
 
@@ -79,7 +79,7 @@ class History:
             if prompt is not None and after is not None:
                 # What the prompt writes of the turn itself is asked for elsewhere.
                 ended = base.renders.attempt(messages)
-                return prompt if ended is None else prompt[: shared(ended, prompt)], after
+                return prompt if ended is None else prompt[: agreed(ended, prompt)], after
         return None
 
     def _same_but_blocks(self, before: str, after: str) -> bool:

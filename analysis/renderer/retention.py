@@ -34,6 +34,7 @@ class Reason(StrEnum):
     END_UNKNOWN = "it is not known how the template ends such a turn"
     BEHIND_STOP = "behind the stop token stands what the template does not write"
     DEPENDS = "what the template writes of new messages depends on the whole conversation"
+    NO_CALL = "a tool result follows, but no call could be read from the output"
     REFUSED = "the template refuses the conversation"
     NOT_ENCODED = "the tokenizer does not give back the text of the new messages"
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
 
+from autoparser.analysis.alignment import common_prefix
 from autoparser.analysis.format import TurnFormat
 
 from .marks import Run
@@ -125,14 +126,15 @@ class Shares:
 
         A prompt that goes on otherwise may begin like the model's text by chance.
         """
-        length = shared(prompt, self._text[start : start + len(prompt)])
-        return length if length == len(prompt) else min(length, end - start)
+        if self._text.startswith(prompt, start):
+            return len(prompt)
+        return agreed(prompt, self._text[start:end])
 
     def _is_assistant(self, at: int) -> bool:
         return at < len(self._roles) and self._roles[at] == "assistant"
 
     def _cut_at(self, tail: str | None, gap: str, *, assistant: bool) -> int:
-        cut = 0 if tail is None else shared(tail, gap)
+        cut = 0 if tail is None else agreed(tail, gap)
         if not assistant:
             return cut
         # A turn may be closed only once another message follows it.
@@ -180,7 +182,7 @@ class Shares:
         if not self._is_assistant(message):
             return begin, begin
         written = max(
-            (shared(opening.text, self._text[begin:]) for opening in self._joints.format.openings),
+            (agreed(opening.text, before[begin:]) for opening in self._joints.format.openings),
             default=0,
         )
         return begin, begin + written
@@ -215,11 +217,6 @@ _ONLY_FIRST = ("system", "developer")
 """Roles that most templates take in the first message alone."""
 
 
-def shared(left: str, right: str) -> int:
-    """Count the characters with which both begin."""
-    length = 0
-    for one, other in zip(left, right, strict=False):
-        if one != other:
-            break
-        length += 1
-    return length
+def agreed(left: str, right: str) -> int:
+    """Count the characters with which both begin; where they part in a marker, not its own."""
+    return len(left) if right.startswith(left) else len(common_prefix(left, right))

@@ -32,7 +32,7 @@ from autoparser.analysis.probing import Sentinels, choose_sentinels
 
 from .renders import Message, Messages, Renders, prepared
 from .retention import Reason, RefusedBridge
-from .shares import shared
+from .shares import agreed
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Skeletons:
         messages = self.dialogue(entries)
         prompt = renders.text(messages, generation=True)
         ended = renders.attempt(messages)
-        before = prompt if ended is None else prompt[: shared(ended, prompt)]
+        before = prompt if ended is None else prompt[: agreed(ended, prompt)]
         return Base(renders, messages, before, prompt, last, prompt.rpartition(last)[2])
 
     def call(self, renders: Renders) -> ToolCall:

@@ -223,7 +223,11 @@ _AROUND = """\
 {%- for opening in @openings@ %}
 {%- if not start.done and prompt.endswith(opening) %}
 {%- set start.done = true %}
-{%- set start.at = header + (ap_shared(opening, ap_text[header:], false) | int) %}
+{%- set piece = ap_text[header:header + (ap_shared(opening, ap_text[header:], false) | int)] %}
+{#- Where the two part in the middle of a tag, the tag is not the prompt's. #}
+{%- set tag = piece.rfind("<") %}
+{%- set parted = piece | length < opening | length and tag > piece.rfind(">") %}
+{%- set start.at = header + (tag if parted else piece | length) %}
 {%- endif %}
 {%- endfor %}
 {%- endif %}

@@ -156,3 +156,18 @@ def test_a_turn_is_sampled_from_where_its_prompt_ends() -> None:
     assert found.text.startswith(template.render(messages[:3], None, True))
     assert starts[1] == len(template.render(messages[:3], None, True))
     assert len(re.findall("<think>\n", found.text[: starts[0]])) == 1
+
+
+def test_a_prompt_that_only_begins_like_the_turn_takes_no_part_of_a_marker() -> None:
+    """Behind a prompt that opens `<think>`, a turn that begins with `<tool_call>` shares `<t`."""
+    template = ChatTemplate(
+        "{% for m in messages %}{% if m.role == 'user' %}u:{{ m.content }}\n{% else %}a:"
+        "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>"
+        "{% endfor %}"
+        "{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}"
+        "{% if add_generation_prompt %}a:<think>{% endif %}"
+    )
+    made = Renderer(analyze(template), small())
+    found = made.attribute([user(), called()], tools())
+    sampled = min(each.start for each in found.segments if each.sampled)
+    assert found.text[sampled:].startswith("<tool_call>")

@@ -204,6 +204,9 @@ EXCHANGES = (
     "{{ m.content }}{% if loop.last %}<|im_end|>{% else %}<|endoftext|>{% endif %}"
     "{% endif %}{% endfor %}"
 )
+TAKES = EXCHANGES.replace(
+    "{% if loop.last %}<|im_end|>{% else %}<|endoftext|>{% endif %}", "<|im_end|>"
+)
 REFUSES = (
     "{% for m in messages %}{% if m.role == 'user' %}[U]{{ m.content }}[A]{% elif m.role == "
     "'assistant' %}{{ m.content }}<|im_end|>{% else %}{{ raise_exception('no ' + m.role) }}"
@@ -218,11 +221,12 @@ REFUSES = (
         (COUNTS, "Hi.<|im_end|>", [user()], Reason.DEPENDS),
         (EXCHANGES, "Hi.<|im_end|>", [user()], Reason.END_DIFFERS),
         (REFUSES, "Hi.<|im_end|>", [result()], Reason.REFUSED),
+        (TAKES, "Hi.<|im_end|>", [result()], Reason.NO_CALL),
         (REFUSES, "Hi.<|im_end|>", [said("More.")], Reason.ASSISTANT),
         (REFUSES, "Hi.<|im_end|>", [], Reason.NOTHING_NEW),
         (REFUSES, "Hi.<|im_end|> And", [user()], Reason.BEHIND_STOP),
     ],
-    ids=["moves", "counts", "end", "refuses", "assistant", "nothing", "behind-stop"],
+    ids=["moves", "counts", "end", "refuses", "no-call", "assistant", "nothing", "behind-stop"],
 )
 def test_there_is_no_bridge_and_the_reason_is_said(
     source: str, written: str, new: Any, reason: Reason
