@@ -70,14 +70,11 @@ def read_messages(path: Path) -> list[dict[str, object]]:
             advice = f"did you mean messages for {close[0]}? " if close else ""
             raise AutoparserError("there are no messages", file=str(path), hint=advice + hint)
         value = members["messages"]
-    if not isinstance(value, list) or not value:
-        what = "an empty list" if isinstance(value, list) else _kind(value)
+    items = cast("list[object]", value) if isinstance(value, list) else None
+    if not items:
+        what = _kind(value) if items is None else "an empty list"
         raise AutoparserError(f"this is {what}, not a list of messages", file=str(path), hint=hint)
-    return [_message(each, f"messages[{at}]", path) for at, each in enumerate(_items(value))]
-
-
-def _items(value: object) -> list[object]:
-    return cast("list[object]", value)
+    return [_message(each, f"messages[{at}]", path) for at, each in enumerate(items)]
 
 
 def _message(value: object, place: str, path: Path) -> dict[str, object]:

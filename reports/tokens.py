@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from operator import itemgetter
 
 from rich.text import Text
 
@@ -53,13 +52,13 @@ def tokens_report(
 
 def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -> Iterator[Row]:
     last: int | None = None
-    kinds = zip(tokens.message_indices, tokens.loss_mask, tokens.is_content, strict=True)
-    for (message, loss, content), run in groupby(enumerate(kinds), key=itemgetter(1)):
+    kinds = list(zip(tokens.message_indices, tokens.loss_mask, tokens.is_content, strict=True))
+    for (message, loss, content), run in groupby(range(len(kinds)), key=kinds.__getitem__):
         name = "" if message == last else _name(message, roles)
         last = message
         label = f"{name:{_NAME}} {'loss' if loss else '':4} {'text' if content else ''}"
         style = _OWN_STYLE if message < 0 else _STYLES[message % len(_STYLES)]
-        shown = [_piece(pieces, at) for at, _ in run]
+        shown = [_piece(pieces, at) for at in run]
         text = Text(_BETWEEN, style="dim").join(
             Text(each, style=f"{style} {_SAMPLED}" if loss else style) for each in shown
         )

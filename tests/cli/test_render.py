@@ -78,7 +78,26 @@ def test_tokens_are_shown_under_their_messages_with_the_loss_mask(
     assert ran.out == SHOWN
 
 
-SHOWN = ""
+SHOWN = """\
+74 tokens, 18 in the loss mask, 27 of the messages' own text
+  · stands between two tokens, ‥ for a token that goes on in a character; loss:
+  the model writes it; text: the message brought it
+  ↵ is a newline
+
+0 user                   <|im_start|>·u·s·e·r·↵
+                   text  W·e·a·the·r·?
+                         <|im_end|>·↵
+1 assistant              <|im_start|>·a·s·s·i·s·t·a·n·t·↵·<think>·↵
+              loss text  H·m·.
+              loss       ↵·</think>·↵↵
+              loss text  S·u·n·n·y· ·🚀·‥·‥·‥·.
+              loss       <|im_end|>
+                         ↵
+2 user                   <|im_start|>·u·s·e·r·↵
+                   text  T·h·a·n·k·s·!
+                         <|im_end|>·↵
+template                 <|im_start|>·a·s·s·i·s·t·a·n·t·↵·<think>·↵
+"""
 
 
 def test_tokens_as_json(autoparser: Run, messages: Path, tokenizer: Path) -> None:
