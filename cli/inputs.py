@@ -61,7 +61,7 @@ def read_tools(path: Path) -> list[object]:
 def read_messages(path: Path) -> list[dict[str, object]]:
     """Give the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
     text = _read(path, "the messages").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
-    value = _loaded(text, path)
+    value: object = _loaded(text, path)
     hint = "give a list of {role: user, content: …}, or {messages: [ … ]}"
     if isinstance(value, Mapping):
         members = cast("Mapping[object, object]", value)
@@ -70,9 +70,10 @@ def read_messages(path: Path) -> list[dict[str, object]]:
             advice = f"did you mean messages for {close[0]}? " if close else ""
             raise AutoparserError("there are no messages", file=str(path), hint=advice + hint)
         value = members["messages"]
+    kind = _kind(value)
     items = cast("list[object]", value) if isinstance(value, list) else None
     if not items:
-        what = _kind(value) if items is None else "an empty list"
+        what = kind if items is None else "an empty list"
         raise AutoparserError(f"this is {what}, not a list of messages", file=str(path), hint=hint)
     return [_message(each, f"messages[{at}]", path) for at, each in enumerate(items)]
 

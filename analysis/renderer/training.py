@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import product
 
 from autoparser.analysis.analysis import Analysis
@@ -25,6 +26,11 @@ from .generation import generation_ranges
 from .leaves import fields_of
 from .renders import Messages, Renders, prepared
 from .shares import Joints
+
+
+AROUND = "training.jinja"
+"""What is written around a template. The names of places stand between at signs, and blocks eat
+the whitespace before them."""
 
 
 class TrainingTemplateError(AutoparserError):
@@ -157,7 +163,7 @@ def _wrapped(analysis: Analysis) -> str:
         "@reach@": str(max(map(len, [*literals, *openings, format_.header]))),
     }
     # The template itself goes in last: nothing in it is to be replaced.
-    wrapped = _AROUND
+    wrapped = files(__package__).joinpath(AROUND).read_text(encoding="utf-8")
     for name, value in sorted(values.items(), reverse=True):
         wrapped = wrapped.replace(name, value)
     return wrapped
@@ -171,82 +177,3 @@ def _literal(text: str) -> str:
 
 def _listed(texts: Sequence[str]) -> str:
     return f"[{', '.join(map(_literal, texts))}]"
-
-
-_AROUND = """\
-{#- The template below, unchanged, and around it generation markers; written by autoparser. #}
-{%- macro ap_conversation(messages, add_generation_prompt) %}
-@original@{%+ endmacro %}
-{#- How many characters two texts share at their beginnings, or at their ends. #}
-{%- macro ap_shared(left, right, ends) %}
-{%- set n = namespace(low=0, high=[left | length, right | length] | min) %}
-{%- for _ in range(64) %}
-{%- if n.low < n.high %}
-{%- set half = (n.low + n.high + 1) // 2 %}
-{%- if (ends and left[left | length - half:] == right[right | length - half:])
-    or (not ends and left[:half] == right[:half]) %}
-{%- set n.low = half %}
-{%- else %}
-{%- set n.high = half - 1 %}
-{%- endif %}
-{%- endif %}
-{%- endfor %}
-{{- n.low }}
-{%- endmacro %}
-{%- set ap_text = ap_conversation(messages, add_generation_prompt) %}
-{%- set ap = namespace(at=0) %}
-{%- for message in messages %}
-{%- if message.role == "assistant" %}
-{#- With another text in this message, the rest stays: what changes is its own. #}
-{%- set other = namespace(message=dict(message, content="\ufdd2")) %}
-{%- if message.content is defined and message.content is not string
-    and message.content is iterable %}
-{%- set other.message = dict(message, content=[{"type": "text", "text": "\ufdd2"}]) %}
-{%- endif %}
-{%- for field in @fields@ %}
-{%- if message[field] is defined and message[field] %}
-{%- set other.message = dict(other.message, **{field: "\ufdd2"}) %}
-{%- endif %}
-{%- endfor %}
-{%- set changed = ap_conversation(
-    messages[:loop.index0] + [other.message] + messages[loop.index0 + 1:],
-    add_generation_prompt) %}
-{%- set first = ap_shared(ap_text, changed, false) | int %}
-{%- set last = ap_text | length - (ap_shared(ap_text, changed, true) | int) %}
-{%- set last = [first, last] | max %}
-{#- What the generation prompt writes of this turn is not the model's. #}
-{%- set prompt = ap_conversation(messages[:loop.index0], true) if loop.index0 else "" %}
-{%- set start = namespace(at=first, done=false) %}
-{%- set header = ap_text.rfind(@header@, 0, first) if @header@ else -1 %}
-{%- if header >= ap.at and first - header <= @reach@ %}
-{%- set start.at = header %}
-{%- for opening in @openings@ %}
-{%- if not start.done and prompt.endswith(opening) %}
-{%- set start.done = true %}
-{%- set piece = ap_text[header:header + (ap_shared(opening, ap_text[header:], false) | int)] %}
-{#- Where the two part in the middle of a tag, the tag is not the prompt's. #}
-{%- set tag = piece.rfind("<") %}
-{%- set parted = piece | length < opening | length and tag > piece.rfind(">") %}
-{%- set start.at = header + (tag if parted else piece | length) %}
-{%- endif %}
-{%- endfor %}
-{%- endif %}
-{%- set end = namespace(at=-1) %}
-{%- for stop in @stops@ %}
-{%- set found = ap_text.find(stop, last) %}
-{%- if found >= 0 and (end.at < 0 or found + stop | length < end.at) %}
-{%- set end.at = found + stop | length %}
-{%- endif %}
-{%- endfor %}
-{%- if end.at < 0 %}
-{%- set end.at = ap_text | length %}
-{%- endif %}
-{%- if start.at >= ap.at and end.at > start.at %}
-{{- ap_text[ap.at:start.at] }}
-{%- generation %}{{- ap_text[start.at:end.at] }}{%- endgeneration %}
-{%- set ap.at = end.at %}
-{%- endif %}
-{%- endif %}
-{%- endfor %}
-{{- ap_text[ap.at:] }}"""
-"""The names of places stand between at signs. Blocks eat the whitespace before them."""
