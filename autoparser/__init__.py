@@ -41,6 +41,12 @@ if TYPE_CHECKING:
         StreamParser,
     )
     from autoparser.analysis.phases import Evidence, Finding
+    from autoparser.analysis.renderer import (
+        BridgeRefusal,
+        RenderedTokens,
+        Renderer,
+        training_template,
+    )
     from autoparser.analysis.sources import load_template
     from autoparser.analysis.template import ChatTemplate
     from autoparser.analysis.view import MarkerRegistry, View
@@ -49,6 +55,7 @@ __all__ = [
     "SCHEMA",
     "Analysis",
     "AutoparserError",
+    "BridgeRefusal",
     "ChatTemplate",
     "Check",
     "Delta",
@@ -63,6 +70,8 @@ __all__ = [
     "ParsedMessage",
     "Presence",
     "RefusedMessageError",
+    "RenderedTokens",
+    "Renderer",
     "RequestError",
     "Span",
     "SpanKind",
@@ -80,6 +89,7 @@ __all__ = [
     "analyze",
     "document",
     "load_template",
+    "training_template",
 ]
 
 _HOMES = {
@@ -109,6 +119,7 @@ _HOMES = {
         "StreamParser",
     ),
     "phases": ("Evidence", "Finding"),
+    "renderer": ("BridgeRefusal", "RenderedTokens", "Renderer", "training_template"),
     "sources": ("load_template",),
     "template": ("ChatTemplate",),
     "view": ("MarkerRegistry", "View"),

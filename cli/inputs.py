@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STANDARD_INPUT",
+    "read_messages",
     "read_output",
     "read_prompt",
     "read_schema",
@@ -59,6 +61,48 @@ def read_tools(path: Path) -> list[object]:
     for at, tool in enumerate(tools):
         check_tool(tool, f"tools[{at}]", str(path))
     return tools
+
+
+def read_messages(path: Path) -> list[dict[str, object]]:
+    """Give the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
+    text = _read(path, "the messages").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    value: object = _loaded(text, path)
+    hint = "give a list of {role: user, content: …}, or {messages: [ … ]}"
+    if isinstance(value, Mapping):
+        members = cast("Mapping[object, object]", value)
+        if "messages" not in members:
+            close = get_close_matches("messages", map(str, members), n=1, cutoff=0.6)
+            advice = f"did you mean messages for {close[0]}? " if close else ""
+            raise AutoparserError("there are no messages", file=str(path), hint=advice + hint)
+        value = members["messages"]
+    kind = _kind(value)
+    items = cast("list[object]", value) if isinstance(value, list) else None
+    if not items:
+        what = kind if items is None else "an empty list"
+        raise AutoparserError(f"this is {what}, not a list of messages", file=str(path), hint=hint)
+    return [_message(each, f"messages[{at}]", path) for at, each in enumerate(items)]
+
+
+def _message(value: object, place: str, path: Path) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise AutoparserError(
+            f"this is {_kind(value)}, not a message",
+            file=str(path),
+            place=place,
+            hint="give {role: user, content: …}",
+        )
+    message = cast("dict[str, object]", value)
+    role = message.get("role")
+    if not isinstance(role, str):
+        close = get_close_matches("role", map(str, message), n=1, cutoff=0.6)
+        advice = f"did you mean role for {close[0]}? " if close else ""
+        raise AutoparserError(
+            "this message has no role",
+            file=str(path),
+            place=place,
+            hint=f"{advice}give one such as user, assistant, system or tool",
+        )
+    return message
 
 
 def read_schema(path: Path) -> Mapping[str, object]:

@@ -20,6 +20,7 @@ from .export import export
 from .grammar import grammar
 from .output import be_printable, quiet_standard_output
 from .parse import parse
+from .render import render
 from .roundtrip import roundtrip
 
 __all__ = ["app", "main", "run"]
@@ -40,6 +41,7 @@ app.command()(grammar)
 app.command()(export)
 app.command()(roundtrip)
 app.command()(decode)
+app.command()(render)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

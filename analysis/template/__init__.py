@@ -1,6 +1,15 @@
 """A chat template: its text, its special tokens, and its renders."""
 
 from .chat_template import ChatTemplate
-from .messages import REASONING_FIELDS
+from .environment import GENERATION_CLOSE, GENERATION_OPEN
+from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 
-__all__ = ["REASONING_FIELDS", "ChatTemplate"]
+__all__ = [
+    "GENERATION_CLOSE",
+    "GENERATION_OPEN",
+    "REASONING_FIELDS",
+    "ChatTemplate",
+    "plain",
+    "prepared_messages",
+    "prepared_tools",
+]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError
+from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError, nodes
 
 from autoparser.analysis.errors import TemplateRenderError, TemplateSyntaxError
 
@@ -22,8 +22,6 @@ from .messages import plain, prepared_messages, prepared_tools
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-    from jinja2 import nodes
 
 __all__ = ["ChatTemplate"]
 
@@ -83,7 +81,24 @@ class ChatTemplate:
         transformers gives them. A variable overrides a global of the same name, so a fixed
         clock is a ``strftime_now`` among them. Raises TemplateSyntaxError, TemplateRenderError.
         """
-        compiled = self._compiled.template
+        return self._run(self._compiled.template, variables)
+
+    @cached_property
+    def marks_generation(self) -> bool:
+        """Whether it holds ``{% generation %}``, transformers' mark of what the model writes."""
+        return any(
+            isinstance(block.call.node, nodes.ExtensionAttribute)
+            for block in self.syntax_tree.find_all(nodes.CallBlock)
+        )
+
+    def render_generation(self, variables: Mapping[str, object]) -> str:
+        """Render as `render_prepared` does, with a mark at both ends of each generation block.
+
+        The marks are the characters `GENERATION_OPEN` and `GENERATION_CLOSE`.
+        """
+        return self._run(self._marking, variables)
+
+    def _run(self, compiled: Template, variables: Mapping[str, object]) -> str:
         try:
             # As Template.render does, less its rewriting of tracebacks.
             context = compiled.new_context({**variables})
@@ -118,6 +133,13 @@ class ChatTemplate:
         else:
             return _Compiled(tree, template)
         raise failure
+
+    @cached_property
+    def _marking(self) -> Template:
+        self.check_syntax()
+        environment = chat_environment(marked=True)
+        code = environment.compile(environment.parse(self.text))
+        return Template.from_code(environment, code, dict(environment.globals))
 
     def _syntax_error(self, error: Exception) -> TemplateSyntaxError:
         hint = "correct the template there"

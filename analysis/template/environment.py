@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from jinja2.parser import Parser
 
-__all__ = ["Refusal", "chat_environment"]
+__all__ = ["GENERATION_CLOSE", "GENERATION_OPEN", "Refusal", "chat_environment"]
 
 
 class Refusal(TemplateError):
@@ -52,6 +52,17 @@ class GenerationTag(Extension):
 
     def _unchanged(self, caller: Callable[[], str]) -> str:
         return caller()
+
+
+class MarkedGenerationTag(GenerationTag):
+    """The same tag, with `GENERATION_OPEN` and `GENERATION_CLOSE` around what it holds."""
+
+    def _unchanged(self, caller: Callable[[], str]) -> str:
+        return f"{GENERATION_OPEN}{caller()}{GENERATION_CLOSE}"
+
+
+GENERATION_OPEN, GENERATION_CLOSE = "\ufdd0", "\ufdd1"
+"""Characters that are none: no text that is exchanged holds them."""
 
 
 class TemplateDict:
@@ -83,12 +94,12 @@ class TemplateNamespace(Namespace):
 
 
 @cache
-def chat_environment() -> ImmutableSandboxedEnvironment:
-    """Give the one environment that all templates share."""
+def chat_environment(*, marked: bool = False) -> ImmutableSandboxedEnvironment:
+    """Give the one environment that all templates share; `marked` shows generation blocks."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True,
         lstrip_blocks=True,
-        extensions=[GenerationTag, LoopControlExtension],
+        extensions=[MarkedGenerationTag if marked else GenerationTag, LoopControlExtension],
         optimized=False,
     )
     environment.filters["tojson"] = tojson

@@ -6,7 +6,8 @@ template writes is parsed again, and the table says how many come back. With `--
 template's grammar has to accept what the template writes and to allow only what reads cleanly. With
 `--export`, every template is exported for transformers, whose own parser then reads the messages.
 With `--roundtrip`, every scenario of the package is played, and the table counts the verdicts by
-their causes.
+their causes. With `--render`, every template renders conversations to tokens and goes through ten
+turns, by bridge and by render.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .closed_loop import loop_table, loops
 from .exports import export_table, exports
 from .grammars import ENOUGH, proof_table, proofs
 from .outcomes import PACKAGE, PROCESSES, Ending, Outcome, corpus_paths, outcomes
+from .render_table import render_table
 from .round_trips import round_trip_table, round_trips
 
 
@@ -66,6 +68,9 @@ def main() -> int:
     options.add_argument("--walks", type=int, default=13, help="walks for each tokenizer and tools")
     options.add_argument("--tools", type=int, help="with --grammar: offer so many tools")
     options.add_argument("--roundtrip", action="store_true", help="play the round trips")
+    options.add_argument(
+        "--render", action="store_true", help="render to tokens, and bridge ten turns"
+    )
     options.add_argument("--every", type=int, default=1, help="take only every n-th template")
     options.add_argument("--processes", type=int, default=PROCESSES, help="how many to use")
     asked = options.parse_args()
@@ -78,6 +83,10 @@ def main() -> int:
         proved = proofs(paths, asked.walks, asked.processes, gbnf=asked.gbnf, tools=asked.tools)
         sys.stdout.write(proof_table(proved))
         return 1 if sum(each.ok for each in proved) < ENOUGH * len(proved) else 0
+    if asked.render:
+        text, right = render_table(paths)
+        sys.stdout.write(text)
+        return 0 if right else 1
     if asked.parse:
         rounds = loops(paths, asked.processes)
         sys.stdout.write(loop_table(rounds))

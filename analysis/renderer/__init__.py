@@ -1,0 +1,24 @@
+"""Rendering to token ids, reading ids back, and going on from them without rendering again."""
+
+from .attribution import Attributed, Segment
+from .renderer import Renderer
+from .retention import BridgeRefusal, Reason, Retention
+from .tokens import RenderedTokens
+from .training import Proof, TrainingTemplate, TrainingTemplateError, training_template
+from .vocabulary import TokenizerError, load_tokenizer
+
+__all__ = [
+    "Attributed",
+    "BridgeRefusal",
+    "Proof",
+    "Reason",
+    "RenderedTokens",
+    "Renderer",
+    "Retention",
+    "Segment",
+    "TokenizerError",
+    "TrainingTemplate",
+    "TrainingTemplateError",
+    "load_tokenizer",
+    "training_template",
+]

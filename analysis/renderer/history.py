@@ -1,0 +1,115 @@
+"""Whether the template leaves the history as it was when new messages follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.conversation import Presence
+from autoparser.analysis.view.text_markers import reasoning_wrap
+
+from .renders import Message, Messages
+from .shares import agreed
+from .skeleton import Base, Skeletons
+from .vocabulary import Vocabulary
+
+
+class Kept(StrEnum):
+    """What becomes of the turns before the last one."""
+
+    ALL = "all stays"
+    NOT_REASONING = "reasoning is dropped"
+    NOT_BLOCKS = "reasoning is dropped, and the blocks that held none"
+    CHANGED = "other text changes, too"
+    DEPENDS = "all stays, but what is new is written otherwise behind a longer history"
+
+
+class History:
+    """Finds out by renders, once for each kind of turn and each row of roles that follows."""
+
+    def __init__(self, analysis: Analysis, skeletons: Skeletons, vocabulary: Vocabulary) -> None:
+        """Prepare; nothing is rendered yet."""
+        self._skeletons = skeletons
+        self._vocabulary = vocabulary
+        self._known: dict[tuple[Presence, tuple[str, ...], bool], Kept] = {}
+        wrap = reasoning_wrap(analysis.format)
+        self._open, self._close = wrap.open.strip(), wrap.close.strip()
+        self._header = analysis.format.header.strip()
+
+    def kept(
+        self,
+        base: Base,
+        presence: Presence,
+        turn: Message,
+        new: Messages,
+        roles: tuple[str, ...],
+        rest: str,
+    ) -> Kept:
+        """Say what becomes of earlier turns when `new` follows `turn`.
+
+        `rest` is what the template writes behind the turn where no other stands before it.
+        """
+        key = (presence, roles, bool(base.renders.tools))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._find(base, turn, new, rest)
+        return known
+
+    def _find(self, base: Base, turn: Message, new: Messages, rest: str) -> Kept:
+        plain = self._after(base, turn, new, reasoning=False)
+        thought = self._after(base, turn, new, reasoning=True)
+        if plain is not None and not plain[1].startswith(plain[0]):
+            return Kept.NOT_BLOCKS if self._same_but_blocks(*plain) else Kept.CHANGED
+        if thought is not None and not thought[1].startswith(thought[0]):
+            return Kept.NOT_REASONING
+        longer = [each[1] for each in (plain, thought) if each is not None]
+        return Kept.ALL if all(text.endswith(rest) for text in longer) else Kept.DEPENDS
+
+    def _after(
+        self, base: Base, turn: Message, new: Messages, *, reasoning: bool
+    ) -> tuple[str, str] | None:
+        """Render a history, and with more behind it; None where the template refuses them all."""
+        call = self._skeletons.call(base.renders) if self._skeletons.calls else None
+        for each in (call, None):
+            entries = self._skeletons.earlier(reasoning=reasoning, call=each)
+            messages = self._skeletons.dialogue(entries)
+            prompt = base.renders.attempt(messages, generation=True)
+            after = base.renders.attempt([*messages, turn, *new], generation=True)
+            if prompt is not None and after is not None:
+                # What the prompt writes of the turn itself is asked for elsewhere.
+                ended = base.renders.attempt(messages)
+                return prompt if ended is None else prompt[: agreed(ended, prompt)], after
+        return None
+
+    def _same_but_blocks(self, before: str, after: str) -> bool:
+        return self.bare(after).startswith(self.bare(before))
+
+    def bare(self, text: str) -> str:
+        """Give a text without whitespace and without the marks of reasoning."""
+        for mark in (self._open, self._close):
+            text = text.replace(mark, "") if mark else text
+        return "".join(text.split())
+
+    def reasons(self, prompt: Sequence[int], opening: str, *, blank: bool) -> bool:
+        """Whether a prompt holds reasoning before its `opening`, or nobody can tell.
+
+        With `blank` a block that holds none counts, too.
+        """
+        if not self._close:
+            return True
+        close = self._vocabulary.single(self._close)
+        if close is not None and close not in prompt:
+            return False
+        text = self._vocabulary.decode(prompt).removesuffix(opening)
+        at = text.find(self._close)
+        while at >= 0:
+            opened = [
+                found + len(mark)
+                for mark in (self._open, self._header)
+                if mark and (found := text.rfind(mark, 0, at)) >= 0
+            ]
+            if blank or text[max(opened, default=0) : at].strip():
+                return True
+            at = text.find(self._close, at + len(self._close))
+        return False

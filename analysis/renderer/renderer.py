@@ -1,0 +1,154 @@
+"""The renderer of one template and one tokenizer: render, parse, stop, bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from tokenizers import Tokenizer
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.parsing import ParsedMessage
+
+from .attribution import Attributed, attribute
+from .bridge import Bridge, BridgeRefusal
+from .leaves import fields_of
+from .renders import Renders, prepared
+from .response import Responses
+from .retention import Retention
+from .shares import Joints
+from .tokens import RenderedTokens, own_tokens
+from .vocabulary import Vocabulary
+
+Ids: TypeAlias = Sequence[int]
+
+
+class Renderer:
+    """Renders conversations to token ids and reads them back, as one template has it.
+
+    Nothing in it is written for a template: what it needs to know comes from the analysis and
+    from renders.
+    """
+
+    def __init__(
+        self,
+        analysis: Analysis,
+        tokenizer: Tokenizer,
+        *,
+        switches: Mapping[str, object] | None = None,
+        thinking_retention: Literal["none", "tool_cycle", "all"] = "none",
+    ) -> None:
+        """Make the renderer of an analysed template.
+
+        `switches` are the template's variables, the same for all that is rendered.
+        `thinking_retention` says which reasoning a bridge keeps although the template would drop
+        it: none, that of the current tool cycle, or all. Raises AutoparserError where the
+        template reads a special token that the analysis had to put a stand-in for.
+        """
+        if analysis.stand_ins:
+            names = ", ".join(analysis.stand_ins)
+            raise AutoparserError(
+                f"the template reads {names}, which is not known",
+                file=analysis.template.origin,
+                hint="give it among the template's special tokens, an empty text if it is not set",
+            )
+        self.analysis = analysis
+        self.switches = dict(switches or {})
+        self._vocabulary = Vocabulary(tokenizer)
+        self._joints = Joints(analysis.format)
+        self._reasoning_fields = fields_of(analysis.shape)
+        self._responses = Responses(analysis, self._vocabulary)
+        self._bridge = Bridge(
+            analysis,
+            self._vocabulary,
+            self._responses,
+            self._joints,
+            self.switches,
+            Retention(thinking_retention),
+        )
+
+    def render(
+        self,
+        messages: Sequence[object],
+        tools: Sequence[object] | None = None,
+        *,
+        add_generation_prompt: bool = False,
+    ) -> RenderedTokens:
+        """Give the ids of the conversation's prompt, and whose each token is.
+
+        The text is what `ChatTemplate.render` gives. Raises TemplateRenderError, TokenizerError.
+        """
+        found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
+        return self.tokens(found)[0]
+
+    def tokens(self, attributed: Attributed) -> tuple[RenderedTokens, tuple[str, ...]]:
+        """Give the tokens of an attributed text, and the text of each.
+
+        Of tokens that share a character the first has it. Raises TokenizerError.
+        """
+        found = self._vocabulary.encode(attributed.text)
+        pieces = (
+            attributed.text[max(start, before) : end]
+            for start, end, before in zip(found.starts, found.ends, [0, *found.ends], strict=False)
+        )
+        return own_tokens(attributed, found), tuple(pieces)
+
+    def attribute(
+        self,
+        messages: Sequence[object],
+        tools: Sequence[object] | None = None,
+        *,
+        add_generation_prompt: bool = False,
+    ) -> Attributed:
+        """Give the conversation's text, and whose each character is. Raises TemplateRenderError."""
+        return attribute(
+            Renders.of(self.analysis.template, tools, self.switches),
+            prepared(messages),
+            self._joints,
+            generation=add_generation_prompt,
+            reasoning_fields=self._reasoning_fields,
+        )
+
+    def encode(self, text: str) -> list[int]:
+        """Give the ids of a text, nothing added. Raises TokenizerError."""
+        return self._vocabulary.encode(text).ids
+
+    def decode(self, ids: Ids) -> str:
+        """Give the text of ids, special tokens included. Raises TokenizerError."""
+        return self._vocabulary.decode(ids)
+
+    def parse_response(
+        self,
+        token_ids: Ids,
+        prompt_ids: Ids = (),
+        *,
+        tools: Sequence[object] | None = None,
+        complete: bool = True,
+    ) -> ParsedMessage:
+        """Read what a model wrote behind a prompt.
+
+        `prompt_ids` is the prompt or its end; without it the template's default prompt stands.
+        The text ends at the first stop token; an engine may have taken that away, so its absence
+        says nothing: `complete=False` says that the output was cut. Raises TokenizerError for
+        ids that are not in the vocabulary, never for what a model wrote.
+        """
+        return self._responses.parse(token_ids, prompt_ids, tools=tools, complete=complete).message
+
+    def get_stop_token_ids(self) -> list[int]:
+        """Give the ids at which an output ends, that which the template writes first."""
+        return list(self._responses.stop_ids)
+
+    def bridge_to_next_turn(
+        self,
+        prev_prompt_ids: Ids,
+        prev_completion_ids: Ids,
+        new_messages: Sequence[object],
+        tools: Sequence[object] | None = None,
+    ) -> RenderedTokens | BridgeRefusal:
+        """Give the next prompt: the previous ids, untouched, and behind them what is new.
+
+        A refusal is false in a condition, and says why. The numbers of messages are those in
+        `new_messages`. Raises TokenizerError for ids that are not in the vocabulary.
+        """
+        return self._bridge.to_next_turn(prev_prompt_ids, prev_completion_ids, new_messages, tools)

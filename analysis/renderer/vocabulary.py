@@ -1,0 +1,160 @@
+"""A `tokenizers.Tokenizer` as the renderer uses it: no special tokens added, nothing lost.
+
+Contract: what cannot be encoded or decoded is an AutoparserError that says which text or which
+id; no exception of the tokenizer leaves.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from tokenizers import Tokenizer
+
+from autoparser.analysis.errors import AutoparserError
+
+
+class TokenizerError(AutoparserError):
+    """The tokenizer cannot be read, or does not know a text or an id."""
+
+
+class Encoded(NamedTuple):
+    """The tokens of a text: their ids, and the characters that each is for."""
+
+    ids: list[int]
+    starts: list[int]
+    ends: list[int]
+
+    def behind(self, place: int) -> Encoded:
+        """Give the tokens that end behind a place in the text, which becomes its beginning."""
+        first = bisect_right(self.ends, place)
+        return Encoded(
+            self.ids[first:],
+            [start - place for start in self.starts[first:]],
+            [end - place for end in self.ends[first:]],
+        )
+
+
+CONTEXT = 8
+"""Tokens before an output that are decoded with it: some decoders treat the first one apart."""
+
+
+class Vocabulary:
+    """Turns text into ids with their places, and ids into text."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        """Use `tokenizer` as it is."""
+        self.tokenizer = tokenizer
+        self.single = lru_cache(maxsize=256)(self._single)
+
+    def encode(self, text: str) -> Encoded:
+        """Give the tokens of a text: together their places cover it.
+
+        A character that makes several tokens is the place of each of them; whitespace that a
+        tokenizer leaves out of a token's place belongs to the token behind it.
+        """
+        if not text:
+            return Encoded([], [], [])
+        try:
+            encoding = self.tokenizer.encode(text, add_special_tokens=False)
+        except Exception as error:
+            raise _cannot_encode(text, str(error)) from error
+        ids, starts, ends = encoding.ids, list[int](), list[int]()
+        last = 0
+        for start, end in encoding.offsets:
+            starts.append(min(last, start))
+            last = max(last, end)
+            ends.append(last)
+        if text[last:].strip() or not ids:
+            raise _cannot_encode(text[last:], "no token is for it")
+        ends[-1] = len(text)
+        found = Encoded(ids, starts, ends)
+        self._check_known(text, found)
+        return found
+
+    def _check_known(self, text: str, found: Encoded) -> None:
+        unknown = self._unknown
+        if unknown is None or unknown not in found.ids:
+            return
+        for id_, start, end in zip(*found, strict=True):
+            if id_ == unknown and text[start:end] != self._unknown_token:
+                raise _cannot_encode(text[start:end], "it is unknown to it")
+
+    @property
+    def _unknown_token(self) -> str | None:
+        token: object = getattr(self.tokenizer.model, "unk_token", None)
+        return token if isinstance(token, str) else None
+
+    @property
+    def _unknown(self) -> int | None:
+        token = self._unknown_token
+        return None if token is None else self.single(token)
+
+    def decode(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
+        """Give the text of ids that stand behind others; special tokens are written out.
+
+        Raises TokenizerError for an id that the vocabulary does not have.
+        """
+        context = list(before[-CONTEXT:])
+        try:
+            head = self.tokenizer.decode(context, skip_special_tokens=False) if context else ""
+            text = self.tokenizer.decode([*context, *ids], skip_special_tokens=False)
+        except Exception as error:  # an id beyond what the tokenizer's numbers hold
+            raise self._cannot_decode(ids) from error
+        return text.removeprefix(head)
+
+    def check(self, ids: Sequence[int], what: str) -> None:
+        """Raise TokenizerError where an id is not in the vocabulary."""
+        if self._known.issuperset(ids):
+            return
+        at, bad = next((at, id_) for at, id_ in enumerate(ids) if id_ not in self._known)
+        raise TokenizerError(
+            f"the id {bad!r} is not in the vocabulary",
+            place=f"{what}[{at}]",
+            hint="give ids of the tokenizer that the renderer was made with",
+        )
+
+    @cached_property
+    def _known(self) -> frozenset[int]:
+        return frozenset(self.tokenizer.get_vocab(with_added_tokens=True).values())
+
+    def _single(self, text: str) -> int | None:
+        """Give the id of the one token that this text is; None where it is several."""
+        known = self.tokenizer.token_to_id(text)
+        if known is not None:
+            return known
+        tokens = self.tokenizer.encode(text, add_special_tokens=False).ids if text else []
+        return tokens[0] if len(tokens) == 1 else None
+
+    def _cannot_decode(self, ids: Sequence[int]) -> TokenizerError:
+        bad = next((id_ for id_ in ids if id_ not in self._known), None)
+        return TokenizerError(
+            f"the id {bad!r} is not in the vocabulary",
+            hint="give ids of the tokenizer that the renderer was made with",
+        )
+
+
+def _cannot_encode(text: str, reason: str) -> TokenizerError:
+    return TokenizerError(
+        f"the tokenizer cannot encode {text[:40]!r} ({reason})",
+        hint="give the tokenizer of the template's model",
+    )
+
+
+def load_tokenizer(path: Path) -> Tokenizer:
+    """Read a tokenizer.json, or the one of a directory. Raises TokenizerError."""
+    file = path / "tokenizer.json" if path.is_dir() else path
+    if not file.is_file():
+        raise TokenizerError(
+            "there is no such file", file=str(file), hint="name a tokenizer.json, or its directory"
+        )
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # noqa: BLE001 - the library raises bare exceptions
+        reason = str(error)
+    raise TokenizerError(
+        f"this is no tokenizer ({reason})", file=str(file), hint="name a tokenizer.json"
+    )

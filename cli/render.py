@@ -1,0 +1,241 @@
+"""``autoparser render``: from messages to the prompt, and whose each of its tokens is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError
+
+from .inputs import read_messages, read_tools
+from .output import print_report, report_width, write_file
+from .switches import read_switches, warn_of_switches
+
+if TYPE_CHECKING:
+    from autoparser.analysis.renderer import TrainingTemplate
+    from autoparser.analysis.template import ChatTemplate
+
+__all__ = ["render"]
+
+TRAINING = "training-template"
+"""What a template can be turned into."""
+
+
+def render(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEMPLATE",
+            help="A template file, a model directory, a tokenizer_config.json,"
+            " or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    messages: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The conversation, as YAML or JSON: a list, or {messages: [...]}.",
+        ),
+    ] = None,
+    tools: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The tools offered, OpenAI's, as YAML or JSON."),
+    ] = None,
+    switch: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="A variable of the template, such as enable_thinking=false. The value is JSON"
+            " where it can be, else text. May be given several times.",
+        ),
+    ] = None,
+    generation_prompt: Annotated[
+        bool | None,
+        typer.Option(
+            "--generation-prompt/--no-generation-prompt",
+            help="Whether the prompt ends where the model begins."
+            " [default: unless the last message is an assistant's]",
+            show_default=False,
+        ),
+    ] = None,
+    tokens: Annotated[
+        bool,
+        typer.Option(
+            "--tokens", help="Show the tokens: of which message each is, and the loss mask."
+        ),
+    ] = False,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="A tokenizer.json or its directory; else the one beside the template.",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT",
+            help=f"Write the template itself in another form: {TRAINING}, with generation"
+            " markers by which transformers knows what the model writes.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Which of several named templates, such as tool_use.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With --tokens: print JSON.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
+    ] = None,
+) -> None:
+    """Render messages to the prompt, exactly as transformers does.
+
+    With --tokens, shows for each token of which message it is, whether the message brought it,
+    and whether the model would write it, which is what a loss counts.
+
+    Exit code: 0 if it was rendered, 2 if not: the template's own words say why.
+    """
+    _check(messages, tokens=tokens, tokenizer=tokenizer, to=to, as_json=as_json)
+
+    # Imported here so that help does without the engine.
+    from autoparser.analysis.sources import load_template
+
+    if to is not None:
+        _give_training(load_template(source, name=name), source, output)
+        return
+    conversation = read_messages(messages) if messages is not None else []
+    offered = None if tools is None else read_tools(tools)
+    switches = read_switches(switch or [])
+    template = load_template(source, name=name)
+    warn_of_switches(source, template, switches)
+    prompt = generation_prompt
+    if prompt is None:
+        prompt = conversation[-1]["role"] != "assistant"
+    if tokens:
+        file = _tokenizer(source, tokenizer)
+        text = _shown_tokens(
+            template,
+            file,
+            conversation,
+            offered,
+            switches,
+            prompt=prompt,
+            as_json=as_json,
+            plain=output is not None,
+        )
+        if text is not None and output is not None:
+            write_file(output, text)
+        return
+    text = _rendered(template, conversation, offered, switches, prompt=prompt)
+    if output is not None:
+        write_file(output, text)
+    else:
+        # The prompt and nothing else: no newline behind it.
+        typer.echo(text, nl=False)
+
+
+def _rendered(
+    template: ChatTemplate,
+    messages: Sequence[object],
+    tools: Sequence[object] | None,
+    switches: Mapping[str, Any],
+    *,
+    prompt: bool,
+) -> str:
+    return template.render(messages, tools, prompt, **switches)
+
+
+def _check(
+    messages: Path | None,
+    *,
+    tokens: bool,
+    tokenizer: Path | None,
+    to: str | None,
+    as_json: bool,
+) -> None:
+    if to is not None and to != TRAINING:
+        raise AutoparserError(f"there is no form {to!r}", hint=f"give --to {TRAINING}")
+    if to is not None and (messages is not None or tokens):
+        raise AutoparserError(
+            "--to writes the template, not a conversation", hint="leave out --messages and --tokens"
+        )
+    if to is None and messages is None:
+        raise AutoparserError("there is no conversation to render", hint="give --messages FILE")
+    if not tokens and (tokenizer is not None or as_json):
+        given = "--tokenizer" if tokenizer is not None else "--json"
+        raise AutoparserError(f"{given} is about tokens", hint="add --tokens")
+
+
+def _tokenizer(source: str, given: Path | None) -> Path:
+    if given is not None:
+        return given
+    beside = Path(source) if Path(source).is_dir() else Path(source).parent
+    file = beside / "tokenizer.json"
+    if source == "-" or not file.is_file():
+        raise AutoparserError(
+            "--tokens needs a tokenizer", file=source, hint="give --tokenizer PATH"
+        )
+    return file
+
+
+def _shown_tokens(
+    template: ChatTemplate,
+    tokenizer: Path,
+    messages: Sequence[Mapping[str, object]],
+    tools: Sequence[object] | None,
+    switches: Mapping[str, object],
+    *,
+    prompt: bool,
+    as_json: bool,
+    plain: bool,
+) -> str | None:
+    """Print the tokens; or give them as plain text."""
+    from dataclasses import replace
+
+    from autoparser.analysis.analysis import analyze
+    from autoparser.analysis.renderer import Renderer, load_tokenizer
+    from autoparser.reports import tokens_document, tokens_report
+
+    from .output import PLAIN_WIDTH
+
+    loaded = load_tokenizer(tokenizer)
+    special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
+    template = replace(template, special_tokens={**template.special_tokens, **special})
+    renderer = Renderer(analyze(template), loaded, switches=switches)
+    found = renderer.attribute(messages, tools, add_generation_prompt=prompt)
+    rendered, pieces = renderer.tokens(found)
+    roles = [str(message["role"]) for message in messages]
+    if as_json:
+        text = json.dumps(tokens_document(rendered, pieces, roles), indent=2) + "\n"
+        if not plain:
+            typer.echo(text, nl=False)
+        return text
+    report = tokens_report(rendered, pieces, roles, PLAIN_WIDTH if plain else report_width())
+    if not plain:
+        print_report(report)
+    return f"{report.plain}\n"
+
+
+def _give_training(template: ChatTemplate, source: str, output: Path | None) -> None:
+    from autoparser.analysis.analysis import analyze
+    from autoparser.analysis.renderer import training_template
+
+    made: TrainingTemplate = training_template(analyze(template))
+    text = made.template.text
+    if output is not None:
+        write_file(output, text)
+    else:
+        typer.echo(text, nl=False)
+    proof = made.proof
+    what = "with markers around the same template" if made.patched else "it has markers itself"
+    typer.echo(
+        f"{source}: {what}: the same text in {proof.conversations} conversations"
+        f" ({proof.refused} refused by both), the markers as autoparser's loss mask in"
+        f" {proof.masked} of {proof.conversations - proof.refused}",
+        err=True,
+    )

@@ -1,0 +1,92 @@
+"""A prompt's tokens, each under the message that it belongs to, with the loss mask marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.text import Text
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.renderer import RenderedTokens
+
+from .layout import Lines, Row, blank, prose, rows, sentence
+from .visible import LEGEND, visible
+
+__all__ = ["tokens_document", "tokens_report"]
+
+_STYLES = ("cyan", "green", "yellow", "magenta", "blue", "red")
+"""One after the other for the messages; the template's own text has none of them."""
+_OWN_STYLE = "dim"
+_SAMPLED = "underline"
+_BETWEEN = "·"
+_GOES_ON = "‥"
+_NAME = 13
+_LEGEND = (
+    f"{_BETWEEN} stands between two tokens, {_GOES_ON} for a token that goes on in a character;"
+    " loss: the model writes it; text: the message brought it"
+)
+
+
+def tokens_report(
+    tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str], width: int
+) -> Text:
+    """Show every token; `pieces` are their texts, `roles` those of the messages."""
+    loss = sum(tokens.loss_mask)
+    content = sum(tokens.is_content)
+    head = sentence(
+        (f"{len(tokens)}", "bold"), " tokens, ", (f"{loss}", "bold"), " in the loss mask, "
+    )
+    head = sentence(head, (f"{content}", "bold"), " of the messages' own text")
+    drawn: Lines = [
+        *prose(head, width, indent=0),
+        *prose(Text(_LEGEND, style="dim"), width),
+        *prose(Text(LEGEND.partition(",")[0], style="dim"), width),
+        *blank(),
+        *rows(list(_rows(tokens, pieces, roles)), width, indent=0, words=False, label=_NAME + 10),
+    ]
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -> Iterator[Row]:
+    last: int | None = None
+    kinds = list(zip(tokens.message_indices, tokens.loss_mask, tokens.is_content, strict=True))
+    for (message, loss, content), run in groupby(range(len(kinds)), key=kinds.__getitem__):
+        name = "" if message == last else _name(message, roles)
+        last = message
+        label = f"{name:{_NAME}} {'loss' if loss else '':4} {'text' if content else ''}"
+        style = _OWN_STYLE if message < 0 else _STYLES[message % len(_STYLES)]
+        shown = [_piece(pieces, at) for at in run]
+        text = Text(_BETWEEN, style="dim").join(
+            Text(each, style=f"{style} {_SAMPLED}" if loss else style) for each in shown
+        )
+        yield label.rstrip(), text
+
+
+def _name(message: int, roles: Sequence[str]) -> str:
+    return "template" if message < 0 else visible(f"{message} {roles[message]}")[:_NAME]
+
+
+def _piece(pieces: Sequence[str], at: int) -> str:
+    return visible(pieces[at]) or _GOES_ON
+
+
+def tokens_document(
+    tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]
+) -> dict[str, Json]:
+    """Give every token with its owner, as JSON values."""
+    listed: list[Json] = [
+        {
+            "id": tokens.token_ids[at],
+            "text": pieces[at],
+            "message": message if message >= 0 else None,
+            "role": roles[message] if message >= 0 else None,
+            "content": tokens.is_content[at],
+            "sampled": tokens.sampled[at],
+            "loss": tokens.loss_mask[at],
+        }
+        for at, message in enumerate(tokens.message_indices)
+    ]
+    return {"tokens": listed}

@@ -1,0 +1,202 @@
+"""``autoparser render``: the prompt, its tokens, the training template, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autoparser import load_template
+from tests.analysis.renderer.tokenizers_here import small
+
+from .conftest import Run
+
+XML = "fixtures/templates/a1-function-parameter.jinja"
+MESSAGES = """
+- {role: user, content: "Weather?"}
+- role: assistant
+  reasoning_content: Hm.
+  content: "Sunny 🚀."
+- {role: user, content: "Thanks!"}
+"""
+
+
+@pytest.fixture
+def messages(tmp_path: Path) -> Path:
+    file = tmp_path / "messages.yaml"
+    file.write_text(MESSAGES, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> Path:
+    file = tmp_path / "tokenizer.json"
+    small().save(str(file))
+    return file
+
+
+def test_the_prompt_is_what_the_template_renders_and_nothing_more(
+    autoparser: Run, messages: Path
+) -> None:
+    ran = autoparser("render", XML, "--messages", messages)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        "<|im_start|>user\nWeather?<|im_end|>\n"
+        "<|im_start|>assistant\n<think>\nHm.\n</think>\n\nSunny 🚀.<|im_end|>\n"
+        "<|im_start|>user\nThanks!<|im_end|>\n"
+        "<|im_start|>assistant\n<think>\n"
+    )
+
+
+def test_a_switch_and_the_end_of_the_prompt_are_asked_for(autoparser: Run, messages: Path) -> None:
+    off = autoparser("render", XML, "--messages", messages, "--switch", "enable_thinking=false")
+    assert off.out.endswith("assistant\n<think>\n\n</think>\n\n")
+    none = autoparser("render", XML, "--messages", messages, "--no-generation-prompt")
+    assert none.out.endswith("Thanks!<|im_end|>\n")
+
+
+def test_a_conversation_of_an_assistant_has_no_prompt_behind_it(
+    autoparser: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "messages.json"
+    file.write_text(
+        json.dumps(
+            {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
+        )
+    )
+    ran = autoparser("render", XML, "--messages", file)
+    assert ran.out.endswith("b<|im_end|>\n")
+
+
+def test_tokens_are_shown_under_their_messages_with_the_loss_mask(
+    autoparser: Run, messages: Path, tokenizer: Path
+) -> None:
+    ran = autoparser("render", XML, "--messages", messages, "--tokens", "--tokenizer", tokenizer)
+    assert (ran.code, ran.err) == (0, "")
+    assert all(len(line) <= 80 for line in ran.out.splitlines())
+    assert ran.out == SHOWN
+
+
+SHOWN = """\
+74 tokens, 18 in the loss mask, 27 of the messages' own text
+  · stands between two tokens, ‥ for a token that goes on in a character; loss:
+  the model writes it; text: the message brought it
+  ↵ is a newline
+
+0 user                   <|im_start|>·u·s·e·r·↵
+                   text  W·e·a·the·r·?
+                         <|im_end|>·↵
+1 assistant              <|im_start|>·a·s·s·i·s·t·a·n·t·↵·<think>·↵
+              loss text  H·m·.
+              loss       ↵·</think>·↵↵
+              loss text  S·u·n·n·y· ·🚀·‥·‥·‥·.
+              loss       <|im_end|>
+                         ↵
+2 user                   <|im_start|>·u·s·e·r·↵
+                   text  T·h·a·n·k·s·!
+                         <|im_end|>·↵
+template                 <|im_start|>·a·s·s·i·s·t·a·n·t·↵·<think>·↵
+"""
+
+
+def test_tokens_as_json(autoparser: Run, messages: Path, tokenizer: Path) -> None:
+    ran = autoparser(
+        "render", XML, "--messages", messages, "--tokens", "--tokenizer", tokenizer, "--json"
+    )
+    tokens = json.loads(ran.out)["tokens"]
+    template = load_template(XML)
+    text = "".join(token["text"] for token in tokens)
+    assert autoparser("render", XML, "--messages", messages).out == text
+    assert template.render([{"role": "user", "content": "x"}])
+    stop = [token for token in tokens if token["text"] == "<|im_end|>"]
+    assert [(token["role"], token["loss"]) for token in stop] == [
+        ("user", False),
+        ("assistant", True),
+        ("user", False),
+    ]
+
+
+def test_a_tokenizer_beside_the_template_is_taken(
+    autoparser: Run, messages: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "chat_template.jinja").write_text(Path(XML).read_text("utf-8"), encoding="utf-8")
+    small().save(str(model / "tokenizer.json"))
+    assert autoparser("render", model, "--messages", messages, "--tokens").out == SHOWN
+
+
+def test_a_training_template_is_written_and_its_proof_told(autoparser: Run, tmp_path: Path) -> None:
+    file = tmp_path / "training.jinja"
+    ran = autoparser("render", XML, "--to", "training-template", "--output", file)
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == (
+        f"{XML}: with markers around the same template: the same text in 176 conversations"
+        " (0 refused by both), the markers as autoparser's loss mask in 176 of 176\n"
+    )
+    assert load_template(str(file)).marks_generation
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("mesages: []", "there are no messages; did you mean messages for mesages? give a list"),
+        ("[]", "this is an empty list, not a list of messages; give a list of"),
+        ("text", "this is a text, not a list of messages; give a list of"),
+        ("- text", "messages[0]: this is a text, not a message; give {role: user"),
+        ("- {rol: user}", "messages[0]: this message has no role; did you mean role for rol? give"),
+        ("- {role: user", "line 1, column 14: broken YAML: "),
+    ],
+    ids=["key", "empty", "text", "item", "role", "broken"],
+)
+def test_messages_that_are_none_are_refused_in_one_line(
+    autoparser: Run, tmp_path: Path, content: str, said: str
+) -> None:
+    file = tmp_path / "messages.yaml"
+    file.write_text(content)
+    ran = autoparser("render", XML, "--messages", file)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert f"{file}: {said}" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "there is no conversation to render; give --messages FILE"),
+        (("--to", "yaml"), "there is no form 'yaml'; give --to training-template"),
+        (("--messages", "M", "--json"), "--json is about tokens; add --tokens"),
+        (("--messages", "M", "--tokenizer", "x"), "--tokenizer is about tokens; add --tokens"),
+        (("--messages", "M", "--tokens"), "--tokens needs a tokenizer; give --tokenizer PATH"),
+        (("--messages", "M", "--tokens", "--tokenizer", "x.json"), "x.json: there is no such file"),
+        (("--messages", "M", "--switch", "thinking"), "'thinking' sets no variable; give --switch"),
+        (("--messages", "M", "--switch", "tools=1"), "tools is no switch; "),
+    ],
+    ids=["nothing", "form", "json", "tokenizer", "needed", "missing", "switch", "passed"],
+)
+def test_uses_that_make_no_sense_are_refused_in_one_line(
+    autoparser: Run, messages: Path, options: tuple[str, ...], said: str
+) -> None:
+    ran = autoparser("render", XML, *(messages if each == "M" else each for each in options))
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert said in ran.err
+
+
+def test_a_template_that_refuses_is_quoted(autoparser: Run, tmp_path: Path) -> None:
+    template, file = tmp_path / "t.jinja", tmp_path / "messages.yaml"
+    template.write_text("{{ raise_exception('roles must alternate') }}")
+    file.write_text("- {role: user, content: a}")
+    ran = autoparser("render", template, "--messages", file)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (f"{template}: line 1: refuses the conversation: roles must alternate\n")
+
+
+def test_a_switch_that_the_template_never_reads_is_warned_of(
+    autoparser: Run, messages: Path
+) -> None:
+    ran = autoparser("render", XML, "--messages", messages, "--switch", "enable_thinkin=true")
+    assert ran.code == 0
+    assert ran.err == (
+        f"{XML}: warning: this template reads no variable 'enable_thinkin';"
+        " did you mean enable_thinking?\n"
+    )
