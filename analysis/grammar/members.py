@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Container
 
-from .paths import Path, joined
+from .paths import Path, joined, without
 from .rules import Literal, Node, Prose, Ref, choice, sequence
 from .schema import Schema, SchemaError
 from .strings import key_path
@@ -76,10 +76,24 @@ class Members:
 
     def _state(self, at: int) -> Ref:
         """Give the rule for the members from one on; at least one of them is written."""
-        hint = self.names[at] if at < len(self.names) else "member"
+        return self.table.rule(f"{self.key} {at}", self._hint(at), lambda: self._from(at))
+
+    def _hint(self, at: int) -> str:
+        return self.names[at] if at < len(self.names) else "member"
+
+    def _from(self, at: int) -> Node:
+        # Only here, where the rule is known: a member may hold an object of the same kind.
         straight = self._straight
-        make = self._branched if straight is None else partial(self._chained, straight)
-        return self.table.rule(f"{self.key} {at}", hint, lambda: make(at))
+        if straight is None:
+            return self._branched(at)
+        if not self._opening:
+            return self._chained(straight, at)
+        return sequence(Literal(self._opening), self._opened(straight, at))
+
+    def _opened(self, members: list[Node], at: int) -> Ref:
+        """Give the rule for the members from one on, behind the text that opens each of them."""
+        key = f"{self.key} {at} opened"
+        return self.table.rule(key, self._hint(at), lambda: self._chained(members, at))
 
     @cached_property
     def _entries(self) -> list[list[Path]]:
@@ -98,43 +112,51 @@ class Members:
     @cached_property
     def _straight(self) -> list[Node] | None:
         """The members, where each is a text and a rule, and the texts part without being cut."""
-        if self.more or not self.close or any(len(entry) != 1 for entry in self._entries):
+        opening = self._opening
+        if not self.close or any(len(entry) != 1 for entry in self._entries):
             return None
         separator, behind = self._parting
         if separator and behind == self.close and self.close[: len(separator)] in separator:
             return None
-        texts = [behind]
-        for (path,) in self._entries:
-            head = path[0] if path else ""
-            if not isinstance(head, str) or not isinstance(path[-1], Ref):
-                return None
-            texts.append(head)
-        if any(longer.startswith(text) for text, longer in pairwise(sorted(texts))):
+        paths = [entry[0] for entry in self._entries]
+        if not all(path and isinstance(path[-1], Ref) for path in paths):
             return None
-        return [
-            sequence(
-                *(
-                    Literal(item) if isinstance(item, str) else item
-                    for item in path
-                    if not isinstance(item, Prose)
-                )
-            )
-            for (path,) in self._entries
-        ]
+        texts: list[str] = []
+        for path in paths[: len(self.names)]:
+            head = path[0]
+            if not isinstance(head, str):
+                return None
+            if self.table.brancher.shared([head, opening]) != opening:
+                return None
+            texts.append(head[len(opening) :])
+        if self.more and (not opening or _clash([opening, behind])):
+            return None
+        if _clash(texts if self.more else [*texts, behind]):
+            return None
+        return [_node(without(path, opening)) for path in paths]
+
+    @cached_property
+    def _opening(self) -> str:
+        """The text before a key that is made up: it is read before any key is told from it."""
+        head = self._entries[-1][0][:1] if self.more and self._entries[-1] else ()
+        return head[0] if head and isinstance(head[0], str) else ""
 
     def _chained(self, members: list[Node], at: int) -> Node:
         """Make the rule for the members from one on: this one, or a later one."""
         separator, close = self._parting
-        following = at + 1
+        named = at < len(self.names)
+        following = at + 1 if named else at
         ends: list[Node] = [Literal(close)] if following > self.last else []
-        if following == len(self.names):
+        if following == len(members):
             return sequence(members[at], Literal(self.close))
         later = self._state(following)
         if close == self.close:
             behind = choice(sequence(Literal(separator), later), *ends)
         else:
             behind = sequence(Literal(separator), choice(later, *ends))
-        ways = [] if self.names[at] in self.required else [later]
+        ways: list[Node] = []
+        if named and self.names[at] not in self.required:
+            ways.append(self._opened(members, following) if self._opening else later)
         return choice(sequence(members[at], behind), *ways)
 
     def _branched(self, at: int) -> Node:
@@ -155,3 +177,18 @@ class Members:
         if following > self.last:
             behind.append((self.close,))
         return [joined(*entry, *way) for entry in self._entries[place] for way in behind]
+
+
+def _clash(texts: Sequence[str]) -> bool:
+    """Whether one text begins another."""
+    return any(longer.startswith(text) for text, longer in pairwise(sorted(texts)))
+
+
+def _node(path: Path) -> Node:
+    return sequence(
+        *(
+            Literal(item) if isinstance(item, str) else item
+            for item in path
+            if not isinstance(item, Prose)
+        )
+    )

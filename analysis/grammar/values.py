@@ -44,7 +44,7 @@ class ValueWriter:
     table: RuleTable
     reader: SchemaReader
     order: Order = Order.GIVEN
-    closed: Closed = field(default_factory=dict)
+    closed: Closed = field(default_factory=Closed)
     """What was found of entries that are closed by a text of their own; writers may share it."""
 
     def ways(
