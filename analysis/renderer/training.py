@@ -9,6 +9,7 @@ construction; the proof renders both all the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -27,10 +28,13 @@ from .leaves import fields_of
 from .renders import Messages, Renders, prepared
 from .shares import Joints
 
+<<<<<<< HEAD
 AROUND = "training.jinja"
 """What is written around a template. The names of places stand between at signs, and blocks eat
 the whitespace before them."""
 
+=======
+>>>>>>> wip-renderer
 
 class TrainingTemplateError(AutoparserError):
     """A template with generation markers cannot be written, or is not the same template."""
@@ -154,18 +158,18 @@ def _wrapped(analysis: Analysis) -> str:
     stops = [stop for stop in (*format_.stop_strings, eos) if stop]
     text = analysis.template.text.removesuffix("\n")
     values = {
-        "@original@": text,
-        "@header@": _literal(format_.header),
-        "@openings@": _listed([opening for opening in openings if opening]),
-        "@stops@": _listed(stops),
-        "@fields@": _listed(fields_of(analysis.shape)),
-        "@reach@": str(max(map(len, [*literals, *openings, format_.header]))),
+        "original": text,
+        "header": _literal(format_.header),
+        "openings": _listed([opening for opening in openings if opening]),
+        "stops": _listed(stops),
+        "fields": _listed(fields_of(analysis.shape)),
+        "reach": str(max(map(len, [*literals, *openings, format_.header]))),
     }
-    # The template itself goes in last: nothing in it is to be replaced.
-    wrapped = files(__package__).joinpath(AROUND).read_text(encoding="utf-8")
-    for name, value in sorted(values.items(), reverse=True):
-        wrapped = wrapped.replace(name, value)
-    return wrapped
+    around = (
+        files("autoparser.analysis.renderer").joinpath("training.jinja").read_text(encoding="utf-8")
+    )
+    # All at once: what is put in is not looked at again.
+    return re.sub("@(\\w+)@", lambda place: values[place[1]], around)
 
 
 def _literal(text: str) -> str:
