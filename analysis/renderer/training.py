@@ -28,13 +28,6 @@ from .leaves import fields_of
 from .renders import Messages, Renders, prepared
 from .shares import Joints
 
-<<<<<<< HEAD
-AROUND = "training.jinja"
-"""What is written around a template. The names of places stand between at signs, and blocks eat
-the whitespace before them."""
-
-=======
->>>>>>> wip-renderer
 
 class TrainingTemplateError(AutoparserError):
     """A template with generation markers cannot be written, or is not the same template."""
