@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.export.limits import Limit, Piece
 from autoparser.analysis.format import CallFormat, Slot
@@ -68,7 +69,12 @@ def row_field(calls: CallFormat, turn: str, end: str) -> CallsField | None:
         frame.close,
         frame.behind,
         {**settings, "repeats": True, "transform": call},
-        (*reader.limits, *([seam.limit] if seam.limit else ()), *_ids(tail)),
+        (
+            *reader.limits,
+            *([seam.limit] if seam.limit else ()),
+            *_ids(tail),
+            *(() if marked else _closers(tail)),
+        ),
         reader.needs_tools,
         frame.section_close,
         frame.separator,
@@ -100,6 +106,15 @@ def _ids(tail: Sequence[str | Slot]) -> tuple[Limit, ...]:
         return ()
     why = "they stand behind the arguments, and the target captures only what opens a call"
     return (Limit(Piece.IDS, why),)
+
+
+def _closers(tail: Sequence[str | Slot]) -> tuple[Limit, ...]:
+    """Say which strings end a call that nothing but its name opens and a mere sign closes."""
+    close = tail[0].strip() if tail and not isinstance(tail[0], Slot) else ""
+    if not close or is_unit(close) or any(char.isalnum() for char in close):
+        return ()
+    why = f"a {close[0]} in them ends the call, where the next one seems to follow"
+    return (Limit(Piece.STRINGS, why, characters=close[0]),)
 
 
 @dataclass(frozen=True, slots=True)

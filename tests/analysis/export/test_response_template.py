@@ -29,9 +29,13 @@ IN_PART: Mapping[str, set[Piece]] = {
     "a3-2-nested-wrappers": {TYPES},
     "a5-cdata-when-needed": {TYPES},
     "a6-key-is-tag": {TYPES},
-    "p1-2-python-list": {TYPES},
-    "p1-3-double-quotes": {TYPES},
-    "p1-4-unquoted": {TYPES},
+    # A parenthesis in a string may be taken for the call's.
+    "p1-2-python-list": {TYPES, STRINGS},
+    "p1-3-double-quotes": {TYPES, STRINGS},
+    "p1-4-unquoted": {TYPES, STRINGS},
+    "p1-5-fenced-python": {STRINGS},
+    "p1-6-no-separator": {STRINGS},
+    "p1-python-lines": {STRINGS},
     # Null is written as Python does, in what else the target's JSON reads.
     "g1-2-escape-token": {TYPES},
     # Strings have escapes that nothing in the target undoes.
