@@ -34,7 +34,6 @@ IN_PART: Mapping[str, set[Piece]] = {
     "p1-3-double-quotes": {TYPES, STRINGS},
     "p1-4-unquoted": {TYPES, STRINGS},
     "p1-5-fenced-python": {STRINGS},
-    "p1-6-no-separator": {STRINGS},
     "p1-python-lines": {STRINGS},
     # Null is written as Python does, in what else the target's JSON reads.
     "g1-2-escape-token": {TYPES},
@@ -47,7 +46,7 @@ IN_PART: Mapping[str, set[Piece]] = {
     "call-id-post-args": {IDS},
     # Neither JSON nor pairs that can be told apart.
     "novel-notation": {ARGUMENTS, NONE},
-    "p1-6-no-separator": {ARGUMENTS, NONE},
+    "p1-6-no-separator": {ARGUMENTS, NONE, STRINGS},
 }
 """Fixtures that the target cannot express whole, and the parts that it cannot."""
 
