@@ -273,7 +273,7 @@ class Bridge:
         tokens = self._vocabulary.encode(stop + behind).behind(len(stop))
         stop_id = self._vocabulary.single(stop) if stop else None
         context = () if stop_id is None else (stop_id,)
-        if self._vocabulary.decode(tokens.ids, context) != behind:
+        if not self._vocabulary.gives_back(tokens, behind, context):
             raise RefusedBridge(Reason.NOT_ENCODED)
         return self._owned(found, tokens, len(found.text) - len(behind))
 

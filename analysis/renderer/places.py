@@ -8,6 +8,7 @@ that cannot be marked at all is left out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -59,7 +60,31 @@ def find_places(
     search = _Search(renders, messages, text, generation, reasoning_fields)
     search.mark_all()
     search.widen()
-    return Places(search.marks, search.styles, _apart(search.runs))
+    return _own(Places(search.marks, search.styles, _apart(search.runs)), renders, messages)
+
+
+def _own(places: Places, renders: Renders, messages: Messages) -> Places:
+    """Leave out what a later message repeats of an earlier one, such as the name of a call.
+
+    How often a message writes a text itself shows where the conversation ends with it.
+    """
+    repeated = [leaf for leaf, times in Counter(r.leaf for r in places.runs).items() if times > 1]
+    allowed: dict[int, int] = {}
+    for leaf in repeated:
+        count = places.marks.leaves[leaf].message + 1
+        marked = renders.attempt(places.marked(messages[:count]))
+        if marked is not None:
+            _, runs = places.read(marked)
+            allowed[leaf] = max(1, sum(run.leaf == leaf for run in runs))
+    if not allowed:
+        return places
+    seen: Counter[int] = Counter()
+    kept: list[Run] = []
+    for run in places.runs:
+        seen[run.leaf] += 1
+        if seen[run.leaf] <= allowed.get(run.leaf, seen[run.leaf]):
+            kept.append(run)
+    return Places(places.marks, places.styles, tuple(kept))
 
 
 class _Search:

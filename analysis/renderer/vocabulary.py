@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, decoders, pre_tokenizers
 
 from autoparser.analysis.errors import AutoparserError
 
@@ -62,14 +62,11 @@ class Vocabulary:
             encoding = self.tokenizer.encode(text, add_special_tokens=False)
         except Exception as error:
             raise _cannot_encode(text, str(error)) from error
-        ids, starts, ends = encoding.ids, list[int](), list[int]()
-        last = 0
-        for start, end in encoding.offsets:
-            starts.append(min(last, start))
-            last = max(last, end)
-            ends.append(last)
-        if text[last:].strip() or not ids:
-            raise _cannot_encode(text[last:], "no token is for it")
+        ids = encoding.ids
+        starts, ends = _places(encoding.offsets)
+        rest = text[ends[-1] :] if ids else text
+        if rest.strip() or not ids:
+            raise _cannot_encode(rest, "no token is for it")
         ends[-1] = len(text)
         found = Encoded(ids, starts, ends)
         self._check_known(text, found)
@@ -92,6 +89,23 @@ class Vocabulary:
     def _unknown(self) -> int | None:
         token = self._unknown_token
         return None if token is None else self.single(token)
+
+    def gives_back(self, encoded: Encoded, text: str, before: Sequence[int]) -> bool:
+        """Whether the tokens of a text, behind others, are decoded to that text."""
+        return self._byte_level or self.decode(encoded.ids, before) == text
+
+    @cached_property
+    def _byte_level(self) -> bool:
+        """Whether every text comes back: each of its bytes has a token, and nothing changes it."""
+        tokenizer = self.tokenizer
+        return (
+            tokenizer.normalizer is None
+            and isinstance(tokenizer.decoder, decoders.ByteLevel)
+            and all(
+                tokenizer.token_to_id(letter) is not None
+                for letter in pre_tokenizers.ByteLevel.alphabet()
+            )
+        )
 
     def decode(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
         """Give the text of ids that stand behind others; special tokens are written out.
@@ -135,6 +149,19 @@ class Vocabulary:
             f"the id {bad!r} is not in the vocabulary",
             hint="give ids of the tokenizer that the renderer was made with",
         )
+
+
+def _places(offsets: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Give where each token begins and ends, so that no character lies between two."""
+    starts = [start for start, _ in offsets]
+    ends = [end for _, end in offsets]
+    if starts[1:] == ends[:-1] and starts[:1] == [0]:
+        return starts, ends
+    last = 0
+    for at, end in enumerate(ends):
+        starts[at] = min(starts[at], last)
+        ends[at] = last = max(last, end)
+    return starts, ends
 
 
 def _cannot_encode(text: str, reason: str) -> TokenizerError:

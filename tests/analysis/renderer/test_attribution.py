@@ -171,3 +171,20 @@ def test_a_prompt_that_only_begins_like_the_turn_takes_no_part_of_a_marker() -> 
     found = made.attribute([user(), called()], tools())
     sampled = min(each.start for each in found.segments if each.sampled)
     assert found.text[sampled:].startswith("<tool_call>")
+
+
+def test_a_name_that_the_result_repeats_is_of_the_result() -> None:
+    template = ChatTemplate(
+        "{% for m in messages %}{% if m.role == 'user' %}u:{{ m.content }}\n"
+        "{% elif m.role == 'tool' %}r:{{ messages[loop.index0 - 1].tool_calls[0].function.name }}"
+        "={{ m.content }}\n{% else %}a:{% for c in m.tool_calls or [] %}({{ c.function|tojson }})"
+        "{% endfor %}{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}"
+    )
+    made = Renderer(analyze(template), small())
+    found = shown(made.attribute([user(), called(), result()], tools()))
+    assert [each for each in found if each[0] == 2] == [
+        (2, "", "r:get_weather="),
+        (2, "T", "sunny"),
+        (2, "", "\n"),
+    ]
+    assert "".join(text for _, kind, text in found if "S" in kind).endswith("<|im_end|>")
