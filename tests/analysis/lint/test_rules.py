@@ -39,9 +39,11 @@ def report(rule: Rule, which: str) -> Report:
 @pytest.mark.parametrize("rule", RULES, ids=CODES)
 def test_it_fires(rule: Rule) -> None:
     found = report(rule, "fires")
-    assert [each.code for each in found.findings] and not found.left_out
+    assert found.findings
+    assert not found.left_out
     for finding in found.findings:
-        assert finding.message and not finding.message.endswith(".")
+        assert finding.message
+        assert not finding.message.endswith(".")
         assert finding.message.isprintable()
 
 
@@ -55,7 +57,7 @@ def test_its_neighbour_is_quiet(rule: Rule) -> None:
 @pytest.mark.parametrize("rule", RULES, ids=CODES)
 def test_it_has_a_page(rule: Rule) -> None:
     page = rule.page
-    assert page.summary and page.why and page.before and page.after
+    assert all((page.summary, page.why, page.before, page.after))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=CODES)
