@@ -17,6 +17,7 @@ from autoparser.analysis.errors import (
 )
 from autoparser.analysis.format import Part
 from autoparser.analysis.probing import (
+    EmptyContent,
     Sentinels,
     Shape,
     Suggestions,
@@ -191,6 +192,8 @@ class Subject:
             generation=generation,
             setting={**self.usual_setting, **(setting or {})},
             clock=clock,
+            # What stands for no content must reach the template that asks for it.
+            as_given=shape.empty_content is EmptyContent.NULL,
         )
 
     @cached_property
