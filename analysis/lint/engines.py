@@ -8,22 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from types import CodeType
 
-from jinja2 import Environment, Template, TemplateSyntaxError
+from jinja2 import Environment, Template, Undefined, nodes
+from jinja2.ext import LoopControlExtension
 from jinja2.filters import FILTERS
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from autoparser.analysis.conversation import Dialogue, Json, Message
+from autoparser.analysis.conversation import Dialogue, Message
 from autoparser.analysis.errors import one_line
+from autoparser.analysis.probing import EmptyContent
 from autoparser.analysis.template import prepared_messages, prepared_tools
 from autoparser.analysis.template.environment import GenerationTag, chat_environment
 
 from .renders import NOON, Render
 from .subject import Subject
 
-LOOP_CONTROLS = "jinja2.ext.loopcontrols"
+
+CLOCK = "strftime_now"
+"""The name by which templates ask for the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,47 +47,77 @@ class Elsewhere:
         return self.usual.rendered and (bool(self.error) or self.text != self.usual.text)
 
 
+class OpenTag(GenerationTag):
+    """A generation tag that leaves no trace: what it holds stands in its place."""
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:  # type: ignore[override]
+        """Read the block up to its end tag."""
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+@cache
 def environment(
-    *, tags: tuple[str | type[GenerationTag], ...] = (LOOP_CONTROLS, GenerationTag),
-    clock: bool = True, tojson: bool = True, trim: bool = True, newline: bool = False,
+    *,
+    clock: bool = True,
+    tojson: bool = True,
+    trim: bool = True,
+    newline: bool = False,
+    undefined: type[Undefined] = Undefined,
+    scoped: bool = True,
 ) -> Environment:
     """Give transformers' environment without some of what it adds to Jinja.
 
-    `newline` keeps the newline at the template's end, which Jinja leaves out.
+    `newline` keeps the newline at the template's end, which Jinja leaves out; where it is not
+    `scoped`, the generation tag is as if it were not there.
     """
     usual = chat_environment()
     made = ImmutableSandboxedEnvironment(
-        trim_blocks=trim, lstrip_blocks=trim, extensions=tags, optimized=False,
+        trim_blocks=trim,
+        lstrip_blocks=trim,
+        extensions=(LoopControlExtension, GenerationTag if scoped else OpenTag),
+        optimized=False,
         keep_trailing_newline=newline,
+        undefined=undefined,
     )
     made.globals = {**usual.globals}
     if not clock:
-        del made.globals["strftime_now"]
+        del made.globals[CLOCK]
     made.filters["tojson"] = usual.filters["tojson"] if tojson else FILTERS["tojson"]
     return made
 
 
-@lru_cache(maxsize=4)
-def code_of(made: Environment, text: str) -> CodeType:
-    """Compile a template's text. Raises TemplateSyntaxError."""
-    return made.compile(made.parse(text))
-
-
 def elsewhere(
-    subject: Subject, made: Environment, code: CodeType, *, clock: bool = True
+    subject: Subject, made: Environment, code: CodeType | None = None, *, clock: bool = True
 ) -> Iterator[Elsewhere]:
-    """Render ordinary conversations in another environment."""
+    """Render ordinary conversations in another environment.
+
+    `code` is the template compiled there, where that is not what is compiled here. Without
+    `clock` there is no `strftime_now`.
+    """
+    code = subject.template.code if code is None else code
     template = Template.from_code(made, code, dict(made.globals))
     for what, usual, variables in ordinary(subject):
-        given = variables if clock else {**variables}
-        if not clock:
-            given = {key: value for key, value in variables.items() if key != "strftime_now"}
+        given = {
+            key: value for key, value in variables.items() if clock or key != CLOCK
+        }
         try:
             text = template.render(given)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
             yield Elsewhere(what, usual, error=one_line(f"{type(error).__name__}: {error}"))
         else:
             yield Elsewhere(what, usual, text)
+
+
+def compiled(subject: Subject, made: Environment) -> CodeType:
+    """Compile a template anew, for an environment that reads its text otherwise."""
+    return made.compile(made.parse(subject.template.text))
+
+
+def loop_control(subject: Subject) -> int | None:
+    """Give the line of the first `break` or `continue`; None where there is none."""
+    found = subject.template.syntax_tree.find((nodes.Break, nodes.Continue))
+    return None if found is None else found.lineno
 
 
 def ordinary(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, object]]]:
@@ -92,13 +127,20 @@ def ordinary(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, objec
     loop: Dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
     for what, dialogue, tools in (("a chat", chat, False), ("a tool call", loop, True)):
         render = subject.play(dialogue, tools=tools, generation=True)
-        variables: dict[str, object] = {
-            "strftime_now": NOON.strftime,
-            **subject.tokens,
-            "messages": prepared_messages(render.messages),
-            "tools": prepared_tools(subject.offered if tools else None),
-            "documents": None,
-            "add_generation_prompt": True,
-            **subject.usual_setting,
-        }
-        yield what, render, variables
+        yield what, render, variables(subject, render, tools=tools, generation=True)
+
+
+def variables(
+    subject: Subject, render: Render, *, tools: bool, generation: bool
+) -> Mapping[str, object]:
+    """Give what a conversation was rendered with, for a render elsewhere."""
+    given = subject.shape.empty_content is EmptyContent.NULL
+    return {
+        CLOCK: NOON.strftime,
+        **subject.tokens,
+        "messages": [*render.messages] if given else prepared_messages(render.messages),
+        "tools": prepared_tools(subject.offered if tools else None),
+        "documents": None,
+        "add_generation_prompt": generation,
+        **subject.usual_setting,
+    }

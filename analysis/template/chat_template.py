@@ -22,7 +22,7 @@ from .excerpt import excerpt, find_column
 from .messages import plain, prepared_messages, prepared_tools
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import CodeType, TracebackType
 
 __all__ = ["ChatTemplate"]
 
@@ -130,6 +130,14 @@ class ChatTemplate:
         """
         return self._compiled.tree
 
+    @property
+    def code(self) -> CodeType:
+        """The compiled template, for environments that differ in filters or undefined alone.
+
+        Raises TemplateSyntaxError.
+        """
+        return self._compiled.code
+
     def check_syntax(self) -> None:
         """Compile now; raises TemplateSyntaxError where Jinja cannot."""
         _ = self._compiled
@@ -145,7 +153,7 @@ class ChatTemplate:
         except Exception as error:  # noqa: BLE001 - Jinja and Python each raise their own
             failure = self._syntax_error(error)
         else:
-            return _Compiled(tree, template)
+            return _Compiled(tree, code, template)
         raise failure
 
     @cached_property
@@ -192,6 +200,7 @@ class ChatTemplate:
 @dataclass(frozen=True)
 class _Compiled:
     tree: nodes.Template
+    code: CodeType
     template: Template
 
 
