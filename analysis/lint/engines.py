@@ -19,11 +19,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from autoparser.analysis.conversation import Dialogue, Message
 from autoparser.analysis.errors import one_line
-from autoparser.analysis.probing import EmptyContent
-from autoparser.analysis.template import prepared_messages, prepared_tools
 from autoparser.analysis.template.environment import GenerationTag, chat_environment
 
-from .renders import NOON, Render
+from .renders import Render
 from .subject import Subject
 
 
@@ -127,20 +125,4 @@ def ordinary(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, objec
     loop: Dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
     for what, dialogue, tools in (("a chat", chat, False), ("a tool call", loop, True)):
         render = subject.play(dialogue, tools=tools, generation=True)
-        yield what, render, variables(subject, render, tools=tools, generation=True)
-
-
-def variables(
-    subject: Subject, render: Render, *, tools: bool, generation: bool
-) -> Mapping[str, object]:
-    """Give what a conversation was rendered with, for a render elsewhere."""
-    given = subject.shape.empty_content is EmptyContent.NULL
-    return {
-        CLOCK: NOON.strftime,
-        **subject.tokens,
-        "messages": [*render.messages] if given else prepared_messages(render.messages),
-        "tools": prepared_tools(subject.offered if tools else None),
-        "documents": None,
-        "add_generation_prompt": generation,
-        **subject.usual_setting,
-    }
+        yield what, render, subject.variables(render, tools=tools, generation=True)

@@ -9,7 +9,6 @@ from autoparser.analysis.conversation import Dialogue
 from autoparser.analysis.errors import TemplateRenderError
 from autoparser.analysis.template import GENERATION_CLOSE, GENERATION_OPEN
 
-from .engines import variables
 from .renders import Render
 from .subject import Subject
 
@@ -32,7 +31,7 @@ def marked(subject: Subject, dialogue: Dialogue, *, tools: bool = False) -> Mark
     render = subject.play(dialogue, tools=tools)
     if not render.rendered:
         return None
-    given = variables(subject, render, tools=tools, generation=False)
+    given = subject.variables(render, tools=tools, generation=False)
     try:
         text = subject.template.render_generation(given)
     except TemplateRenderError:

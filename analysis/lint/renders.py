@@ -94,19 +94,39 @@ class Renders:
         key = repr((messages, tools, generation, setting, clock, as_given))
         known = self._known.get(key)
         if known is None:
-            sent: object = [*messages] if as_given else prepared_messages(messages)
-            variables: dict[str, object] = {
-                "strftime_now": clock.strftime,
-                **self._tokens,
-                "messages": sent,
-                "tools": prepared_tools(tools),
-                "documents": None,
-                "add_generation_prompt": generation,
-                **(setting or {}),
-            }
+            variables = self.variables(
+                messages,
+                tools=tools,
+                generation=generation,
+                setting=setting,
+                clock=clock,
+                as_given=as_given,
+            )
             known = self._render(tuple(messages), variables)
             self._known[key] = known
         return known
+
+    def variables(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: Sequence[Json] | None = None,
+        generation: bool = False,
+        setting: Mapping[str, Json] | None = None,
+        clock: datetime.datetime = NOON,
+        as_given: bool = False,
+    ) -> dict[str, object]:
+        """Give what such a render is made with, for a render elsewhere."""
+        sent: object = [*messages] if as_given else prepared_messages(messages)
+        return {
+            "strftime_now": clock.strftime,
+            **self._tokens,
+            "messages": sent,
+            "tools": prepared_tools(tools),
+            "documents": None,
+            "add_generation_prompt": generation,
+            **(setting or {}),
+        }
 
     def _render(
         self, messages: tuple[Mapping[str, Json], ...], variables: Mapping[str, object]
