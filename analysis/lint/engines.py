@@ -96,13 +96,13 @@ def elsewhere(
     code = subject.template.code if code is None else code
     template = Template.from_code(made, code, dict(made.globals))
     for what, usual, variables in ordinary(subject):
-        given = {
-            key: value for key, value in variables.items() if clock or key != CLOCK
-        }
+        given = {key: value for key, value in variables.items() if clock or key != CLOCK}
         try:
             text = template.render(given)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
-            yield Elsewhere(what, usual, error=one_line(f"{type(error).__name__}: {error}"))
+            yield Elsewhere(
+                what, usual, error=one_line(f"{type(error).__name__}: {error}").rstrip(".")
+            )
         else:
             yield Elsewhere(what, usual, text)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.errors import TemplateRenderError
+from autoparser.analysis.errors import TemplateRenderError, one_line
 from autoparser.analysis.template import (
     ChatTemplate,
     Emission,
@@ -45,6 +45,11 @@ class Render:
         """Give it as one half of evidence."""
         reason = "" if self.error is None else self.error.reason
         return Shown(label, self.text, reason, tuple(dict(each) for each in self.messages))
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, on one line without a full stop; empty where it did not."""
+        return "" if self.error is None else one_line(self.error.reason).rstrip(".")
 
     @property
     def cause(self) -> Cause | None:

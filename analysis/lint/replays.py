@@ -21,9 +21,7 @@ PLAYED = (
 """The usual steps; the command for round trips plays all there are."""
 
 
-def replays(
-    subject: Subject, encoder: Encoder | None = None
-) -> Iterator[tuple[Scenario, Verdict]]:
+def replays(subject: Subject, encoder: Encoder | None = None) -> Iterator[tuple[Scenario, Verdict]]:
     """Play the usual steps, as far as they apply."""
     stage = Stage(subject.analysis)
     known = {each.name: each for each in shipped_scenarios()}

@@ -19,9 +19,7 @@ def both_forms(subject: Subject) -> tuple[Render, Render]:
 def with_arguments(subject: Subject, *, as_string: bool) -> Render:
     """Render a call with its arguments in one of the two forms, whatever the shape has."""
     call = subject.call()
-    messages = subject.shape.messages(
-        subject.turn(Message(calls=(call,))), subject.marks.system
-    )
+    messages = subject.shape.messages(subject.turn(Message(calls=(call,))), subject.marks.system)
     arguments = json.dumps(dict(call.arguments)) if as_string else dict(call.arguments)
     for message in messages:
         calls = message.get("tool_calls")

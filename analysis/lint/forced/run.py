@@ -28,8 +28,9 @@ def force(template: ChatTemplate, variables: Mapping[str, object]) -> Seen:
         given = {**variables, **environment.globals}
         size = 0
         for piece in made.root_render_func(made.new_context(given)):
-            pieces.append(piece)
-            size += len(piece)
+            # What a call block gives may be nothing.
+            pieces.append(str(piece))
+            size += len(pieces[-1])
             if size > LONGEST_TEXT:
                 break
     except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes

@@ -44,9 +44,7 @@ class Watched(ImmutableSandboxedEnvironment):
         self.seen = seen
         self.calls = self.depth = 0
         self.naming = False
-        self.filters = {
-            name: self._going_on(function) for name, function in usual.filters.items()
-        }
+        self.filters = {name: self._going_on(function) for name, function in usual.filters.items()}
         self.globals = {**usual.globals, **self._functions()}
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:

@@ -35,10 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     for what, dialogue, tools in (("an answer", chat, False), ("a call", loop, True)):
         if tools and subject.format.calls is None:
             return
-        messages = [
-            _dumped(message)
-            for message in subject.shape.messages(dialogue, marks.system)
-        ]
+        messages = [_dumped(message) for message in subject.shape.messages(dialogue, marks.system)]
         offered = subject.offered if tools else None
         given, prepared = (
             subject.render(
@@ -49,13 +46,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         if given.rendered == prepared.rendered and given.text == prepared.text:
             continue
         if given.error is not None:
-            outcome = f"fails: {given.error.reason}"
+            outcome = f"fails: {given.reason}"
         elif prepared.error is not None:
-            outcome = f"works, and fails where they are left out: {prepared.error.reason}"
+            outcome = f"works, and fails where they are left out: {prepared.reason}"
         else:
             outcome = "is written otherwise"
         yield Hit(
-            f"with keys that are None, as OpenAI's client sends them, {what} {outcome}",
+            f"with keys that are None, as client libraries send them, {what} {outcome}",
             (compared(given, "with keys that are None", prepared, "without them"),),
             line=None if given.error is None else given.error.line,
             cause=given.cause,

@@ -38,7 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if render.error is not None and render.error.reason.startswith(SANDBOX):
             yield Hit(
                 f"requests with {what} fail in the sandbox in which engines render:"
-                f" {render.error.reason}",
+                f" {render.reason}",
                 (alone(render, what),),
                 line=render.error.line,
                 cause=render.cause,

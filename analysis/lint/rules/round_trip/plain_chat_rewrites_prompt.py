@@ -40,9 +40,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     whole = renders[-1]
     if not whole.rendered:
         return
-    for render, what in zip(
-        renders[:-1], ("a question", "a question and its answer"), strict=True
-    ):
+    for render, what in zip(renders[:-1], ("a question", "a question and its answer"), strict=True):
         # A template may write nothing of a question until it is answered.
         if render.rendered and not whole.text.startswith(render.text):
             at = prefix_length(render.text, whole.text)

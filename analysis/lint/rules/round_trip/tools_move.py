@@ -27,9 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """See where the tools stand in one question and in two."""
     marks = subject.marks
     one = subject.play((subject.user,), tools=True)
-    two = subject.play(
-        (subject.user, Message(marks.content), subject.next_user), tools=True
-    )
+    two = subject.play((subject.user, Message(marks.content), subject.next_user), tools=True)
     name = marks.names[0]
     if not (one.rendered and two.rendered and name in one.text and name in two.text):
         return

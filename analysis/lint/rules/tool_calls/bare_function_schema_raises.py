@@ -31,13 +31,11 @@ def check(subject: Subject) -> Iterator[Hit]:
     render = subject.render(messages, tools=bare, setting=setting)
     if render.error is not None and wrapped.rendered:
         yield Hit(
-            f"requests fail whose tools are bare function schemas: {render.error.reason}",
+            f"requests fail whose tools are bare function schemas: {render.reason}",
             (compared(render, "bare", wrapped, "wrapped"),),
             line=render.error.line,
             cause=render.cause,
         )
 
 
-RULE = Rule(
-    "AP519", "bare-function-schema-raises", __doc__, Severity.INFO, check, needs=Need.CALLS
-)
+RULE = Rule("AP519", "bare-function-schema-raises", __doc__, Severity.INFO, check, needs=Need.CALLS)

@@ -36,8 +36,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     )
     if made.error is not None and plain.rendered:
         yield Hit(
-            f"requests fail whose calls have ids like {MADE}: {made.error.reason}",
-            (compared(made, "an id as OpenAI makes them", plain, "an id of nine letters"),),
+            f"requests fail whose calls have ids like {MADE}: {made.reason}",
+            (compared(made, "an id as chat APIs make them", plain, "an id of nine letters"),),
             line=made.error.line,
             cause=made.cause,
         )

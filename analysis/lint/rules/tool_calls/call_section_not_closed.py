@@ -33,7 +33,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     one = subject.play(subject.turn(Message(calls=both[:1])), tools=True)
     two = subject.play(subject.turn(Message(calls=both)), tools=True)
     close = calls.later_close
-    if one.rendered and two.rendered and _behind(two.text, subject.marks.values[1]).find(close) >= 0 and close not in _behind(one.text, subject.marks.values[0]):
+    if (
+        one.rendered
+        and two.rendered
+        and _behind(two.text, subject.marks.values[1]).find(close) >= 0
+        and close not in _behind(one.text, subject.marks.values[0])
+    ):
         yield Hit(
             f"behind one call the model does not read {close.strip()!r}, which closes two",
             (compared(one, "one call", two, "two calls"),),

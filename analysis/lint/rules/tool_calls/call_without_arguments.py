@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     evidence = (compared(empty, "without arguments", usual, "with one argument"),)
     if empty.error is not None:
         yield Hit(
-            f"requests fail whose history has a call without arguments: {empty.error.reason}",
+            f"requests fail whose history has a call without arguments: {empty.reason}",
             evidence,
             line=empty.error.line,
             severity=Severity.WARNING if empty.error.refused else None,

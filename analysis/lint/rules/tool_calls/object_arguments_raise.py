@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if object_.error is None or not string.rendered:
         return
     yield Hit(
-        f"requests fail whose calls have arguments as an object: {object_.error.reason}",
+        f"requests fail whose calls have arguments as an object: {object_.reason}",
         (compared(object_, "arguments as an object", string, "as JSON text"),),
         line=object_.error.line,
         severity=Severity.WARNING if object_.error.refused else None,

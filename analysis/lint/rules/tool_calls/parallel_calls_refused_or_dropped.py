@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     if both.error is not None:
         yield Hit(
-            f"requests fail whose history has two calls in one message: {both.error.reason}",
+            f"requests fail whose history has two calls in one message: {both.reason}",
             evidence,
             line=both.error.line,
             severity=Severity.WARNING if both.error.refused else None,

@@ -39,15 +39,15 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     if render.error is not None:
         yield Hit(
-            f"requests fail whose tool results have no name, as in OpenAI's interface:"
-            f" {render.error.reason}",
+            f"requests fail whose tool results have no name, as chat APIs send them:"
+            f" {render.reason}",
             evidence,
             line=render.error.line,
             cause=render.cause,
         )
     elif render.text != named.text:
         yield Hit(
-            "a tool result without a name, as in OpenAI's interface, is written otherwise than"
+            "a tool result without a name, as chat APIs send it, is written otherwise than"
             " with one",
             evidence,
             severity=Severity.INFO,

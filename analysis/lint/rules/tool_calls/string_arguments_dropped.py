@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     value = subject.marks.values[0]
     if string.rendered and value not in string.text and value in object_.text:
         yield Hit(
-            "a caller that sends arguments as JSON text, as OpenAI's interface does, has the model"
+            "a caller that sends arguments as JSON text, as chat APIs do, has the model"
             " read a call without arguments",
             (compared(string, "arguments as JSON text", object_, "as an object"),),
             line=object_.line_of(value),

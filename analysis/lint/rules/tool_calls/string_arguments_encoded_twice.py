@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     string, object_ = both_forms(subject)
     yield Hit(
-        "a caller that sends arguments as JSON text, as OpenAI's interface does, has the model"
+        "a caller that sends arguments as JSON text, as chat APIs do, has the model"
         " read a quoted string instead of an object",
         (compared(string, "arguments as JSON text", object_, "as an object"),),
         line=string.line_of(f"{subject.marks.keys[0]}\\"),

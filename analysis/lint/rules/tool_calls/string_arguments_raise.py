@@ -30,8 +30,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     if string.error is None or not object_.rendered:
         return
     yield Hit(
-        "requests fail whose calls have arguments as JSON text, as OpenAI's interface sends them:"
-        f" {string.error.reason}",
+        "requests fail whose calls have arguments as JSON text, as chat APIs send them:"
+        f" {string.reason}",
         (compared(string, "arguments as JSON text", object_, "as an object"),),
         line=string.error.line,
         severity=Severity.INFO if string.error.refused else None,

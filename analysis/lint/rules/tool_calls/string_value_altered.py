@@ -37,7 +37,7 @@ PAIRS: tuple[tuple[str, str, str], ...] = (
 )
 """What the first string has, it, and a string that says something else."""
 
-HOSTILE = "  \n{}\"'\\\"\\n\n<A>{}\n "
+HOSTILE = '  \n{}"\'\\"\\n\n<A{}\n '
 """All of it in one string: where this one is pasted or is JSON, nothing is lost."""
 
 

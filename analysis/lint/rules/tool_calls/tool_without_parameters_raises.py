@@ -38,7 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         render = subject.render(messages, tools=offered([tool], subject.shape), setting=setting)
         if render.error is not None:
             yield Hit(
-                f"requests fail that offer a tool {what}: {render.error.reason}",
+                f"requests fail that offer a tool {what}: {render.reason}",
                 (compared(render, f"a tool {what}", whole, "tools that have all"),),
                 line=render.error.line,
                 severity=Severity.INFO if render.error.refused else None,
@@ -48,11 +48,14 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _lacking(name: str) -> Iterator[tuple[str, Tool]]:
-    yield "with empty parameters", {
-        "name": name,
-        "description": DESCRIPTION,
-        "parameters": PARAMETERS,
-    }
+    yield (
+        "with empty parameters",
+        {
+            "name": name,
+            "description": DESCRIPTION,
+            "parameters": PARAMETERS,
+        },
+    )
     yield "without parameters", {"name": name, "description": DESCRIPTION}
     yield "without a description", {"name": name, "parameters": PARAMETERS}
 

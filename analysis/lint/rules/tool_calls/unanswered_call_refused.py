@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     for render, what in ((last, "is the last message"), (later, "the user's message follows")):
         if render.error is not None:
             yield Hit(
-                f"requests fail where a call {what}: {render.error.reason}",
+                f"requests fail where a call {what}: {render.reason}",
                 (compared(render, "not answered", answered, "answered"),),
                 line=render.error.line,
                 severity=Severity.INFO if render.error.refused else None,
@@ -44,6 +44,4 @@ def check(subject: Subject) -> Iterator[Hit]:
             return
 
 
-RULE = Rule(
-    "AP523", "unanswered-call-refused", __doc__, Severity.WARNING, check, needs=Need.CALLS
-)
+RULE = Rule("AP523", "unanswered-call-refused", __doc__, Severity.WARNING, check, needs=Need.CALLS)
