@@ -24,7 +24,6 @@ from autoparser.analysis.template.environment import GenerationTag, chat_environ
 from .renders import Render
 from .subject import Subject
 
-
 CLOCK = "strftime_now"
 """The name by which templates ask for the time."""
 
@@ -114,8 +113,11 @@ def compiled(subject: Subject, made: Environment) -> CodeType:
 
 def loop_control(subject: Subject) -> int | None:
     """Give the line of the first `break` or `continue`; None where there is none."""
-    found = subject.template.syntax_tree.find((nodes.Break, nodes.Continue))
-    return None if found is None else found.lineno
+    tree = subject.template.syntax_tree
+    return next((each.lineno for kind in _CONTROLS for each in tree.find_all(kind)), None)
+
+
+_CONTROLS: tuple[type[nodes.Node], ...] = (nodes.Break, nodes.Continue)
 
 
 def ordinary(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, object]]]:

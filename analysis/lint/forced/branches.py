@@ -119,13 +119,13 @@ class Branches(NodeTransformer):
         return _computed(_call(LOADED, node.template))
 
 
-def _call(function: str, *args: nodes.Expr) -> nodes.Call:
+def _call(function: str, *args: nodes.Node) -> nodes.Call:
     line = args[0].lineno
     name = nodes.Name(function, "load", lineno=line)
-    return nodes.Call(name, list(args), [], None, None, lineno=line)
+    return nodes.Call(name, [*args], [], None, None, lineno=line)
 
 
-def _computed(expression: nodes.Expr) -> nodes.Node:
+def _computed(expression: nodes.Node) -> nodes.Node:
     return nodes.ExprStmt(expression, lineno=expression.lineno)
 
 

@@ -27,21 +27,21 @@ class Nothing(Undefined):
         del other
         return False
 
-    __getitem__ = __call__ = __neg__ = __pos__ = _same  # type: ignore[assignment]
-    __add__ = __radd__ = _other  # type: ignore[assignment]
-    __sub__ = __rsub__ = __mul__ = __rmul__ = _same  # type: ignore[assignment]
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _same  # type: ignore[assignment]
-    __mod__ = __rmod__ = __pow__ = __rpow__ = _same  # type: ignore[assignment]
-    __lt__ = __le__ = __gt__ = __ge__ = _false  # type: ignore[assignment]
+    __getitem__ = __call__ = __neg__ = __pos__ = _same
+    __add__ = __radd__ = _other
+    __sub__ = __rsub__ = __mul__ = __rmul__ = _same
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _same
+    __mod__ = __rmod__ = __pow__ = __rpow__ = _same
+    __lt__ = __le__ = __gt__ = __ge__ = _false
 
     def __contains__(self, item: object) -> bool:
         del item
         return False
 
-    def __int__(self) -> int:
+    def __int__(self) -> int:  # type: ignore[override]
         return 0
 
-    def __float__(self) -> float:
+    def __float__(self) -> float:  # type: ignore[override]
         return 0.0
 
     def __iter__(self) -> Iterator[Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import wraps
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import Undefined
 from jinja2.ext import LoopControlExtension
@@ -59,16 +59,15 @@ class Watched(ImmutableSandboxedEnvironment):
         """Give nothing, so that the run goes on."""
         return Nothing(obj=obj, name=attribute)
 
-    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+    def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call what may be called, within the bounds; what raises gives nothing."""
-        self = __self
         self.calls += 1
-        macro = isinstance(__obj, Macro)
+        macro = isinstance(function, Macro)
         if self.calls > MOST_CALLS or (macro and self.depth >= MOST_DEPTH):
             return Nothing()
         self.depth += macro
         try:
-            return super().call(__context, __obj, *args, **kwargs)
+            return super().call(context, function, *args, **kwargs)
         except Exception:  # noqa: BLE001 - untrusted code raises whatever it likes
             return Nothing()
         finally:
@@ -100,7 +99,7 @@ class Watched(ImmutableSandboxedEnvironment):
                 found = function(*args, **kwargs)
                 # Those that give one after the other look the names up only then.
                 lazy = hasattr(found, "__next__")
-                return list(islice(found, LARGEST)) if lazy else found
+                return [*islice(cast("Iterable[object]", found), LARGEST)] if lazy else found
             except Exception:  # noqa: BLE001 - as above
                 return Nothing()
             finally:
@@ -132,10 +131,22 @@ class Watched(ImmutableSandboxedEnvironment):
             UNPACKED: _unpacked,
             SLICED: _sliced,
             LOADED: loaded,
-            "raise_exception": lambda *words: "",
-            "range": lambda *ends: list(range(MOST_ITEMS)),
+            "raise_exception": _silent,
+            "range": _few,
             **{name: gadget(name) for name in GADGETS},
         }
+
+
+def _silent(words: object = "") -> str:
+    """Refuse nothing."""
+    del words
+    return ""
+
+
+def _few(*ends: object) -> list[int]:
+    """Count to few, whatever the ends."""
+    del ends
+    return [*range(MOST_ITEMS)]
 
 
 def _small(left: object, right: object) -> bool:
@@ -153,18 +164,19 @@ def _either(first: object, *others: object) -> object:
 
 def _items(value: object, width: int) -> list[Any]:
     """Give a few items to go round with, one that is nothing where there is none."""
-    if isinstance(value, Mapping | list | tuple | str):
-        found: list[Any] = list(islice(value, MOST_ITEMS))
-    else:
-        found = list(islice(value, MOST_ITEMS)) if isinstance(value, Iterable) else []
+    found: list[object] = []
+    if isinstance(value, Iterable):
+        found = [*islice(cast("Iterable[object]", value), MOST_ITEMS)]
     found = found or [Nothing()]
     return [_unpacked(each, width) for each in found] if width else found
 
 
 def _unpacked(value: object, width: int) -> Any:
     """Give as many values as there are names."""
-    if isinstance(value, list | tuple) and len(value) == width:  # pyright: ignore[reportUnknownArgumentType]
-        return value  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list | tuple):
+        found = [*cast("Iterable[object]", value)]
+        if len(found) == width:
+            return found
     return [Nothing()] * width
 
 

@@ -1,15 +1,15 @@
-"""A carriage return or a byte order mark is in the prompt.
+r"""A carriage return or a byte order mark is in the prompt.
 
 An editor left it in the file. It is invisible, the tokenizer has tokens for it, and the model was
 trained on prompts that have none.
 
 Before:
 
-    {{- message.content + '\\r\\n' }}
+    {{- message.content + '\r\n' }}
 
 After:
 
-    {{- message.content + '\\n' }}
+    {{- message.content + '\n' }}
 """
 
 from __future__ import annotations

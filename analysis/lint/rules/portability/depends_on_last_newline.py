@@ -22,7 +22,6 @@ from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
-
 ENDS = ("%}", "#}", "-}}")
 """Behind these the newline is left out in any case: a quick way out."""
 

@@ -1,4 +1,4 @@
-"""The text depends on settings of Jinja that not every engine has.
+r"""The text depends on settings of Jinja that not every engine has.
 
 transformers renders with `trim_blocks` and `lstrip_blocks`, which take whitespace around blocks
 away. An engine without them writes line breaks and indentation into the prompt.
@@ -25,7 +25,6 @@ from autoparser.analysis.lint.engines import compiled, elsewhere, environment
 from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-
 
 AFFECTED = re.compile(r"[^-][%#]\}\r?\n|^[ \t]+\{[%#][^-]", re.MULTILINE)
 """Without any of these places the settings change nothing: a quick way out."""

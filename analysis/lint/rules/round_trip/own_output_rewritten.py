@@ -1,4 +1,4 @@
-"""What the model wrote is written otherwise in the next prompt.
+r"""What the model wrote is written otherwise in the next prompt.
 
 The model's turn is parsed, put into the history and rendered again. Where that gives another text,
 the prefix cache ends, and the model reads that it said something it did not.

@@ -1,4 +1,4 @@
-"""Characters that nobody sees are in what the template writes.
+r"""Characters that nobody sees are in what the template writes.
 
 Characters without width, marks that turn the direction of text and control characters hide words
 from whoever reads the template, and the model reads them. Others break tokens in two, so that a
@@ -6,7 +6,7 @@ marker looks right and is none.
 
 Before:
 
-    {{- 'Be help\\u200bful.' }}
+    {{- 'Be help\u200bful.' }}
 
 After:
 

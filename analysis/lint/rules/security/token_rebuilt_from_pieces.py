@@ -15,10 +15,11 @@ After:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jinja2 import nodes
 
+from autoparser.analysis.conversation import Json
 from autoparser.analysis.lint.engines import ordinary
 from autoparser.analysis.lint.finding import Confidence, Hit, Severity
 from autoparser.analysis.lint.renders import Render, alone
@@ -52,15 +53,15 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _words(value: object) -> Iterator[str]:
+def _words(value: Json | Mapping[str, Json]) -> Iterator[str]:
     """Give the texts of a message or a tool; markers may be made of them, such as a role."""
     if isinstance(value, str):
         yield from re.findall(r"\w{2,}", value)
-    elif isinstance(value, dict):
+    elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from _words(key)
             yield from _words(item)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list):
         for item in value:
             yield from _words(item)
 

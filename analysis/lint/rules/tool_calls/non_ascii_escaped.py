@@ -1,6 +1,6 @@
-"""Letters beyond ASCII are written as escapes in a call's arguments.
+r"""Letters beyond ASCII are written as escapes in a call's arguments.
 
-The model writes é and reads \\u00e9: the prefix cache ends there, the prompt is several times as
+The model writes é and reads \u00e9: the prefix cache ends there, the prompt is several times as
 long for most of the world's languages, and models begin to write the escapes themselves.
 
 Before:

@@ -37,7 +37,7 @@ PAIRS: tuple[tuple[str, str, str], ...] = (
 )
 """What the first string has, it, and a string that says something else."""
 
-HOSTILE = '  \n{}"\'\\"\\n\n<A{}\n '
+HOSTILE = '  \n{}"\'\\"\\n\n< &A{}\n '
 """All of it in one string: where this one is pasted or is JSON, nothing is lost."""
 
 
@@ -55,13 +55,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         # A template that writes no arguments at all is not meant here.
         if renders[0].text == renders[1].text and first in renders[0].text:
             lost.setdefault(what, (renders[0], renders[1]))
-    for what, (one, other) in [*lost.items()][:1]:
+    for what, (render, another) in [*lost.items()][:1]:
         others = [each for each in lost if each != what]
         more = f", nor {', nor '.join(others)}" if others else ""
         yield Hit(
             f"a string argument's {what.removeprefix('a ')} cannot be seen in the prompt{more}",
-            (compared(one, f"a value with {what}", other, "another value"),),
-            line=one.line_of(first),
+            (compared(render, f"a value with {what}", another, "another value"),),
+            line=render.line_of(first),
         )
 
 

@@ -22,6 +22,9 @@ from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Need, Rule
 from autoparser.analysis.lint.subject import Subject
 
+QUOTES = "\"'"
+"""What closes a string here stands in many ordinary ones, too."""
+
 
 def check(subject: Subject) -> Iterator[Hit]:
     """Put what stands between two values into one value."""
@@ -33,13 +36,18 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     between = two.text[start : end + len(values[1])]
     one = calling(subject, **{keys[0]: between})
-    if one.rendered and one.text == two.text:
-        yield Hit(
-            "one string argument can be written just like two arguments: what closes a value is"
-            " not escaped in it",
-            (compared(one, "one argument", two, "two arguments"),),
-            line=one.line_of(between),
-        )
+    if not one.rendered or one.text != two.text:
+        return
+    quote = two.text[start - 1]
+    quoted = quote in QUOTES and between.startswith(values[0] + quote)
+    what = f"a {quote} in a string" if quoted else "a string that holds what closes it"
+    yield Hit(
+        f"{what} ends its argument: it is not escaped, and one argument can be written just like"
+        " two",
+        (compared(one, "one argument", two, "two arguments"),),
+        line=one.line_of(between),
+        severity=Severity.WARNING if quoted else None,
+    )
 
 
 RULE = Rule(
