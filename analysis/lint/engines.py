@@ -113,6 +113,8 @@ def compiled(subject: Subject, made: Environment) -> CodeType:
 
 def loop_control(subject: Subject) -> int | None:
     """Give the line of the first `break` or `continue`; None where there is none."""
+    if not any(kind.__name__.lower() in subject.template.text for kind in _CONTROLS):
+        return None  # a quick way out
     tree = subject.template.syntax_tree
     return next((each.lineno for kind in _CONTROLS for each in tree.find_all(kind)), None)
 

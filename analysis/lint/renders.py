@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.errors import TemplateRenderError, one_line
@@ -28,8 +29,13 @@ class Render:
     messages: tuple[Mapping[str, Json], ...]
     text: str = ""
     error: TemplateRenderError | None = None
-    emissions: tuple[Emission, ...] = field(default=(), compare=False, repr=False)
-    """The text piece by piece, each with the template's line that wrote it."""
+    retrace: Callable[[], Sequence[Emission]] = field(default=tuple, compare=False, repr=False)
+    """Renders again piece by piece, which costs more than to render."""
+
+    @property
+    def emissions(self) -> Sequence[Emission]:
+        """The text piece by piece, each with the template's line that wrote it."""
+        return self.retrace()
 
     @property
     def rendered(self) -> bool:
@@ -80,6 +86,7 @@ class Renders:
         self._template = template
         self._tokens = tokens
         self._known: dict[str, Render] = {}
+        self._tools: dict[str, list[object] | None] = {}
 
     def render(
         self,
@@ -127,17 +134,24 @@ class Renders:
             "strftime_now": clock.strftime,
             **self._tokens,
             "messages": sent,
-            "tools": prepared_tools(tools),
+            "tools": self._prepared(tools),
             "documents": None,
             "add_generation_prompt": generation,
             **(setting or {}),
         }
 
+    def _prepared(self, tools: Sequence[Json] | None) -> list[object] | None:
+        """Prepare tools, the same ones once: a template cannot change them."""
+        key = repr(tools)
+        if key not in self._tools:
+            self._tools[key] = prepared_tools(tools)
+        return self._tools[key]
+
     def _render(
         self, messages: tuple[Mapping[str, Json], ...], variables: Mapping[str, object]
     ) -> Render:
         try:
-            emissions = self._template.trace(variables)
+            text = self._template.render_prepared(variables)
         except TemplateRenderError as error:
             return Render(messages, error=error)
-        return Render(messages, "".join(each.text for each in emissions), None, tuple(emissions))
+        return Render(messages, text, None, partial(self._template.trace, variables))

@@ -26,13 +26,14 @@ from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
-AFFECTED = re.compile(r"[^-][%#]\}\r?\n|^[ \t]+\{[%#][^-]", re.MULTILINE)
-"""Without any of these places the settings change nothing: a quick way out."""
+_TRIMMED = re.compile(r"(?<!-)[%#]\}\r?\n(?!\s*\{[%{#]-|\Z)")
+_STRIPPED = re.compile(r"^[ \t]+\{[%#](?![-+])", re.MULTILINE)
+_TAKING = ("-%}", "-}}", "-#}")
 
 
 def check(subject: Subject) -> Iterator[Hit]:
     """Render without the two settings."""
-    if AFFECTED.search(subject.template.text) is None:
+    if not _affected(subject.template.text):
         return
     other = environment(trim=False)
     for each in elsewhere(subject, other, compiled(subject, other)):
@@ -47,6 +48,16 @@ def check(subject: Subject) -> Iterator[Hit]:
                 ),
             )
             return
+
+
+def _affected(text: str) -> bool:
+    """Whether the settings have anything to do: a quick way out.
+
+    Where a tag next to it takes the whitespace away, they change nothing.
+    """
+    return _TRIMMED.search(text) is not None or any(
+        not text[: place.start()].rstrip().endswith(_TAKING) for place in _STRIPPED.finditer(text)
+    )
 
 
 RULE = Rule(
