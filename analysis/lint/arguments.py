@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autoparser.analysis.alignment import prefix_length
@@ -46,18 +47,30 @@ def written(subject: Subject, value: Json, kind: JsonType = JsonType.STRING) -> 
 
 
 def written_as_python(subject: Subject) -> bool:
-    """Whether a call is a call in Python: there, True and None are the words to use."""
+    """Whether a call is Python throughout: there, True and None are the words to use.
+
+    It is a call of the function, or a dictionary with the function's name in Python's quotes.
+    """
     marks = subject.marks
     arguments: dict[str, Json] = {
-        marks.typed_keys[JsonType.STRING]: marks.values[0],
         marks.typed_keys[JsonType.BOOLEAN]: True,
+        marks.typed_keys[JsonType.NULL]: None,
     }
     render = calling(subject, **arguments)
-    start = render.text.rfind(f"{marks.names[0]}(") if render.rendered else -1
-    if start < 0:
-        return False
-    ends = [at for at, letter in enumerate(render.text) if letter == ")" and at > start]
-    return any(_is_call(render.text[start : at + 1], arguments) for at in ends)
+    # Behind the user's message: the tools may have been described in Python before it.
+    name, text = marks.names[0], render.text[render.text.rfind(marks.user) :]
+    called, quoted = text.rfind(f"{name}("), text.rfind(repr(name))
+    if called >= 0:
+        return any(_is_call(piece, arguments) for piece in _pieces(text, called, ")"))
+    start = text.rfind("{", 0, quoted) if quoted >= 0 else -1
+    return start >= 0 and any(_is_dictionary(piece) for piece in _pieces(text, start, "}"))
+
+
+def _pieces(text: str, start: int, close: str) -> Iterator[str]:
+    """Give the text from a place on up to each closing bracket."""
+    for at in range(start, len(text)):
+        if text[at] == close:
+            yield text[start : at + 1]
 
 
 def _is_call(text: str, arguments: dict[str, Json]) -> bool:
@@ -69,3 +82,10 @@ def _is_call(text: str, arguments: dict[str, Json]) -> bool:
     except (SyntaxError, ValueError):
         return False
     return given == arguments
+
+
+def _is_dictionary(text: str) -> bool:
+    try:
+        return isinstance(ast.literal_eval(text), dict)
+    except (SyntaxError, ValueError):
+        return False

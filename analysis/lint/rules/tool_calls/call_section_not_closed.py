@@ -29,25 +29,19 @@ def check(subject: Subject) -> Iterator[Hit]:
     calls = subject.format.calls
     if calls is None or not calls.later_close.strip():
         return
-    both = (subject.call(0), subject.call(1))
-    one = subject.play(subject.turn(Message(calls=both[:1])), tools=True)
-    two = subject.play(subject.turn(Message(calls=both)), tools=True)
-    close = calls.later_close
-    if (
-        one.rendered
-        and two.rendered
-        and _behind(two.text, subject.marks.values[1]).find(close) >= 0
-        and close not in _behind(one.text, subject.marks.values[0])
-    ):
+    close, both = calls.later_close, (subject.call(0), subject.call(1))
+    answers = tuple(subject.answer(call) for call in both)
+    one, two = (
+        subject.play((subject.user, Message(calls=both[:count]), *answers[:count]), tools=True)
+        for count in (1, 2)
+    )
+    # With the result behind it, too: it might be closed only there.
+    if one.rendered and two.rendered and close in two.text and close not in one.text:
         yield Hit(
             f"behind one call the model does not read {close.strip()!r}, which closes two",
             (compared(one, "one call", two, "two calls"),),
             line=two.line_of(close.strip()),
         )
-
-
-def _behind(text: str, value: str) -> str:
-    return text.rpartition(value)[2]
 
 
 RULE = Rule(

@@ -43,7 +43,11 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
     elif not all(each in both.text for each in shown):
         which = "second" if shown[0] in both.text else "first"
-        yield Hit(f"of two calls in one message the {which} is not in the prompt", evidence)
+        yield Hit(
+            f"of two calls in one message the {which} is not in the prompt",
+            evidence,
+            line=one.line_of(shown[0]),
+        )
 
 
 RULE = Rule(

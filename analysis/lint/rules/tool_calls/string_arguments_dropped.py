@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.lint.arguments import calling
 from autoparser.analysis.lint.finding import Hit, Severity
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Need, Rule
@@ -28,13 +29,16 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Look for the argument's value in the render of a call whose arguments are a string."""
     string, object_ = both_forms(subject)
     value = subject.marks.values[0]
-    if string.rendered and value not in string.text and value in object_.text:
-        yield Hit(
-            "a caller that sends arguments as JSON text, as chat APIs do, has the model"
-            " read a call without arguments",
-            (compared(string, "arguments as JSON text", object_, "as an object"),),
-            line=object_.line_of(value),
-        )
+    if not string.rendered or value in string.text or value not in object_.text:
+        return
+    empty = calling(subject)
+    left = "without arguments" if empty.text == string.text else "whose arguments are torn apart"
+    yield Hit(
+        "a caller that sends arguments as JSON text, as chat APIs do, has the model read a call"
+        f" {left}",
+        (compared(string, "arguments as JSON text", object_, "as an object"),),
+        line=object_.line_of(value),
+    )
 
 
 RULE = Rule(
