@@ -39,7 +39,7 @@ def named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator
     first = call.row[0] if isinstance(call.row[0], Literal) else Literal()
     befores = [f"{section.open.core}{first.core}"]
     if is_marked(section):
-        befores = first.units[-1:] if at and len(first.units) > 1 else []
+        befores = [*first.units[-1:]] if at and len(first.units) > 1 else []
         if not any(char.isalnum() for before in befores for char in before):
             return
     elif first.core:

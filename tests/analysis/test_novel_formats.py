@@ -1,4 +1,4 @@
-"""Formats that no model has, of every kind that came to mind: written, read and held by a grammar."""
+"""Formats that no model has, of many kinds: written, read, and held by a grammar."""
 
 from __future__ import annotations
 
