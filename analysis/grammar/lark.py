@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.expression import Kept
 from autoparser.analysis.format import Strip
 
 from .rules import (
@@ -47,31 +48,34 @@ _SHORT = 40
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def write_lark(rules: Rules, vocabulary: Vocabulary) -> str:
-    """Write a grammar in llguidance's Lark, its root as `start`."""
-    return _LarkWriter(rules, vocabulary).write()
-
-
 class _LarkWriter:
-    def __init__(self, rules: Rules, vocabulary: Vocabulary) -> None:
-        self.rules = rules
+    def __init__(self, vocabulary: Vocabulary, begun: _LarkWriter | None = None) -> None:
+        """Begin with nothing, or with what another one has written."""
         self.vocabulary = vocabulary
-        self.lines: dict[str, str] = {}
-        self._terminals: dict[str, str] = {}
-        self._made: dict[str, str] = {}
-        self._texts: dict[str, str] = {}
-        self._plain = True
+        self.root = "" if begun is None else begun.root
+        self.named = {} if begun is None else begun.named.copy()
+        self.lines: dict[str, str] = {} if begun is None else begun.lines.copy()
+        self._terminals: dict[str, str] = {} if begun is None else begun._terminals.copy()
+        self._made: dict[str, str] = {} if begun is None else begun._made.copy()
+        self._texts: dict[str, str] = {} if begun is None else begun._texts.copy()
+        self._plain = begun is None or begun._plain
         """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
         that it would choose itself, and it chooses others where a token ends within a character.
         """
 
+    def take(self, rules: Rules) -> _LarkWriter:
+        """Write the root, and the rules that are not written yet."""
+        self.root = self.root or self.node(rules.root)
+        for name, node in rules.named.items():
+            if name not in self.named:
+                self.named[name] = self.node(node)
+        return self
+
     def write(self) -> str:
-        """Write the whole."""
-        root = self.node(self.rules.root)
-        named = {name: self.node(node) for name, node in self.rules.named.items()}
+        """Give the whole."""
         options = "{}" if self._plain else '{"no_forcing": true}'
-        lines = [f"%llguidance {options}", "", f"start: {root}"]
-        lines += [f"{_rule(name)}: {text}" for name, text in named.items()]
+        lines = [f"%llguidance {options}", "", f"start: {self.root}"]
+        lines += [f"{_rule(name)}: {text}" for name, text in self.named.items()]
         lines += [f"{name}{text}" for name, text in self.lines.items()]
         lines += [f"{name}: {text}" for text, name in self._terminals.items()]
         return "\n".join(lines) + "\n"
@@ -213,6 +217,19 @@ class _LarkWriter:
                 return before, piece, text[len(before) + len(token) :]
             before += piece
         return before, None, ""
+
+
+_FRAMES: Kept[_LarkWriter] = Kept(64)
+"""What is written of the rules that tools do not change."""
+
+
+def write_lark(rules: Rules, vocabulary: Vocabulary) -> str:
+    """Write a grammar in llguidance's Lark, its root as `start`."""
+    frame = rules.frame
+    if frame is None:
+        return _LarkWriter(vocabulary).take(rules).write()
+    begun = _FRAMES.of((frame, vocabulary), None, lambda: _LarkWriter(vocabulary).take(frame))
+    return _LarkWriter(vocabulary, begun).take(rules).write()
 
 
 def _rule(name: str) -> str:

@@ -139,3 +139,7 @@ class Rules:
     root: Node
     named: Mapping[str, Node]
     """The rules that `Ref` names."""
+    frame: Rules | None = None
+    """The part that is the same for other tools: its root, and some of the rules; writers may keep
+    what they have written of it.
+    """

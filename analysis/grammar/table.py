@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from .paths import Brancher
 from .rules import NOTHING, Node, Ref
@@ -13,10 +13,10 @@ from .tokenizer import Vocabulary
 class RuleTable:
     """Gives each rule a name, once; a rule may refer to itself while it is made."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        """Begin without rules; no rule may cut a token of the vocabulary."""
+    def __init__(self, vocabulary: Vocabulary, named: Mapping[str, Node] | None = None) -> None:
+        """Begin with these rules; no rule may cut a token of the vocabulary."""
         self.brancher = Brancher(vocabulary)
-        self.named: dict[str, Node] = {}
+        self.named: dict[str, Node] = dict(named or {})
         self._known: dict[str, Ref] = {}
         self._taken: dict[str, int] = {}
 
