@@ -55,10 +55,10 @@ class _LarkWriter:
         self.root = "" if begun is None else begun.root
         self.named = {} if begun is None else begun.named.copy()
         self.lines: dict[str, str] = {} if begun is None else begun.lines.copy()
-        self._terminals: dict[str, str] = {} if begun is None else begun._terminals.copy()
-        self._made: dict[str, str] = {} if begun is None else begun._made.copy()
-        self._texts: dict[str, str] = {} if begun is None else begun._texts.copy()
-        self._plain = begun is None or begun._plain
+        self.terminals: dict[str, str] = {} if begun is None else begun.terminals.copy()
+        self.made: dict[str, str] = {} if begun is None else begun.made.copy()
+        self.texts: dict[str, str] = {} if begun is None else begun.texts.copy()
+        self.plain = begun is None or begun.plain
         """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
         that it would choose itself, and it chooses others where a token ends within a character.
         """
@@ -73,56 +73,54 @@ class _LarkWriter:
 
     def write(self) -> str:
         """Give the whole."""
-        options = "{}" if self._plain else '{"no_forcing": true}'
+        options = "{}" if self.plain else '{"no_forcing": true}'
         lines = [f"%llguidance {options}", "", f"start: {self.root}"]
         lines += [f"{_rule(name)}: {text}" for name, text in self.named.items()]
         lines += [f"{name}{text}" for name, text in self.lines.items()]
-        lines += [f"{name}: {text}" for text, name in self._terminals.items()]
+        lines += [f"{name}: {text}" for text, name in self.terminals.items()]
         return "\n".join(lines) + "\n"
 
     def node(self, node: Node) -> str:
         """Write a node."""
         match node:
-            case Literal(text):
-                return self.text(text)
-            case Pattern(regex, but_not):
-                return self.terminal("PATTERN", _but_not(regex, but_not))
-            case JsonValue(schema, style):
-                return self.json(schema, style)
             case Ref(name):
                 return _rule(name)
             case Sequence(items):
-                return " ".join(map(self.node, items)) or '""'
+                return " ".join([self.node(item) for item in items]) or '""'
+            case Literal(text):
+                return self.text(text)
             case Choice(options):
                 return self._either([self.node(option) for option in options])
+            case JsonValue(schema, style):
+                return self.json(schema, style)
+            case Pattern(regex, but_not):
+                return self.terminal("PATTERN", _but_not(regex, but_not))
             case FreeText():
                 return self.free_text(node)
 
     def text(self, text: str) -> str:
         """Write a text: quoted, its added tokens by their ids."""
-        known = self._texts.get(text)
+        known = self.texts.get(text)
         if known is None:
-            known = self._texts[text] = self._text(text)
+            known = self.texts[text] = self._text(text)
         return known
 
     def _text(self, text: str) -> str:
         pieces = self.vocabulary.pieces(text)
-        self._plain = self._plain and all(
-            isinstance(each, int) or each.isascii() for each in pieces
-        )
+        self.plain = self.plain and all(isinstance(each, int) or each.isascii() for each in pieces)
         return " ".join(_token(each) if isinstance(each, int) else quoted(each) for each in pieces)
 
     def terminal(self, hint: str, text: str) -> str:
         """Name a terminal; the same text is the same terminal."""
-        return self._terminals.setdefault(text, f"{hint}_{len(self._terminals)}")
+        return self.terminals.setdefault(text, f"{hint}_{len(self.terminals)}")
 
     def rule(self, hint: str, text: str, mark: str = "") -> str:
         """Name a rule of the writer's own; the same text is the same rule."""
         key = f"{mark}: {text}"
-        if key not in self._made:
-            self._made[key] = f"{hint}_{len(self._made)}"
-            self.lines[self._made[key]] = key
-        return self._made[key]
+        if key not in self.made:
+            self.made[key] = f"{hint}_{len(self.made)}"
+            self.lines[self.made[key]] = key
+        return self.made[key]
 
     def json(self, schema: Json, style: JsonStyle) -> str:
         """Write a JSON value: the schema as it is, the separators as the format has them."""

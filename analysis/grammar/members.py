@@ -126,7 +126,7 @@ class Members:
             head = path[0]
             if not isinstance(head, str):
                 return None
-            if self.table.brancher.shared([head, opening]) != opening:
+            if opening and self.table.brancher.shared([head, opening]) != opening:
                 return None
             texts.append(head[len(opening) :])
         if self.more and (not opening or _clash([opening, behind])):

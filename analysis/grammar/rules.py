@@ -132,6 +132,19 @@ def choice(*options: Node) -> Node:
     return next(iter(different)) if len(different) == 1 else Choice(tuple(different))
 
 
+def refers(node: Node) -> bool:
+    """Whether a node refers to a rule by its name."""
+    match node:
+        case Ref():
+            return True
+        case Sequence(nodes) | Choice(nodes):
+            return any(map(refers, nodes))
+        case FreeText(exits):
+            return any(refers(exit_.then) for exit_ in exits)
+        case _:
+            return False
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """A whole grammar."""

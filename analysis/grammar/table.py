@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from .paths import Brancher
 from .rules import NOTHING, Node, Ref
@@ -32,10 +33,16 @@ class RuleTable:
         return ref
 
     def _free(self, hint: str) -> str:
-        """Find a name that every target takes: lower case letters, digits, single dashes."""
-        name = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-") or "rule"
-        name = name if name[0].isalpha() else f"r-{name}"
+        """Find a name that no rule has."""
+        name = _name(hint)
         number = self._taken[name] = self._taken.get(name, 0) + 1
         if number == 1 and name not in self.named:
             return name
         return self._free(f"{name}-{number}")
+
+
+@lru_cache(maxsize=2048)
+def _name(hint: str) -> str:
+    """Give a name that every target takes: lower case letters, digits, single dashes."""
+    name = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-") or "rule"
+    return name if name[0].isalpha() else f"r-{name}"
