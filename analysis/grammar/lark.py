@@ -68,8 +68,14 @@ class _LarkWriter:
         self.root = self.root or self.node(rules.root)
         for name, node in rules.named.items():
             if name not in self.named:
-                self.named[name] = self.node(node)
+                self.named[name] = self.body(node)
         return self
+
+    def body(self, node: Node) -> str:
+        """Write what a rule of its own is."""
+        if isinstance(node, Choice):
+            return " | ".join([self.node(option) for option in node.options])
+        return self.node(node)
 
     def write(self) -> str:
         """Give the whole."""
