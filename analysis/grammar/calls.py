@@ -106,9 +106,20 @@ class CallWriter:
         self.table.named[name] = self.table.brancher.branch(behind)
 
     def _each(self, *, first: bool) -> list[Path]:
-        return [
+        """Give the ways to call each tool.
+
+        A tool is left out where its schema requires what the format never writes.
+        """
+        found = [
             path for name, schema in self.tools.items() for path in self._call(name, schema, first)
         ]
+        if not found:
+            raise GrammarError(
+                "each tool requires an argument of a type that this format does not write",
+                place=", ".join(self.tools),
+                hint="offer tools with arguments of other types, or none",
+            )
+        return found
 
     def _call(self, name: str, schema: Json, first: bool) -> list[Path]:
         """Give the ways to call one tool."""

@@ -73,7 +73,7 @@ class _LarkWriter:
 
     def body(self, node: Node) -> str:
         """Write what a rule of its own is."""
-        if isinstance(node, Choice):
+        if isinstance(node, Choice) and node.options:
             return " | ".join([self.node(option) for option in node.options])
         return self.node(node)
 
@@ -160,6 +160,8 @@ class _LarkWriter:
 
     def _either(self, ways: list[str]) -> str:
         """Write alternatives; long ones become a rule, since they come up in many places."""
+        if not ways:
+            return self.never
         if len(ways) == 1:
             return ways[0]
         text = " | ".join(ways)
@@ -200,7 +202,12 @@ class _LarkWriter:
         left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
         first = left.pop() if len(left) == 1 else ""
         anything = self.terminal("ANY", f"/{first}{_ANYTHING}/")
-        yield f"{anything} {self.terminal('NEVER', '/a/ & /b/')}"
+        yield f"{anything} {self.never}"
+
+    @property
+    def never(self) -> str:
+        """The terminal that matches nothing."""
+        return self.terminal("NEVER", "/a/ & /b/")
 
     def _is_any(self, prose: Prose) -> bool:
         """Whether nothing has to be kept out of a text: what might be holds an added token."""
@@ -269,7 +276,7 @@ def _prose(prose: Prose, *, quick: bool) -> str:
     if prose.shape:
         whole += f" & /{_slashes(prose.shape)}/"
     if prose.exclude and not quick:
-        kept_out = "|".join(map(escaped, prose.exclude))
+        kept_out = "|".join(map(escaped, (*prose.exclude, *prose.forgiven)))
         whole += f" & ~/{_ANYTHING}(?:{kept_out}){_ANYTHING}/"
     return whole
 

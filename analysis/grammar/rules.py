@@ -74,6 +74,10 @@ class Prose:
 
     exclude: tuple[str, ...] = ()
     """Texts that a reader would take for markup."""
+    forgiven: tuple[str, ...] = ()
+    """Texts that a reader takes for markup of which the beginning is missing. They are kept out
+    only where others have to be: alone, they are not worth what it costs.
+    """
     left: Strip = Strip.NOTHING
     """What it does not begin with, since the template would strip it."""
     right: Strip = Strip.NOTHING

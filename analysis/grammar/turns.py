@@ -104,6 +104,7 @@ class _Maker:
         self.in_content = _texts(
             [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
         )
+        self.forgiven = () if calls is None else _texts(_forgiven(calls))
         closes = [] if reasoning is None else [reasoning.close.core]
         self.in_reasoning = _texts([*closes, *(end for end in ends if is_unit(end))])
         self.marks = self.in_content
@@ -162,8 +163,13 @@ class _Maker:
                 _CONTENT_STYLE,
             )
             return [joined(whole, *path) for path in self.paths(behind)]
-        exclude = self.in_content if item.part is Part.CONTENT else self.in_reasoning
-        prose = Prose(exclude, item.edges.left, item.edges.right)
+        content = item.part is Part.CONTENT
+        prose = Prose(
+            self.in_content if content else self.in_reasoning,
+            self.forgiven if content else (),
+            item.edges.left,
+            item.edges.right,
+        )
         blank = [row for row in behind if not row.items and row.end.text and not row.end.core]
         others = [row for row in behind if row not in blank]
         found = [(replace(prose, space=row.end.before),) for row in blank]
@@ -209,6 +215,13 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
     at = row.index(Slot.NAME) if Slot.NAME in row else -1
     follows = literal_at(row, at + 1).strip()[:1]
     return [f"{head}{name}{follows}" for name in names]
+
+
+def _forgiven(calls: CallFormat) -> list[str]:
+    """Give what begins a call whose first marker was forgotten: the marker before its name."""
+    units = [unit.strip() for unit in edge_units(literal_at(calls.row, 0)) if unit.strip()]
+    named = calls.row[1:2] == (Slot.NAME,) and len(units) > 1
+    return [units[-1]] if named and any(map(str.isalnum, units[-1])) else []
 
 
 def _marker(literal: str) -> str:

@@ -110,6 +110,9 @@ class ValueWriter:
         self, schema: Schema, kind: JsonType, notation: Notation, exclude: Sequence[str]
     ) -> list[Path]:
         """Give the ways to write a value of a type that is not written as JSON."""
+        if kind in _CONTAINERS and notation.string.open:
+            # What encloses strings is counted where a value ends with its own bracket.
+            exclude = (*exclude, notation.string.close)
         match kind:
             case JsonType.BOOLEAN:
                 return [joined(notation.true), joined(notation.false)]
@@ -255,9 +258,19 @@ class ValueWriter:
         def entries(name: str, member: Json, made_up: Path) -> list[Path]:
             return self.entries(name, member, container, outer, exclude, made_up)
 
+        all_written = None not in container.typed.values()
+
+        def writes(member: Json) -> bool:
+            return all_written or any(
+                container.row(kind) is not None for kind in self.reader.kinds(member)
+            )
+
+        close = container.close + behind
         members = Members(
-            self.table, self.reader.place, schema, container, entries, container.close + behind, key
+            self.table, self.reader.place, schema, container, entries, writes, close, key
         )
+        if members.impossible:
+            return []
         ways = [joined(container.open, members.begin())] if members.names or members.more else []
         if not members.required:
             ways.insert(0, joined(container.empty, behind))
