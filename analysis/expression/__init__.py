@@ -1,6 +1,7 @@
 """The expression of a turn: what a model may write, for one request."""
 
 from .build import build
+from .kept import Kept
 from .nodes import (
     ArgumentList,
     Block,
@@ -27,6 +28,7 @@ __all__ = [
     "Block",
     "Body",
     "JsonCall",
+    "Kept",
     "Literal",
     "Name",
     "Request",
