@@ -17,10 +17,11 @@ from autoparser.analysis.conversation import Message as Turn
 from autoparser.analysis.errors import TemplateRenderError
 from autoparser.analysis.format import RefusedMessageError
 
+from .asked import messages_of
 from .attribution import Attributed, Segment, attribute
 from .history import History, Kept
 from .pattern import MOST_PATTERNS, Pattern, pattern_of
-from .renders import Messages, prepared
+from .renders import Messages
 from .response import Response, Responses
 from .retention import BridgeRefusal, Reason, RefusedBridge, Retention
 from .shares import TEMPLATE, Joints
@@ -86,7 +87,7 @@ class Bridge:
         self._vocabulary.check(completion, "prev_completion_ids")
         if not new:
             return BridgeRefusal(Reason.NOTHING_NEW)
-        messages = prepared(new)
+        messages = messages_of(new, "new_messages")
         roles = tuple(str(message.get("role")) for message in messages)
         if "assistant" in roles:
             return BridgeRefusal(Reason.ASSISTANT, f"new_messages[{roles.index('assistant')}]")

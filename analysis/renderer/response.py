@@ -10,6 +10,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.format import Slot
 from autoparser.analysis.parsing import OutputParser, ParsedMessage
 
+from .asked import tools_of
 from .vocabulary import Vocabulary
 
 PROMPT_TAIL = 48
@@ -93,13 +94,14 @@ class Responses:
         if known is None:
             if len(self._parsers) >= MOST_PARSERS:
                 self._parsers.clear()
+            tools_of(tools)
             known = self._analysis.parser(tools, prompt=opening or None)
             self._parsers[key] = known
         return known
 
     def end_of(self, prompt: Sequence[int]) -> PromptEnd:
         """Give the end of a prompt: its text, and what of it says where the turn stands."""
-        if not prompt:
+        if not len(prompt):
             return PromptEnd("", "")
         ids = tuple(prompt[-PROMPT_TAIL:])
         if self._end is None or self._end[0] != ids:
@@ -107,6 +109,8 @@ class Responses:
         return self._end[1]
 
     def _end_of(self, prompt: Sequence[int]) -> PromptEnd:
+        first = max(0, len(prompt) - max(PROMPT_TAIL, self._longest))
+        self._vocabulary.check(prompt[first:], "prompt_ids", first)
         tail = self._vocabulary.decode(prompt[-PROMPT_TAIL:])
         if len(tail) < self._longest < len(prompt):
             tail = self._vocabulary.decode(prompt[-self._longest :])

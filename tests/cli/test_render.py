@@ -147,8 +147,37 @@ def test_a_training_template_is_written_and_its_proof_told(autoparser: Run, tmp_
         ("- text", "messages[0]: this is a text, not a message; give {role: user"),
         ("- {rol: user}", "messages[0]: this message has no role; did you mean role for rol? give"),
         ("- {role: user", "line 1, column 14: broken YAML: "),
+        (
+            "- {role: user, contnt: a}",
+            "messages[0]: this message says nothing; did you mean content for contnt? give",
+        ),
+        ("- {role: user, content: 5}", "messages[0].content: the content is a number; put it in"),
+        (
+            "- {role: user, content: 2025-01-01}",
+            "messages[0].content: a date is nothing that JSON has; put it in quotes",
+        ),
+        (
+            "- {role: assistant, tool_calls: {name: f}}",
+            "messages[0].tool_calls: this is an object, not a list of calls; give {type: function",
+        ),
+        (
+            "- {role: assistant, tool_calls: [{function: {arguments: {}}}]}",
+            "messages[0].tool_calls[0]: this is no call; give {type: function",
+        ),
     ],
-    ids=["key", "empty", "text", "item", "role", "broken"],
+    ids=[
+        "key",
+        "empty",
+        "text",
+        "item",
+        "role",
+        "broken",
+        "contnt",
+        "number",
+        "date",
+        "calls",
+        "call",
+    ],
 )
 def test_messages_that_are_none_are_refused_in_one_line(
     autoparser: Run, tmp_path: Path, content: str, said: str
