@@ -225,13 +225,13 @@ class Bridge:
         kept = self._history.kept(
             found.base, found.turn.presence, turn, found.new, roles, found.text[place:]
         )
+        if kept is Kept.ALL or self._history.begins(found.base, prompt, opening):
+            return
         if kept is Kept.DEPENDS:
             raise RefusedBridge(Reason.DEPENDS)
         if kept is Kept.CHANGED:
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        if kept is not Kept.ALL and self._history.reasons(
-            prompt, opening, blank=kept is Kept.NOT_BLOCKS
-        ):
+        if self._history.reasons(prompt, opening, blank=kept is Kept.NOT_BLOCKS):
             self._dropped(Reason.REASONING_DROPPED, "of an earlier turn", roles, notes)
 
     def _behind(

@@ -19,7 +19,7 @@ from .renders import Renders
 from .response import Responses
 from .shares import Joints
 from .tokens import RenderedTokens, own_tokens
-from .vocabulary import Vocabulary
+from .vocabulary import FastTokenizer, Vocabulary
 
 Ids: TypeAlias = Sequence[int]
 
@@ -34,13 +34,14 @@ class Renderer:
     def __init__(
         self,
         analysis: Analysis,
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizer | FastTokenizer,
         *,
         switches: Mapping[str, object] | None = None,
         thinking_retention: Literal["none", "tool_cycle", "all"] = "none",
     ) -> None:
         """Make the renderer of an analysed template.
 
+        `tokenizer` is one of the tokenizers library, or a fast one of transformers.
         `switches` are the template's variables, the same for all that is rendered.
         `thinking_retention` says which reasoning a bridge keeps although the template would drop
         it: none, that of the current tool cycle, or all. Raises AutoparserError where the

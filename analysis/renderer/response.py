@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.format import Slot
 from autoparser.analysis.parsing import OutputParser, ParsedMessage
 
@@ -37,7 +38,8 @@ class PromptEnd:
     tail: str
     """The text of its last tokens."""
     opening: str
-    """The generation prompt; the whole tail where that is none of the template's own."""
+    """The generation prompt, or what of it opens the reasoning; the whole tail where that is none
+    of the template's own."""
 
 
 class Responses:
@@ -58,6 +60,11 @@ class Responses:
         """Neither a stop string that is several tokens is here, nor one that also stands inside a
         turn, as between its channels: an output does not end where that is first seen."""
         self._longest = max((len(opening.text) for opening in analysis.format.openings), default=0)
+        reasoning = reasoning_of(analysis.format)
+        # Behind the result of a call some templates open the reasoning and write no header.
+        self._cores = [opening.text.rstrip() for opening in analysis.format.openings] + (
+            [] if reasoning is None else [reasoning.open.core]
+        )
 
     def parse(
         self,
@@ -115,8 +122,7 @@ class Responses:
         if len(tail) < self._longest < len(prompt):
             tail = self._vocabulary.decode(prompt[-self._longest :])
         bare = tail.rstrip()
-        cores = [opening.text.rstrip() for opening in self._analysis.format.openings]
-        matching = [core for core in cores if core and bare.endswith(core)]
+        matching = [core for core in self._cores if core and bare.endswith(core)]
         return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else tail)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, cast
 
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 
@@ -20,6 +20,15 @@ from autoparser.analysis.errors import AutoparserError
 
 class TokenizerError(AutoparserError):
     """The tokenizer cannot be read, or does not know a text or an id."""
+
+
+class FastTokenizer(Protocol):
+    """A fast tokenizer of transformers: it has one of the tokenizers library inside."""
+
+    @property
+    def backend_tokenizer(self) -> Tokenizer:
+        """The one inside."""
+        ...
 
 
 class Encoded(NamedTuple):
@@ -46,7 +55,7 @@ CONTEXT = 8
 class Vocabulary:
     """Turns text into ids with their places, and ids into text."""
 
-    def __init__(self, tokenizer: object) -> None:
+    def __init__(self, tokenizer: Tokenizer | FastTokenizer) -> None:
         """Use a tokenizer as it is, or the one inside a fast tokenizer of transformers.
 
         Raises TokenizerError for anything else.
@@ -132,17 +141,18 @@ class Vocabulary:
             raise _unknown_id(bad) from error
         return text.removeprefix(head)
 
-    def check(self, ids: Sequence[int], what: str, first: int = 0) -> None:
+    def check(self, given: object, what: str, first: int = 0) -> None:
         """Raise TokenizerError where an id is not in the vocabulary, or these are no ids.
 
         `first` is the place of the first of them in what the caller gave.
         """
+        ids = cast("Iterable[object]", given)
         with suppress(TypeError):  # of what is no list, or an item that is no number
             if self._known.issuperset(ids):
                 return
-        if isinstance(ids, str) or not isinstance(ids, Iterable):
+        if isinstance(given, str) or not isinstance(given, Iterable):
             raise TokenizerError(
-                f"{type(ids).__name__} is not a list of token ids",
+                f"{type(given).__name__} is not a list of token ids",
                 place=what,
                 hint="give a list of integers",
             )

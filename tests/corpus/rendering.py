@@ -342,11 +342,14 @@ def _sampled(
     if not fits:
         # No turn of the history begins like the prompt: the model goes on in its own way.
         shown = tokenizer.decode(list(prompt), skip_special_tokens=False)
-        close = reasoning_wrap(analysis.format).close
+        wrap = reasoning_wrap(analysis.format)
+        close, core = wrap.close, wrap.open.strip()
         opened = [
             each.text for each in analysis.format.openings if each.written is Written.REASONING_OPEN
         ]
-        thinks = bool(close) and shown.endswith(tuple(opened))
+        # Behind the result of a call the prompt may open the reasoning without a header.
+        begun = bool(core) and shown.rstrip().endswith(core)
+        thinks = bool(close) and (shown.endswith(tuple(opened)) or begun)
         entries = [*entries]
         entries[at] = replace(turn, reasoning="")
         text, _ = _own_text(made, analysis, entries, at, tools, written)

@@ -72,6 +72,9 @@ def test_a_scenario_may_offer_no_tools() -> None:
     assert mine.tools == ()
 
 
+DAY = date(2025, 1, 1)
+"""What YAML reads where a person means a text."""
+
 WRONG = [
     ([{"name": "a", "mesage": {}}], "scenarios[0]", "did you mean message?"),
     ({"scenario": []}, "", "did you mean scenarios?"),
@@ -134,7 +137,7 @@ WRONG = [
         [
             {
                 "name": "a",
-                "message": {"calls": [{"name": "f", "arguments": {"on": date(2025, 1, 1)}}]},
+                "message": {"calls": [{"name": "f", "arguments": {"on": DAY}}]},
             }
         ],
         "scenarios[0].message.calls[0].arguments.on",
