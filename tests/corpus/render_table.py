@@ -97,10 +97,10 @@ _COUNTS: Mapping[str, Callable[[Sequence[Rounds]], str]] = {
     ),
     "bridges": lambda found: _share(sum(each.answered for each in found), _turns(found)),
     "  that break the prefix": lambda found: str(sum(each.bridge_breaks for each in found)),
-    "  with a note": lambda found: str(
-        sum(each.noted for each in found)
+    "  with a note": lambda found: str(sum(each.noted for each in found)),
+    "  that say otherwise than a render, without one": lambda found: str(
+        sum(len(each.silent) for each in found)
     ),
-    "  that say otherwise than a render, without one": lambda found: str(sum(len(each.silent) for each in found)),
     "refusals": lambda found: str(sum(sum(each.refusals.values()) for each in found)),
     "  where rendering again breaks the prefix": lambda found: str(
         sum(each.fallback_breaks for each in found)
