@@ -51,6 +51,8 @@ def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
     Without tools those of the package are offered. Raises ScenarioError.
     """
     reader = _Reader(file)
+    if value is None:
+        raise reader.wrong("", "this is empty", "give a list of scenarios")
     if isinstance(value, list):
         value = {"scenarios": cast("list[object]", value)}
     top = reader.mapping(value, "", ("scenarios", "tools"))

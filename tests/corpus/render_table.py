@@ -66,8 +66,8 @@ def _lines(found: Sequence[Survey]) -> Iterator[str]:
         yield _row(title, [count(rounds) for rounds in had.values()])
     for name, rounds in had.items():
         yield from _refusals(name, rounds)
-        for each in rounds:
-            yield from (f"{'':8}  {each.name}: {words}" for words in each.silent[:1])
+        for one in rounds:
+            yield from (f"{'':8}  {one.name}: {words}" for words in one.silent[:1])
 
 
 def _row(title: str, cells: Sequence[str]) -> str:
