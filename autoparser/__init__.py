@@ -27,8 +27,10 @@ if TYPE_CHECKING:
         TemplateSyntaxError,
         TemplateUnusableError,
     )
+    from autoparser.analysis.export import Export, response_template
     from autoparser.analysis.expression import RequestError
     from autoparser.analysis.format import RefusedMessageError, TurnFormat
+    from autoparser.analysis.grammar import Grammar, GrammarError
     from autoparser.analysis.learning.switches import Switch
     from autoparser.analysis.parsing import (
         Delta,
@@ -43,9 +45,26 @@ if TYPE_CHECKING:
     from autoparser.analysis.phases import Evidence, Finding
     from autoparser.analysis.renderer import (
         BridgeRefusal,
+        Reason,
         RenderedTokens,
         Renderer,
         training_template,
+    )
+    from autoparser.analysis.roundtrip import (
+        Advice,
+        Cause,
+        Difference,
+        Outcome,
+        RoundTrip,
+        Row,
+        Scenario,
+        ScenarioError,
+        TokenVerdict,
+        Verdict,
+        advice_of,
+        round_trip,
+        scenarios_of,
+        shipped_scenarios,
     )
     from autoparser.analysis.sources import load_template
     from autoparser.analysis.template import ChatTemplate
@@ -53,26 +72,38 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCHEMA",
+    "Advice",
     "Analysis",
     "AutoparserError",
     "BridgeRefusal",
+    "Cause",
     "ChatTemplate",
     "Check",
     "Delta",
+    "Difference",
     "Evidence",
+    "Export",
     "Failure",
     "Finding",
+    "Grammar",
+    "GrammarError",
     "Json",
     "MarkerRegistry",
     "Message",
+    "Outcome",
     "OutputParser",
     "ParsedCall",
     "ParsedMessage",
     "Presence",
+    "Reason",
     "RefusedMessageError",
     "RenderedTokens",
     "Renderer",
     "RequestError",
+    "RoundTrip",
+    "Row",
+    "Scenario",
+    "ScenarioError",
     "Span",
     "SpanKind",
     "Status",
@@ -83,12 +114,19 @@ __all__ = [
     "TemplateRenderError",
     "TemplateSyntaxError",
     "TemplateUnusableError",
+    "TokenVerdict",
     "ToolCall",
     "TurnFormat",
+    "Verdict",
     "View",
+    "advice_of",
     "analyze",
     "document",
     "load_template",
+    "response_template",
+    "round_trip",
+    "scenarios_of",
+    "shipped_scenarios",
     "training_template",
 ]
 
@@ -105,8 +143,10 @@ _HOMES = {
         "TemplateSyntaxError",
         "TemplateUnusableError",
     ),
+    "export": ("Export", "response_template"),
     "expression": ("RequestError",),
     "format": ("RefusedMessageError", "TurnFormat"),
+    "grammar": ("Grammar", "GrammarError"),
     "learning.switches": ("Switch",),
     "parsing": (
         "Delta",
@@ -119,7 +159,23 @@ _HOMES = {
         "StreamParser",
     ),
     "phases": ("Evidence", "Finding"),
-    "renderer": ("BridgeRefusal", "RenderedTokens", "Renderer", "training_template"),
+    "renderer": ("BridgeRefusal", "Reason", "RenderedTokens", "Renderer", "training_template"),
+    "roundtrip": (
+        "Advice",
+        "Cause",
+        "Difference",
+        "Outcome",
+        "RoundTrip",
+        "Row",
+        "Scenario",
+        "ScenarioError",
+        "TokenVerdict",
+        "Verdict",
+        "advice_of",
+        "round_trip",
+        "scenarios_of",
+        "shipped_scenarios",
+    ),
     "sources": ("load_template",),
     "template": ("ChatTemplate",),
     "view": ("MarkerRegistry", "View"),

@@ -125,12 +125,8 @@ def _phases(analysis: Analysis, asked: Sequence[str]) -> list[str]:
 
 
 def _give_json(analysis: Analysis, output: Path | None) -> None:
-    from autoparser.analysis.document import document
-    from autoparser.reports import expression_document, turn_expression
-
-    parser = expression_document(turn_expression(analysis))
     # ASCII alone: no reader and no terminal takes it for anything else.
-    text = json.dumps({**document(analysis), "parser": parser}, indent=2, allow_nan=False)
+    text = json.dumps(analysis.to_dict(), indent=2, allow_nan=False)
     if output is None:
         typer.echo(text)
     else:
