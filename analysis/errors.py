@@ -7,15 +7,24 @@ characters escaped and is cut where it is long; the attributes keep it whole.
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import TypeVar
+
 __all__ = [
     "AutoparserError",
+    "Limit",
+    "TaskLimitError",
+    "TemplateLimitError",
     "TemplateNotFoundError",
     "TemplateReadError",
     "TemplateRenderError",
     "TemplateSyntaxError",
     "TemplateUnusableError",
+    "WorkerDiedError",
     "one_line",
 ]
+
+_Error = TypeVar("_Error", bound="AutoparserError")
 
 LONGEST_TEXT = 400
 """Characters of one part of an error line; what is longer is cut in the middle."""
@@ -59,6 +68,11 @@ class AutoparserError(Exception):
         where = [one_line(part) for part in (self.file, self.place) if part]
         line = ": ".join([*where, one_line(self.message)])
         return f"{line}; {one_line(self.hint)}" if self.hint else line
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # An exception is rebuilt from its constructor's arguments by default, and those of the
+        # errors below are not what they keep.
+        return _rebuilt, (type(self), self.args, {**self.__dict__})
 
 
 class TemplateNotFoundError(AutoparserError):
@@ -127,6 +141,60 @@ class TemplateUnusableError(AutoparserError):
         super().__init__(message, file=file, place=_place(line, None), hint=hint)
         self.line = line
         """The template's line, from 1; None where it is not known."""
+
+
+class Limit(StrEnum):
+    """What a worker's task is held to; the words by which messages name it."""
+
+    RENDER_TIME = "time of one render"
+    TASK_TIME = "time"
+    MEMORY = "memory"
+    OUTPUT = "output"
+
+
+class TemplateLimitError(TemplateRenderError):
+    """A render went beyond a limit; only a worker holds renders to limits."""
+
+    def __init__(
+        self,
+        limit: Limit,
+        reason: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(reason, file=file, line=line, hint=hint)
+        self.limit = limit
+        """Which limit."""
+
+
+class TaskLimitError(AutoparserError):
+    """A worker's whole task went beyond a limit, and was ended."""
+
+    def __init__(
+        self,
+        limit: Limit,
+        message: str,
+        *,
+        file: str | None = None,
+        place: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, file=file, place=place, hint=hint)
+        self.limit = limit
+        """Which limit."""
+
+
+class WorkerDiedError(AutoparserError):
+    """A worker was killed or crashed in the middle of a task, which has no result."""
+
+
+def _rebuilt(kind: type[_Error], arguments: tuple[object, ...], state: dict[str, object]) -> _Error:
+    error = kind.__new__(kind)
+    error.args = arguments
+    error.__dict__.update(state)
+    return error
 
 
 def _place(line: int | None, column: int | None) -> str | None:

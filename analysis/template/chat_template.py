@@ -8,13 +8,19 @@ another exception. A template is untrusted code: it runs in Jinja's immutable sa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError, nodes
 
-from autoparser.analysis.errors import TemplateRenderError, TemplateSyntaxError
+from autoparser.analysis.errors import (
+    TemplateLimitError,
+    TemplateRenderError,
+    TemplateSyntaxError,
+)
+from autoparser.analysis.isolation import LimitReached, current_guard, raise_it
 
 from .environment import Refusal, chat_environment
 from .excerpt import excerpt, find_column
@@ -99,12 +105,20 @@ class ChatTemplate:
         return self._run(self._marking, variables)
 
     def _run(self, compiled: Template, variables: Mapping[str, object]) -> str:
+        guard = current_guard()
+        failure: TemplateRenderError
         try:
             # As Template.render does, less its rewriting of tracebacks.
             context = compiled.new_context({**variables})
-            return "".join(compiled.root_render_func(context))
+            pieces = compiled.root_render_func(context)
+            return "".join(pieces) if guard is None else guard.collected(pieces)
+        except LimitReached as reached:
+            failure = self._limit_error(reached, reached)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
-            failure = self._render_error(error)
+            if guard is not None and isinstance(error, MemoryError):
+                failure = self._limit_error(guard.memory_reached, error)
+            else:
+                failure = self._render_error(error)
         # Raised out here so that it does not keep the frames of the render alive.
         raise failure
 
@@ -123,11 +137,19 @@ class ChatTemplate:
     @cached_property
     def _compiled(self) -> _Compiled:
         environment = chat_environment()
+        guard = current_guard()
         try:
-            tree = environment.parse(self.text)
-            code = environment.compile(tree)
+            with nullcontext() if guard is None else guard.rendering():
+                tree = environment.parse(self.text)
+                code = environment.compile(tree)
             # A plain dict of globals is copied faster for each render than Jinja's chained one.
             template = Template.from_code(environment, code, dict(environment.globals))
+        except LimitReached as reached:
+            failure = TemplateSyntaxError(
+                f"Jinja cannot compile this template: {reached.words}",
+                file=self._file,
+                hint=raise_it(reached.limit),
+            )
         except Exception as error:  # noqa: BLE001 - Jinja and Python each raise their own
             failure = self._syntax_error(error)
         else:
@@ -164,6 +186,15 @@ class ChatTemplate:
             file=self._file,
             line=_template_line(error.__traceback__),
             refused=refused,
+        )
+
+    def _limit_error(self, reached: LimitReached, error: BaseException) -> TemplateLimitError:
+        return TemplateLimitError(
+            reached.limit,
+            reached.words,
+            file=self._file,
+            line=_template_line(error.__traceback__),
+            hint=raise_it(reached.limit),
         )
 
     @property
