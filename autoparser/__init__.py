@@ -21,14 +21,19 @@ if TYPE_CHECKING:
     from autoparser.analysis.document import SCHEMA, document
     from autoparser.analysis.errors import (
         AutoparserError,
+        Limit,
+        TaskLimitError,
+        TemplateLimitError,
         TemplateNotFoundError,
         TemplateReadError,
         TemplateRenderError,
         TemplateSyntaxError,
         TemplateUnusableError,
+        WorkerDiedError,
     )
     from autoparser.analysis.expression import RequestError
     from autoparser.analysis.format import RefusedMessageError, TurnFormat
+    from autoparser.analysis.isolation import Limits, Outcome, WorkerPool
     from autoparser.analysis.learning.switches import Switch
     from autoparser.analysis.parsing import (
         Delta,
@@ -48,7 +53,7 @@ if TYPE_CHECKING:
         training_template,
     )
     from autoparser.analysis.sources import load_template
-    from autoparser.analysis.template import ChatTemplate
+    from autoparser.analysis.template import ChatTemplate, isolated
     from autoparser.analysis.view import MarkerRegistry, View
 
 __all__ = [
@@ -63,8 +68,11 @@ __all__ = [
     "Failure",
     "Finding",
     "Json",
+    "Limit",
+    "Limits",
     "MarkerRegistry",
     "Message",
+    "Outcome",
     "OutputParser",
     "ParsedCall",
     "ParsedMessage",
@@ -78,6 +86,8 @@ __all__ = [
     "Status",
     "StreamParser",
     "Switch",
+    "TaskLimitError",
+    "TemplateLimitError",
     "TemplateNotFoundError",
     "TemplateReadError",
     "TemplateRenderError",
@@ -86,8 +96,11 @@ __all__ = [
     "ToolCall",
     "TurnFormat",
     "View",
+    "WorkerDiedError",
+    "WorkerPool",
     "analyze",
     "document",
+    "isolated",
     "load_template",
     "training_template",
 ]
@@ -99,14 +112,19 @@ _HOMES = {
     "document": ("SCHEMA", "document"),
     "errors": (
         "AutoparserError",
+        "Limit",
+        "TaskLimitError",
+        "TemplateLimitError",
         "TemplateNotFoundError",
         "TemplateReadError",
         "TemplateRenderError",
         "TemplateSyntaxError",
         "TemplateUnusableError",
+        "WorkerDiedError",
     ),
     "expression": ("RequestError",),
     "format": ("RefusedMessageError", "TurnFormat"),
+    "isolation": ("Limits", "Outcome", "WorkerPool"),
     "learning.switches": ("Switch",),
     "parsing": (
         "Delta",
@@ -121,7 +139,7 @@ _HOMES = {
     "phases": ("Evidence", "Finding"),
     "renderer": ("BridgeRefusal", "RenderedTokens", "Renderer", "training_template"),
     "sources": ("load_template",),
-    "template": ("ChatTemplate",),
+    "template": ("ChatTemplate", "isolated"),
     "view": ("MarkerRegistry", "View"),
 }
 """Which module of the engine each name is in."""

@@ -6,7 +6,7 @@ process for each render would cost more than the render, so what is isolated is 
 that renders as often as it likes.
 
 - `Limits`: what a task may take.
-- `run_task(function, *arguments, limits=…)`: one task in a worker of its own.
+- `run_task(function, *arguments, limits=…)`: one task in a worker, which is kept.
 - `WorkerPool(workers, limits=…).map(function, items)`: many, by workers that are used again.
 - `Worker`: one that is kept.
 - `current_guard()`: in a worker, what holds renders to their limits; for `ChatTemplate` alone.
@@ -17,7 +17,7 @@ Knows no template.
 from .guard import Guard, current_guard
 from .limits import DEFAULT_LIMITS, NO_LIMITS, LimitReached, Limits
 from .pool import Outcome, WorkerPool
-from .task import run_task
+from .task import close_workers, run_task
 from .worker import Worker
 from .words import raise_it
 
@@ -30,6 +30,7 @@ __all__ = [
     "Outcome",
     "Worker",
     "WorkerPool",
+    "close_workers",
     "current_guard",
     "raise_it",
     "run_task",

@@ -145,7 +145,8 @@ def _clocks(guard: Guard) -> Generator[None]:
     if sys.platform == "win32":
         yield
         return
-    from resource import RLIM_INFINITY, RLIMIT_CPU, getrlimit, setrlimit
+    # Windows has none.
+    from resource import RLIM_INFINITY, RLIMIT_CPU, getrlimit, setrlimit  # noqa: PLC0415
 
     def tick(number: int, frame: object) -> None:
         del number, frame

@@ -37,7 +37,8 @@ def held_memory(more: int | None) -> Generator[None]:
     if more is None or has is None or sys.platform == "win32":
         yield
         return
-    from resource import RLIMIT_DATA, getrlimit, setrlimit
+    # Windows has none.
+    from resource import RLIMIT_DATA, getrlimit, setrlimit  # noqa: PLC0415
 
     soft, hard = getrlimit(RLIMIT_DATA)
     bound = has + more

@@ -32,7 +32,7 @@ from autoparser.analysis.errors import AutoparserError, WorkerDiedError
 from .limits import DEFAULT_LIMITS, Limits
 from .worker import Worker
 
-__all__ = ["Outcome", "WorkerPool"]
+__all__ = ["Outcome", "WorkerPool", "fit"]
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -109,7 +109,7 @@ class WorkerPool:
             more = True
             while True:
                 while more and self._idle:
-                    more = self._next(function, waiting, name, done)
+                    more = self._next(function, waiting, name)
                 while turn in done:
                     yield done.pop(turn)
                     turn += 1
@@ -129,7 +129,6 @@ class WorkerPool:
         function: Callable[[Item], Value],
         waiting: Iterable[tuple[int, Item]],
         name: Callable[[Item], str] | None,
-        done: dict[int, Outcome[Value]],
     ) -> bool:
         """Give the next item to a worker; False where there is none."""
         for at, item in waiting:
@@ -150,7 +149,7 @@ class WorkerPool:
             if connection in ready or overdue:
                 del self._busy[connection]
                 done[at] = _outcome(worker)
-                self._idle.append(_fit(worker))
+                self._idle.append(worker if fit(worker) else Worker())
 
 
 def _outcome(worker: Worker) -> Outcome[Value]:
@@ -165,12 +164,11 @@ def _outcome(worker: Worker) -> Outcome[Value]:
         return Outcome(error=error)
 
 
-def _fit(worker: Worker) -> Worker:
-    """Give the worker, or another in its place where it is dead or has grown too large."""
-    if worker.alive and worker.grown <= GROWN_TOO_LARGE:
-        return worker
-    worker.close()
-    return Worker()
+def fit(worker: Worker) -> bool:
+    """Whether it can take another task; one that has grown too large is ended."""
+    if worker.alive and worker.grown > GROWN_TOO_LARGE:
+        worker.close()
+    return worker.alive
 
 
 def _processors() -> int:

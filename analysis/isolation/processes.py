@@ -23,6 +23,8 @@ from .serving import let_go, serve
 
 __all__ = ["Process", "started"]
 
+_SERVE = "from autoparser.analysis.isolation.serving import main; main()"
+
 _TASKS = Path("/proc/self/task")
 
 
@@ -112,8 +114,7 @@ def _flush() -> None:
 def _fresh(here: Connection, there: Connection, terminal: bool) -> Process:
     del here
     number = there.fileno()
-    command = [sys.executable, "-m", "autoparser.analysis.isolation.serving", str(number)]
-    command.append(str(int(terminal)))
+    command = [sys.executable, "-c", _SERVE, str(number), str(int(terminal))]
     files = None if terminal else subprocess.DEVNULL
     # Modules are looked for where this process finds them.
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}

@@ -108,14 +108,13 @@ def _sent(reply: Reply, grown: int) -> bytes:
 
 def main() -> None:
     """Serve the pipe whose number or handle is the first argument: a worker that was not forked."""
-    number = int(sys.argv[1])
+    number, interruptible = int(sys.argv[1]), sys.argv[2] == "1"
+    serve(_connection(number), interruptible=interruptible)
+
+
+def _connection(number: int) -> Connection:
     if sys.platform == "win32":
-        from multiprocessing.connection import PipeConnection
+        from multiprocessing.connection import PipeConnection  # noqa: PLC0415 - Windows' own
 
-        serve(cast("Connection", PipeConnection(number)), interruptible=sys.argv[2] == "1")
-    else:
-        serve(Connection(number), interruptible=sys.argv[2] == "1")
-
-
-if __name__ == "__main__":
-    main()
+        return cast("Connection", PipeConnection(number))
+    return Connection(number)

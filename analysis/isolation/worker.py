@@ -15,8 +15,6 @@ from time import monotonic
 from types import MappingProxyType
 from typing import Any, cast
 
-from autoparser.analysis.errors import AutoparserError
-
 from .limits import Limits
 from .messages import Reply, Request, dumped, loaded
 from .processes import Process, started
@@ -37,9 +35,7 @@ class Worker:
     """A process that runs tasks."""
 
     def __init__(self, *, terminal: bool = False) -> None:
-        """Start it; with `terminal` it has this process' standard files, and no end is set to
-        how long it may wait for them.
-        """
+        """Start it; with `terminal` it has this process' standard files, and may wait for them."""
         self._process, self.connection = started(terminal=terminal)
         self._terminal = terminal
         self._request: Request | None = None
@@ -89,20 +85,27 @@ class Worker:
         """
         request = cast("Request", self._request)
         self._request = None
+        content = self._received(request)
+        reply = cast("Reply", loaded(content))
+        self.grown = reply.grown
+        if reply.error is not None:
+            raise reply.error
+        return loaded(cast("bytes", reply.value))
+
+    def _received(self, request: Request) -> bytes:
         try:
-            if self._due is not None and not self.connection.poll(max(0, self._due - monotonic())):
-                self.close()
-                allowed = (request.limits.seconds or 0) * LOADED_MACHINE + START_SECONDS
-                raise of_silence(allowed, request.file)
-            content = self.connection.recv_bytes()
-        except (EOFError, OSError):
-            fault: AutoparserError = of_death(self._buried(), request.limits, request.file)
+            if self._due is None or self.connection.poll(max(0, self._due - monotonic())):
+                return self.connection.recv_bytes()
+        except (EOFError, ConnectionError):
+            fault = of_death(self._buried(), request.limits, request.file)
         except BaseException:
             # As an interrupt: whatever it works at, nobody waits for it.
             self.close()
             raise
         else:
-            return self._value(content)
+            self.close()
+            allowed = (request.limits.seconds or 0) * LOADED_MACHINE + START_SECONDS
+            fault = of_silence(allowed, request.file)
         raise fault
 
     def call(
@@ -120,13 +123,6 @@ class Worker:
     def close(self) -> None:
         """End it, now."""
         self._end()
-
-    def _value(self, content: bytes) -> object:
-        reply = cast("Reply", loaded(content))
-        self.grown = reply.grown
-        if reply.error is not None:
-            raise reply.error
-        return loaded(cast("bytes", reply.value))
 
     def _buried(self) -> int:
         """Give the exit code of a worker that has hung up."""

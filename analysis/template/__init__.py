@@ -2,6 +2,7 @@
 
 from .chat_template import ChatTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN
+from .isolated import IsolatedTemplate, isolated
 from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 
 __all__ = [
@@ -9,6 +10,8 @@ __all__ = [
     "GENERATION_OPEN",
     "REASONING_FIELDS",
     "ChatTemplate",
+    "IsolatedTemplate",
+    "isolated",
     "plain",
     "prepared_messages",
     "prepared_tools",

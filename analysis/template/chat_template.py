@@ -156,6 +156,14 @@ class ChatTemplate:
             return _Compiled(tree, template)
         raise failure
 
+    def _parsed(self) -> nodes.Template:
+        """Parse alone, of which no code comes. Raises TemplateSyntaxError."""
+        try:
+            return chat_environment().parse(self.text)
+        except Exception as error:  # noqa: BLE001 - as below
+            failure = self._syntax_error(error)
+        raise failure
+
     @cached_property
     def _marking(self) -> Template:
         self.check_syntax()

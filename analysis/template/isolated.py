@@ -1,28 +1,32 @@
 """A chat template whose renders happen in a worker process.
 
 Contract: the same texts and the same errors as without, and TemplateLimitError for a render that
-is beyond a limit or lost its worker; the next render has a new worker. The worker is started by
-the first render, is used again, and ends with the value. Nothing of the template runs here; its
-syntax tree alone is read here, which runs nothing.
+is beyond a limit; a render that lost its worker is a TemplateRenderError, and the next one has
+another worker. Nothing of the template runs here: its source alone is parsed here, where somebody
+asks for the syntax tree, which runs nothing.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from threading import Lock
-from typing import Self, cast
+from typing import TYPE_CHECKING
 
-from jinja2 import nodes
-
-from autoparser.analysis.errors import Limit, TaskLimitError, TemplateLimitError, WorkerDiedError
-from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, Worker
+from autoparser.analysis.errors import (
+    TaskLimitError,
+    TemplateLimitError,
+    TemplateRenderError,
+    WorkerDiedError,
+)
+from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
 
 from .chat_template import ChatTemplate
 
-__all__ = ["IsolatedTemplate", "isolated", "trusted"]
+if TYPE_CHECKING:
+    from jinja2 import nodes
+
+__all__ = ["IsolatedTemplate", "isolated"]
 
 COMPILED = 8
 """Templates that a worker keeps compiled."""
@@ -33,42 +37,75 @@ class IsolatedTemplate(ChatTemplate):
     """A chat template that renders in a worker."""
 
     limits: Limits = DEFAULT_LIMITS
-    """What one render may take; its seconds are `render_seconds`, or `seconds` if that is less."""
-
-    _place: _Place = field(default_factory=lambda: _Place(), repr=False, compare=False)
+    """What one render may take; to `analyze`, what the analysis may."""
 
     def render_prepared(self, variables: Mapping[str, object]) -> str:
-        """Render in the worker; the variables must pickle. Otherwise as `ChatTemplate` does."""
-        return self._asked(_rendered, dict(variables))
+        """Render in a worker; the variables must pickle. Otherwise as `ChatTemplate` does."""
+        return self._asked(_rendered, variables)
 
     def render_generation(self, variables: Mapping[str, object]) -> str:
-        """Render in the worker, with marks. Otherwise as `ChatTemplate` does."""
-        return self._asked(_marked, dict(variables))
+        """Render in a worker, with marks. Otherwise as `ChatTemplate` does."""
+        return self._asked(_marked, variables)
 
     def check_syntax(self) -> None:
-        """Compile in the worker; raises TemplateSyntaxError where Jinja cannot."""
-        self._asked(_checked)
+        """Compile in a worker; raises TemplateSyntaxError where Jinja cannot."""
+        run_task(_checked, self.text, self._file, limits=self.limits, file=self._file)
+
+    @property
+    def syntax_tree(self) -> nodes.Template:
+        """The parsed template. Raises TemplateSyntaxError."""
+        return self._tree
 
     @cached_property
-    def syntax_tree(self) -> nodes.Template:  # type: ignore[override]
-        """The parsed template. Raises TemplateSyntaxError."""
+    def _tree(self) -> nodes.Template:
         return self._parsed()
 
-    def close(self) -> None:
-        """End the worker; another render starts another one."""
-        self._place.close()
+    def plain(self) -> ChatTemplate:
+        """Give the same template as one that renders in this process."""
+        return ChatTemplate(self.text, self.special_tokens, self.name, self.origin)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _asked(self, function: Callable[..., object], *arguments: object) -> str:
+    def _asked(self, render: Callable[..., str], variables: Mapping[str, object]) -> str:
+        lost: TemplateRenderError
         try:
-            return cast("str", self._place.call(function, trusted(self), *arguments, self))
+            return run_task(
+                render,
+                self.text,
+                self._file,
+                dict(variables),
+                limits=self.limits,
+                file=self._file,
+            )
         except TaskLimitError as error:
-            limit, words = error.limit, error.message
+            lost = TemplateLimitError(error.limit, error.message, file=self._file, hint=error.hint)
         except WorkerDiedError as error:
-            limit, words = None, error.message
-        raise TemplateLimitError(limit, words, file=self._file)
+            lost = TemplateRenderError(error.message, file=self._file, hint=error.hint)
+        raise lost
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return isolated, (self.plain(), self.limits)
+
+
+def isolated(template: ChatTemplate, limits: Limits = DEFAULT_LIMITS) -> IsolatedTemplate:
+    """Give the same template as one that renders in workers, under these limits."""
+    if isinstance(template, IsolatedTemplate):
+        return replace(template, limits=limits)
+    return IsolatedTemplate(
+        template.text, template.special_tokens, template.name, template.origin, limits
+    )
+
+
+@lru_cache(maxsize=COMPILED)
+def _kept(text: str, file: str) -> ChatTemplate:
+    return ChatTemplate(text, origin=file)
+
+
+def _rendered(text: str, file: str, variables: Mapping[str, object]) -> str:
+    return _kept(text, file).render_prepared(variables)
+
+
+def _marked(text: str, file: str, variables: Mapping[str, object]) -> str:
+    return _kept(text, file).render_generation(variables)
+
+
+def _checked(text: str, file: str) -> None:
+    _kept(text, file).check_syntax()
