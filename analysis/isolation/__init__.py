@@ -18,8 +18,8 @@ from .guard import Guard, current_guard
 from .limits import DEFAULT_LIMITS, NO_LIMITS, LimitReached, Limits
 from .pool import Outcome, WorkerPool
 from .task import close_workers, run_task
-from .worker import Worker
 from .words import raise_it
+from .worker import Worker
 
 __all__ = [
     "DEFAULT_LIMITS",

@@ -41,7 +41,7 @@ NO_LIMITS = Limits(render_seconds=None, seconds=None, memory=None, characters=No
 
 
 class LimitReached(BaseException):
-    """A render is beyond a limit. No `Exception`: Jinja and filters swallow those here and there."""
+    """A render is beyond a limit. No Exception: Jinja swallows those here and there."""
 
     def __init__(self, limit: Limit, words: str) -> None:
         super().__init__(limit, words)

@@ -57,7 +57,7 @@ def loaded(content: bytes) -> object:
     return cast("object", pickle.loads(content))  # noqa: S301 - from this program's own worker
 
 
-def _frozen(value: MappingProxyType[Any, Any]) -> tuple[object, tuple[object, ...]]:
+def _frozen(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     # By a function, since Python gives the type itself no name to find it by.
     return _refrozen, (dict(value),)
 

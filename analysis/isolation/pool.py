@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from time import monotonic
 from types import TracebackType
-from typing import Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 from autoparser.analysis.errors import AutoparserError, WorkerDiedError
 
@@ -152,16 +152,16 @@ class WorkerPool:
                 self._idle.append(worker if fit(worker) else Worker())
 
 
-def _outcome(worker: Worker) -> Outcome[Value]:
+def _outcome(worker: Worker) -> Outcome[Any]:
     try:
-        return Outcome(cast("Value", worker.answer()))
+        return Outcome(worker.answer())
     except AutoparserError as error:
         return Outcome(error=error)
     except Exception as fault:  # noqa: BLE001 - a fault costs its own task
         words = f"its task failed ({type(fault).__name__}: {fault})"
-        error = WorkerDiedError(words, hint="this is a fault of autoparser; please report it")
-        error.__cause__ = fault
-        return Outcome(error=error)
+        died = WorkerDiedError(words, hint="this is a fault of autoparser; please report it")
+        died.__cause__ = fault
+        return Outcome(error=died)
 
 
 def fit(worker: Worker) -> bool:

@@ -31,9 +31,9 @@ def beyond(limit: Limit, limits: Limits, file: str | None) -> TaskLimitError:
 
 def _too_much(limit: Limit, limits: Limits) -> str:
     match limit:
-        case Limit.MEMORY if limits.memory is None:
-            return "the memory of this machine is not enough"
         case Limit.MEMORY:
+            if limits.memory is None:
+                return "it takes more memory than there is"
             return f"it takes more than {limits.memory / MEGABYTE:g} MB of memory"
         case Limit.RENDER_TIME:
             return f"one step of a render takes more than {limits.render_seconds or 0:g} s"

@@ -81,7 +81,7 @@ class IsolatedTemplate(ChatTemplate):
             lost = TemplateRenderError(error.message, file=self._file, hint=error.hint)
         raise lost
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
         return isolated, (self.plain(), self.limits)
 
 
