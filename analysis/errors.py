@@ -10,6 +10,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TypeVar
 
+from .inert import escaped
+
 __all__ = [
     "AutoparserError",
     "Limit",
@@ -35,12 +37,7 @@ def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
     if len(text) > longest:
         kept = longest // 2
         text = f"{text[:kept]} … {text[-kept:]}"
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in text
-    )
+    return escaped(text)
 
 
 class AutoparserError(Exception):

@@ -123,7 +123,7 @@ class Guard:
         # It comes again with each tick until the render has ended: where an exception comes out
         # of a finalizer, Python throws it away.
         if most is not None and now - self._seen_at > most:
-            raise LimitReached(Limit.RENDER_TIME, f"it takes more than {most:g} seconds")
+            raise LimitReached(Limit.RENDER_TIME, f"it takes more than {most:.3g} s")
 
 
 def _counted(pieces: Iterable[str], most: int) -> str:

@@ -36,11 +36,11 @@ def _too_much(limit: Limit, limits: Limits) -> str:
                 return "it takes more memory than there is"
             return f"it takes more than {limits.memory / MEGABYTE:g} MB of memory"
         case Limit.RENDER_TIME:
-            return f"one step of a render takes more than {limits.render_seconds or 0:g} s"
+            return f"one step of a render takes more than {limits.render_seconds or 0:.3g} s"
         case Limit.OUTPUT:
             return f"it writes more than {limits.characters} characters"
         case Limit.TASK_TIME:
-            return f"it takes more than {limits.seconds or 0:g} s"
+            return f"it takes more than {limits.seconds or 0:.3g} s"
 
 
 def of_death(status: int, limits: Limits, file: str | None) -> AutoparserError:
@@ -63,7 +63,7 @@ def of_silence(seconds: float, file: str | None) -> AutoparserError:
     """Give the error of a task whose worker was killed since it did not answer."""
     return TaskLimitError(
         Limit.TASK_TIME,
-        f"its worker gave no answer in {seconds:g} s and was killed",
+        f"its worker gave no answer in {seconds:.3g} s and was killed",
         file=file,
         hint=raise_it(Limit.TASK_TIME),
     )
