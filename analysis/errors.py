@@ -2,7 +2,7 @@
 
 Contract: ``str(error)`` is a single printable line that names the file, the place in
 it and what to do. Text that comes from a template or a file is shown with its control
-characters escaped and is cut where it is long; the attributes keep it whole.
+characters escaped and is cut where it is long; the attributes keep more of it.
 """
 
 from __future__ import annotations
@@ -38,6 +38,15 @@ def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
         kept = longest // 2
         text = f"{text[:kept]} … {text[-kept:]}"
     return escaped(text)
+
+
+class Limit(StrEnum):
+    """What a worker's task is held to; the words by which messages name it."""
+
+    RENDER_TIME = "time of one render"
+    TASK_TIME = "time"
+    MEMORY = "memory"
+    OUTPUT = "output"
 
 
 class AutoparserError(Exception):
@@ -91,6 +100,7 @@ class TemplateSyntaxError(AutoparserError):
         line: int | None = None,
         column: int | None = None,
         excerpt: str = "",
+        limit: Limit | None = None,
         hint: str | None = None,
     ) -> None:
         super().__init__(message, file=file, place=_place(line, column), hint=hint)
@@ -100,6 +110,8 @@ class TemplateSyntaxError(AutoparserError):
         """The column in that line in characters, from 1; None where it is not known."""
         self.excerpt = excerpt
         """The line with a caret under the column, two lines of text; empty if unknown."""
+        self.limit = limit
+        """Which limit of a worker its compilation went beyond; None: that was not it."""
 
 
 class TemplateRenderError(AutoparserError):
@@ -138,15 +150,6 @@ class TemplateUnusableError(AutoparserError):
         super().__init__(message, file=file, place=_place(line, None), hint=hint)
         self.line = line
         """The template's line, from 1; None where it is not known."""
-
-
-class Limit(StrEnum):
-    """What a worker's task is held to; the words by which messages name it."""
-
-    RENDER_TIME = "time of one render"
-    TASK_TIME = "time"
-    MEMORY = "memory"
-    OUTPUT = "output"
 
 
 class TemplateLimitError(TemplateRenderError):

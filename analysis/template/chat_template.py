@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatTemplate"]
 
+LONGEST_REASON = 10_000
+"""Characters of a template's own words that an error keeps; every refusal of it has some."""
+
 
 @dataclass(frozen=True)
 class ChatTemplate:
@@ -145,13 +148,12 @@ class ChatTemplate:
             # A plain dict of globals is copied faster for each render than Jinja's chained one.
             template = Template.from_code(environment, code, dict(environment.globals))
         except LimitReached as reached:
-            failure = TemplateSyntaxError(
-                f"Jinja cannot compile this template: {reached.words}",
-                file=self._file,
-                hint=raise_it(reached.limit),
-            )
+            failure = self._compile_limit_error(reached)
         except Exception as error:  # noqa: BLE001 - Jinja and Python each raise their own
-            failure = self._syntax_error(error)
+            if guard is not None and isinstance(error, MemoryError):
+                failure = self._compile_limit_error(guard.memory_reached)
+            else:
+                failure = self._syntax_error(error)
         else:
             return _Compiled(tree, template)
         raise failure
@@ -190,7 +192,7 @@ class ChatTemplate:
     def _render_error(self, error: Exception) -> TemplateRenderError:
         refused = isinstance(error, Refusal)
         return TemplateRenderError(
-            _said(error) if refused else _in_words(error),
+            _cut(_said(error) if refused else _in_words(error)),
             file=self._file,
             line=_template_line(error.__traceback__),
             refused=refused,
@@ -202,6 +204,14 @@ class ChatTemplate:
             reached.words,
             file=self._file,
             line=_template_line(error.__traceback__),
+            hint=raise_it(reached.limit),
+        )
+
+    def _compile_limit_error(self, reached: LimitReached) -> TemplateSyntaxError:
+        return TemplateSyntaxError(
+            f"Jinja cannot compile this template: {reached.words}",
+            file=self._file,
+            limit=reached.limit,
             hint=raise_it(reached.limit),
         )
 
@@ -218,6 +228,12 @@ class ChatTemplate:
 class _Compiled:
     tree: nodes.Template
     template: Template
+
+
+def _cut(words: str) -> str:
+    if len(words) <= LONGEST_REASON:
+        return words
+    return f"{words[: LONGEST_REASON // 2]} … {words[-LONGEST_REASON // 2 :]}"
 
 
 def _said(error: Exception) -> str:
