@@ -27,6 +27,9 @@ NOTHING: Mapping[str, object] = MappingProxyType({})
 LOADED_MACHINE = 10.0
 """How many times the processor time of a task its answer may take, on a machine under load."""
 
+TIDY_SECONDS = 1.0
+"""What a worker at a terminal has to end by itself after an interrupt."""
+
 START_SECONDS = 30.0
 """What starting may take, besides."""
 
@@ -99,7 +102,10 @@ class Worker:
         except (EOFError, ConnectionError):
             fault = of_death(self._buried(), request.limits, request.file)
         except BaseException:
-            # As an interrupt: whatever it works at, nobody waits for it.
+            # As an interrupt: whatever it works at, nobody waits for it. One with this process'
+            # terminal has heard of it, too, and may tidy up.
+            if self._terminal:
+                self._hung_up(TIDY_SECONDS)
             self.close()
             raise
         else:
@@ -123,6 +129,11 @@ class Worker:
     def close(self) -> None:
         """End it, now."""
         self._end()
+
+    def _hung_up(self, seconds: float) -> bool:
+        with suppress(OSError):
+            return self.connection.poll(seconds)
+        return True
 
     def _buried(self) -> int:
         """Give the exit code of a worker that has hung up."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +52,7 @@ class Aftermath:
 
 
 @pytest.fixture(scope="module")
-def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aftermath]:
+def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
     """Run all attacks, by two workers in an empty directory, with canaries set out."""
     folder = tmp_path_factory.mktemp("attacked")
     (folder / "canary.txt").write_text(CANARY, encoding="utf-8")
@@ -67,7 +66,7 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aftermath]:
         growth = resident() - before
     names = [attack.name for attack in ATTACKS]
     files = {each.name: each.read_text(encoding="utf-8") for each in folder.iterdir()}
-    yield Aftermath(dict(zip(names, found, strict=True)), growth, files)
+    return Aftermath(dict(zip(names, found, strict=True)), growth, files)
 
 
 def resident() -> int:
