@@ -30,11 +30,13 @@ isolation: ContextVar[bool] = ContextVar("isolation", default=True)
 Command = Callable[..., Any]
 
 
-def _options(seconds: float | None) -> Sequence[inspect.Parameter]:
+def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Parameter]:
     """Give the parameters that every command gets; `seconds` is its time where none is given."""
     limits = DEFAULT_LIMITS
     megabytes = (limits.memory or 0) // MEGABYTE
     time = "Processor time that it may take, and a twelfth of it a single render."
+    if one_render:
+        time = "Processor time that the render may take."
     if seconds is None:
         time = "Processor time that the template's analysis may take, and a twelfth of it a render."
     return [
@@ -121,7 +123,7 @@ def _with_options(
     *,
     one_render: bool,
 ) -> Command:
-    added = _options(seconds)
+    added = _options(seconds, one_render=one_render)
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> object:
@@ -130,7 +132,8 @@ def _with_options(
             return run(None, arguments)
         given = timeout or seconds or cast("float", DEFAULT_LIMITS.seconds)
         limits = Limits(
-            seconds=given,
+            # What is not the render comes on top, so that its own limit is the one that is hit.
+            seconds=given * 1.5 if one_render else given,
             render_seconds=given if one_render else given / RENDERS,
             memory=DEFAULT_LIMITS.memory if memory is None else memory * MEGABYTE,
             characters=characters or DEFAULT_LIMITS.characters,

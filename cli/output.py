@@ -77,11 +77,14 @@ def print_text(text: str) -> None:
     their places, and standard error a word about it.
     """
     if not sys.stdout.isatty() or is_inert(text.replace("\n", "").replace("\t", "")):
-        typer.echo(text, nl=False)
+        # Typer would take colours out of it.
+        sys.stdout.write(text)
+        sys.stdout.flush()
         return
     from autoparser.reports import visible_lines
 
-    typer.echo(visible_lines(text), nl=False)
+    sys.stdout.write(visible_lines(text))
+    sys.stdout.flush()
     say("some characters are shown as escapes here; a pipe or a file gets the text as it is")
 
 
@@ -115,7 +118,7 @@ def keep_source(source: str, output: Path | None) -> None:
 def write_file(path: Path, text: str) -> None:
     """Write a report to a file. Raises AutoparserError where that cannot be done."""
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
     except OSError as error:
         reason = error.strerror or type(error).__name__
     else:

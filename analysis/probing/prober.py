@@ -156,8 +156,23 @@ class Prober:
         }
         self.meter.renders += 1
         text = self.template.render_prepared(variables)
+        if not text.isascii():
+            self._check_text(text)
         self.meter.characters += len(text)
         return text
+
+    def _check_text(self, text: str) -> None:
+        """Raise TemplateRenderError where the template has put together what is no text."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = f"U+{ord(text[error.start]):04X}"
+        else:
+            return
+        raise TemplateRenderError(
+            f"it writes {half}, half of a surrogate pair, which no tokenizer takes",
+            file=self.template.origin or self.template.name,
+        )
 
     @property
     def user(self) -> User:

@@ -120,9 +120,14 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
         yield from (0, 600)
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), WorkerPool(2, limits=SHORT) as pool:
-        numbers = pool.pids
-        list(pool.map(time.sleep, interrupted()))
+    def work() -> None:
+        nonlocal numbers
+        with WorkerPool(2, limits=SHORT) as pool:
+            numbers = pool.pids
+            list(pool.map(time.sleep, interrupted()))
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert numbers
     assert not any(map(alive, numbers))
 
