@@ -19,6 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from autoparser.analysis.conversation import Dialogue, Message
 from autoparser.analysis.errors import one_line
+from autoparser.analysis.isolation import LimitReached, current_guard
 from autoparser.analysis.template.environment import GenerationTag, chat_environment
 
 from .renders import Render
@@ -93,11 +94,15 @@ def elsewhere(
     `clock` there is no `strftime_now`.
     """
     code = subject.template.code if code is None else code
+    guard = current_guard()
     template = Template.from_code(made, code, dict(made.globals))
     for what, usual, variables in ordinary(subject):
         given = {key: value for key, value in variables.items() if clock or key != CLOCK}
         try:
-            text = template.render(given)
+            pieces = template.root_render_func(template.new_context(given))
+            text = "".join(pieces) if guard is None else guard.collected(pieces)
+        except LimitReached as reached:
+            yield Elsewhere(what, usual, error=reached.words)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
             yield Elsewhere(
                 what, usual, error=one_line(f"{type(error).__name__}: {error}").rstrip(".")

@@ -13,10 +13,12 @@ from .subject import Subject
 
 PLAYED = (
     ("answer", Next.USER),
-    ("no reasoning", Next.USER),
     ("tool call", Next.TOOL),
     ("tool call + content", Next.TOOL),
     ("several calls", Next.TOOL),
+    ("many parameters", Next.TOOL),
+    ("quotes in values", Next.TOOL),
+    ("padded values", Next.TOOL),
 )
 """The usual steps; the command for round trips plays all there are."""
 

@@ -22,8 +22,23 @@ from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.roundtrip import Cause, Outcome, Verdict
 
-OTHERS = frozenset({Cause.EARLIER, Cause.REASONING_DROPPED, Cause.RAISES})
-"""Causes that other rules report: they are no matter of how the turn is written."""
+OTHERS = frozenset(
+    {
+        Cause.RAISES,
+        Cause.EARLIER,
+        Cause.HEADER,
+        Cause.END,
+        Cause.REASONING_DROPPED,
+        Cause.REASONING_STRIPPED,
+        Cause.CONTENT_DROPPED,
+        Cause.CONTENT_STRIPPED,
+        Cause.ENCODED_TWICE,
+        Cause.LITERALS,
+        Cause.ORDER,
+        Cause.IDS,
+    }
+)
+"""Causes that have rules of their own, which name them better."""
 
 
 def check(subject: Subject) -> Iterator[Hit]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.alignment import prefix_length
+from autoparser.analysis.alignment import common_prefix
 from autoparser.analysis.conversation import Dialogue, Message
 from autoparser.analysis.lint.finding import Hit, Severity
 from autoparser.analysis.lint.renders import compared
@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     pairs = ((renders[0], renders[1], "a result"), (renders[1], renders[2], "the next call"))
     for before, after, what in pairs:
         if before.rendered and after.rendered and not after.text.startswith(before.text):
-            at = prefix_length(before.text, after.text)
+            at = len(common_prefix(before.text, after.text))
             yield Hit(
                 f"{what} changes the prompt before it:"
                 f" {before.text[at : at + CONTEXT]!r} becomes {after.text[at : at + CONTEXT]!r}",
