@@ -1,7 +1,8 @@
-"""Tool calls are read, and nothing of them is written.
+"""Tools are offered, or calls read, and nothing of a call is ever written.
 
 The model never sees that it called a tool: the result that follows answers nothing. Templates
-get there by a field's wrong name, or by a branch that is never reached.
+get there when only the system part of another one was copied, by a field's wrong name, or by a
+branch that is never reached.
 
 Before:
 
@@ -49,23 +50,29 @@ class Read(dict[str, Any]):
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a call in the usual shape, where the analysis saw a call in none."""
-    if subject.format.calls is not None:
-        return
+    """Render a call, last and answered, and an answer in its place."""
     marks, call = subject.marks, subject.call()
-    plain = subject.play((subject.user, Message(marks.content)))
+    plain = subject.play((subject.user, Message(marks.content)), tools=True)
     called = (subject.user, Message(calls=(call,)))
-    for dialogue in (called, (*called, subject.answer(call))):
+    hidden: list[Render] = []
+    # The tools' definitions have the name, too.
+    defined = plain.text.count(call.name)
+    for dialogue in (called, (*called, subject.answer(call), Message(marks.content))):
         render = subject.play(dialogue, tools=True)
-        if not render.rendered or not plain.rendered or not _reads_calls(subject, render):
-            continue
-        # The tools' definitions have the name, too.
-        if render.text.count(call.name) <= 1 and call.id not in render.text:
-            yield Hit(
-                "the model never sees its own tool calls: no shape of a call reaches the prompt",
-                (compared(render, "with a tool call", plain, "with an answer instead"),),
-            )
+        if render.rendered and (
+            any(word in render.text for word in (marks.values[0], call.id))
+            or render.text.count(call.name) > defined
+        ):
             return
+        hidden += [render] if render.rendered else []
+    if not hidden or not plain.rendered:
+        return
+    if defined or any(_reads_calls(subject, render) for render in hidden):
+        why = "it is told of tools" if defined else "the template reads them"
+        yield Hit(
+            f"the model never sees its own tool calls: {why}, but nothing of a call is written",
+            (compared(hidden[-1], "with a tool call", plain, "with an answer instead"),),
+        )
 
 
 def _reads_calls(subject: Subject, render: Render) -> bool:
