@@ -32,7 +32,7 @@ class Nothing(Undefined):
     __sub__ = __rsub__ = __mul__ = __rmul__ = _same
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _same
     __mod__ = __rmod__ = __pow__ = __rpow__ = _same
-    __lt__ = __le__ = __gt__ = __ge__ = _false
+    __lt__ = __le__ = __gt__ = __ge__ = _false  # type: ignore[assignment]
 
     def __contains__(self, item: object) -> bool:
         del item

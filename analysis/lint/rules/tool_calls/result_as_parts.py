@@ -15,7 +15,7 @@ After:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from autoparser.analysis.conversation import Json, Message
 from autoparser.analysis.lint.finding import Hit, Severity
@@ -33,8 +33,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not text.rendered or answer not in text.text:
         return
     part: Json = {"type": "text", "text": answer}
-    messages = [
-        {**message, "content": [part]} if message["role"] == "tool" else message
+    content: Json = [part]
+    messages: list[Mapping[str, Json]] = [
+        {**message, "content": content} if message["role"] == "tool" else message
         for message in text.messages
     ]
     parts = subject.render(
