@@ -67,6 +67,15 @@ class Render:
         """Give the template's line that wrote the first piece that holds `text`."""
         return next((each.line for each in self.emissions if text in each.text), None)
 
+    def line_at(self, position: int) -> int | None:
+        """Give the template's line that wrote the character at a position, from 0."""
+        end = 0
+        for emission in self.emissions:
+            end += len(emission.text)
+            if position < end:
+                return emission.line
+        return None
+
 
 def compared(one: Render, label: str, other: Render, other_label: str) -> Evidence:
     """Put two renders side by side."""

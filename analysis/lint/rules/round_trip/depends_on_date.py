@@ -44,14 +44,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"another day makes another prompt: {line[:60]!r}",
                 (compared(now, "on one day", later, "on another"),),
-                line=next(
-                    (
-                        one.line
-                        for one, other in zip(now.emissions, later.emissions, strict=False)
-                        if one.text != other.text
-                    ),
-                    None,
-                ),
+                line=now.line_at(at),
             )
             return
 

@@ -48,6 +48,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f"with a later message the prompt of {what} changes:"
                 f" {render.text[at : at + CONTEXT]!r} becomes {whole.text[at : at + CONTEXT]!r}",
                 (compared(render, what, whole, "a longer conversation"),),
+                line=render.line_at(at),
             )
             return
 

@@ -47,6 +47,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f"{what} changes the prompt before it:"
                 f" {before.text[at : at + CONTEXT]!r} becomes {after.text[at : at + CONTEXT]!r}",
                 (compared(before, f"before {what}", after, f"with {what}"),),
+                line=before.line_at(at),
             )
             return
 

@@ -32,7 +32,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Say each text that the template may look for, in a user's message and the system's."""
+    """Let a user say each text that the template may look for."""
     # Without the edges: that a template strips them is no news.
     constants = [each.strip() for each in subject.suggestions.constants if _WORD.search(each)]
     plain = _said(subject, subject.marks.user)
