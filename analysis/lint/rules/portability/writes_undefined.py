@@ -14,6 +14,7 @@ After:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from jinja2 import Undefined
@@ -24,26 +25,28 @@ from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
-_written: dict[str, None] = {}
+OPEN, CLOSE = "\ufdd2", "\ufdd3"
+"""Characters that are none: no text that is exchanged holds them."""
+_MARKED = re.compile(f"{OPEN}(.*?){CLOSE}", re.DOTALL)
 
 
-class Recorded(Undefined):
-    """Nothing, which remembers that it was written."""
+class Marked(Undefined):
+    """Nothing, which writes its name between marks."""
 
     def __str__(self) -> str:
-        _written[str(self._undefined_name)] = None
-        return super().__str__()
+        return f"{OPEN}{self._undefined_name}{CLOSE}"
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render ordinary conversations with a nothing that remembers."""
-    for each in elsewhere(subject, environment(undefined=Recorded)):
-        names = [*_written]
-        _written.clear()
-        if names and each.usual.rendered:
+    """Render ordinary conversations with a nothing that shows itself."""
+    for each in elsewhere(subject, environment(undefined=Marked)):
+        names = dict.fromkeys(_MARKED.findall(each.text))
+        # Where the marks change more than themselves, a condition looked at them.
+        if names and _MARKED.sub("", each.text) == each.usual.text:
             yield Hit(
                 f"in {each.what} nothing is written for {', '.join(names)}: it is not defined",
                 (alone(each.usual, each.what),),
+                line=each.usual.line_at(each.text.find(OPEN)),
             )
             return
 
