@@ -21,6 +21,7 @@ from .grammar import grammar
 from .output import be_printable, quiet_standard_output
 from .parse import parse
 from .render import render
+from .report import report
 from .roundtrip import roundtrip
 
 __all__ = ["app", "main", "run"]
@@ -42,6 +43,7 @@ app.command()(export)
 app.command()(roundtrip)
 app.command()(decode)
 app.command()(render)
+app.command()(report)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-__all__ = ["progress_of"]
+__all__ = ["doing", "progress_of"]
 
 
 @contextmanager
@@ -22,3 +22,16 @@ def progress_of(total: int) -> Generator[Callable[[], object]]:
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("decoding", total=total)
         yield lambda: bar.advance(task)
+
+
+@contextmanager
+def doing(first: str) -> Generator[Callable[[str], object]]:
+    """Say on a terminal what is being done; give what is to be called with the next words."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda words: None  # noqa: ARG005 - nobody watches
+        return
+    with console.status(f"{first} …") as status:
+        yield lambda words: status.update(f"{words} …")

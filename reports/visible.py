@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
-__all__ = ["LEGEND", "lines", "literal", "quoted", "shown", "visible"]
+__all__ = ["LEGEND", "lines", "literal", "quoted", "runs", "shown", "visible"]
 
 LITERAL_STYLE = "cyan"
 
 _SIGNS: Mapping[str, str] = {"\n": "↵", "\t": "⇥", "\r": r"\r"}
 """The frequent ones by a sign, so that a marker is not longer than it is."""
+
+_UNSEEN = re.compile(
+    "[\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0"
+    "\\U000e0100-\\U000e01ef]"
+)
+"""What Python takes for printable and nobody sees: fillers and variation selectors (Unicode's
+Default_Ignorable_Code_Point), and the empty Braille pattern."""
 
 _EDGE_SPACES = re.compile(r"^ +| +$")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -27,13 +34,27 @@ def visible(text: str) -> str:
     Control characters, marks that change the writing direction, invisible and unassigned
     characters and lone surrogates come out as escapes; what a person can see stays as it is.
     """
-    if text.isprintable():
+    if text.isprintable() and not _UNSEEN.search(text):
         return text
     return "".join(_sign(character) for character in text)
 
 
+def runs(text: str) -> Iterator[tuple[str, bool]]:
+    """Cut a text into runs of what can be seen, and signs for single characters (True)."""
+    start = 0
+    for at, character in enumerate(text):
+        sign = _sign(character)
+        if sign != character:
+            if at > start:
+                yield text[start:at], False
+            yield sign, True
+            start = at + 1
+    if start < len(text):
+        yield text[start:], False
+
+
 def _sign(character: str) -> str:
-    if character.isprintable():
+    if character.isprintable() and not _UNSEEN.match(character):
         return character
     return _SIGNS.get(character) or character.encode("unicode_escape").decode()
 

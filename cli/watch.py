@@ -1,0 +1,120 @@
+"""``--watch``: a command runs again whenever the file that it is about changes.
+
+Files are polled: a template is one small file, editors replace it in many ways, and a poll sees
+all of them on every system. What counts as a change is the content, not the time of writing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError
+
+from .inputs import STANDARD_INPUT
+
+__all__ = ["Polled", "watching"]
+
+INTERVAL = 0.3
+"""Seconds between two looks."""
+
+_CLEAR = "\033[H\033[2J\033[3J"
+
+
+def watching(
+    source: str,
+    action: Callable[[], int],
+    *,
+    beside: Sequence[Path | None] = (),
+    enabled: bool,
+    wait: Callable[[float], None] = time.sleep,
+) -> int:
+    """Do something once, or again after each change of the source until it is interrupted.
+
+    `beside` are further files that matter. Raises AutoparserError for a source that cannot be
+    watched; errors of the action are shown, and watching goes on.
+    """
+    if not enabled:
+        return action()
+    if source == STANDARD_INPUT:
+        raise AutoparserError("standard input cannot be watched", hint="name a file")
+    watched = Polled([Path(source), *filter(None, beside)])
+    try:
+        while True:
+            _attempt(action)
+            typer.echo(f"\nwatching {source}, Ctrl-C ends it", err=True)
+            while not watched.changed():
+                wait(INTERVAL)
+            if typer.get_text_stream("stdout").isatty():
+                typer.echo(_CLEAR, nl=False)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _attempt(action: Callable[[], int]) -> None:
+    try:
+        action()
+    except AutoparserError as error:
+        typer.echo(str(error), err=True)
+        if isinstance(error, TemplateSyntaxError) and error.excerpt:
+            typer.echo(error.excerpt, err=True)
+
+
+class Polled:
+    """Files, and what they were when they were last looked at."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        """Look at the files; of a directory, at the files in it."""
+        self._paths = paths
+        self._stamps: dict[Path, tuple[int, int]] = {}
+        self._digests: dict[Path, bytes] = {}
+        self.changed()
+
+    def changed(self) -> bool:
+        """Say whether any content is another one than at the last look."""
+        files = list(self._files())
+        gone = self._digests.keys() - files
+        for path in gone:
+            del self._digests[path]
+            self._stamps.pop(path, None)
+        return any([self._differs(path) for path in files]) or bool(gone)
+
+    def _files(self) -> Iterator[Path]:
+        for path in self._paths:
+            try:
+                if path.is_dir():
+                    yield from sorted(each for each in path.iterdir() if each.is_file())
+                elif path.exists():
+                    yield path
+            except OSError:
+                continue
+
+    def _differs(self, path: Path) -> bool:
+        try:
+            found = path.stat()
+            stamp = (found.st_mtime_ns, found.st_size)
+            if self._stamps.get(path) == stamp:
+                return False
+            self._stamps[path] = stamp
+            digest = _digest(path, found)
+        except OSError:
+            # It is being replaced; the next look sees what came.
+            return False
+        before = self._digests.get(path)
+        self._digests[path] = digest
+        return before != digest
+
+
+LARGE = 1 << 24
+"""Bytes beyond which a file's size and time stand for its content."""
+
+
+def _digest(path: Path, found: os.stat_result) -> bytes:
+    if found.st_size > LARGE:
+        return f"{found.st_mtime_ns} {found.st_size}".encode()
+    return hashlib.sha256(path.read_bytes()).digest()

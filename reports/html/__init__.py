@@ -1,0 +1,9 @@
+"""Pages: a value in, one self-contained HTML text out.
+
+Contract: a page asks for nothing and runs nothing. Its policy allows no script and no request; its
+texts are escaped by `element`, and hidden characters are shown by `reports/visible.py`.
+"""
+
+from .report import report_page
+
+__all__ = ["report_page"]
