@@ -15,6 +15,7 @@ import typer
 from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError, one_line
 
 from .analyze import analyze
+from .compare import compare
 from .decode import decode
 from .export import export
 from .grammar import grammar
@@ -44,6 +45,7 @@ app.command()(roundtrip)
 app.command()(decode)
 app.command()(render)
 app.command()(report)
+app.command()(compare)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

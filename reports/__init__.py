@@ -6,6 +6,9 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 """
 
 from .analysis import analysis_report, phases_report
+from .comparison import comparison_report
+from .comparison_document import COMPARISON_SCHEMA, comparison_document
+from .comparison_markdown import comparison_markdown
 from .decode import DecodeSetting, decode_document, decode_report
 from .export import export_report
 from .expression import expression_document
@@ -19,12 +22,16 @@ from .tokens import tokens_document, tokens_report
 from .visible import visible
 
 __all__ = [
+    "COMPARISON_SCHEMA",
     "ROUNDTRIP_SCHEMA",
     "DecodeSetting",
     "all_read",
     "analysis_report",
     "chunk_document",
     "chunk_report",
+    "comparison_document",
+    "comparison_markdown",
+    "comparison_report",
     "decode_document",
     "decode_report",
     "end_document",

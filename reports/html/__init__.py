@@ -4,6 +4,7 @@ Contract: a page asks for nothing and runs nothing. Its policy allows no script 
 texts are escaped by `element`, and hidden characters are shown by `reports/visible.py`.
 """
 
+from .comparison import comparison_page
 from .report import report_page
 
-__all__ = ["report_page"]
+__all__ = ["comparison_page", "report_page"]

@@ -42,9 +42,9 @@ def definitions(pairs: Iterable[tuple[Node, Node]], class_: str = "") -> Element
     return h("dl", rows, class_=class_ or None)
 
 
-def opening(summary: Node, *inside: Node, open_: bool = False, id_: str | None = None) -> Element:
+def opening(summary: Node, *inside: Node, open_: bool = False) -> Element:
     """Make a box that a click or a key opens."""
-    return h("details", h("summary", summary), h("div", inside), open=open_, id=id_)
+    return h("details", h("summary", summary), h("div", inside), open=open_)
 
 
 def badge(words: str, kind: str) -> Element:

@@ -52,9 +52,9 @@ def _phase(analysis: Analysis, finding: Finding) -> Element:
             h("span", finding.title, class_="what"),
             h("span", visible(finding.conclusion), doubt, class_="concludes"),
         ),
-        h("ul", found, class_="found") if found else "",
+        # A link to what is inside opens the box.
+        h("ul", found, class_="found", id=f"phase-{finding.phase}"),
         *(_evidence(evidence) for evidence in finding.evidence),
-        id_=f"phase-{finding.phase}",
     )
 
 
