@@ -100,6 +100,7 @@ def _page(source: str, name: str | None, tools: Path | None, tokenizer: Path | N
             tools=offered,
             tokenizer=encoder,
             tokenizer_name="" if path is None else str(path),
+            directory=Path(source) if Path(source).is_dir() else None,
             progress=say,
         )
         return report_page(portrait, version("autoparser"))

@@ -32,7 +32,7 @@ def comparison_report(found: Comparison, width: int) -> Text:
         *_facts(found, width),
         *_renders(found, width),
         *_trips(found, width),
-        *_remarks(found, width),
+        *_findings(found, width),
     ]
     for line in drawn:
         line.rstrip()
@@ -69,9 +69,9 @@ def counted(found: Comparison) -> Iterator[str]:
         yield f"{len(found.trips)} of {found.played} round trips"
     if not found.same_check:
         yield "the self-check"
-    if found.remarks:
-        come = sum(change.appeared for change in found.remarks)
-        yield f"{come} findings more, {len(found.remarks) - come} fewer"
+    if found.findings:
+        come = sum(change.appeared for change in found.findings)
+        yield f"{come} new findings, {len(found.findings) - come} gone"
 
 
 def _facts(found: Comparison, width: int) -> Lines:
@@ -180,14 +180,14 @@ def _trips(found: Comparison, width: int) -> Lines:
     return [*heading(title, width), *rows(pairs, width)]
 
 
-def _remarks(found: Comparison, width: int) -> Lines:
-    if not found.remarks:
+def _findings(found: Comparison, width: int) -> Lines:
+    if not found.findings:
         return []
     pairs = [
         (
-            f"{'+' if change.appeared else '-'} {visible(change.remark.code)}",
-            Text(visible(change.remark.message), style=_RIGHT if change.appeared else _LEFT),
+            f"{'+' if change.appeared else '-'} {visible(change.finding.code)}",
+            Text(visible(change.finding.message), style=_RIGHT if change.appeared else _LEFT),
         )
-        for change in found.remarks
+        for change in found.findings
     ]
     return [*heading("Findings that appeared (+) or vanished (-)", width), *rows(pairs, width)]

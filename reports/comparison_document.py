@@ -16,18 +16,6 @@ COMPARISON_SCHEMA = "autoparser.compare/1"
 
 def comparison_document(found: Comparison) -> dict[str, Json]:
     """Give all that differs."""
-    remarks: list[Json] | None = None
-    if found.remarks is not None:
-        remarks = [
-            {
-                "change": "appeared" if change.appeared else "vanished",
-                "code": change.remark.code,
-                "severity": change.remark.severity.value,
-                "message": change.remark.message,
-                "line": change.remark.line,
-            }
-            for change in found.remarks
-        ]
     return {
         "schema": COMPARISON_SCHEMA,
         "equal": found.equal,
@@ -71,7 +59,16 @@ def comparison_document(found: Comparison) -> dict[str, Json]:
                 for change in found.trips
             ],
         },
-        "findings": remarks,
+        "findings": [
+            {
+                "change": "appeared" if change.appeared else "vanished",
+                "code": change.finding.code,
+                "severity": change.finding.severity.value,
+                "message": change.finding.message,
+                "line": change.finding.line,
+            }
+            for change in found.findings
+        ],
     }
 
 

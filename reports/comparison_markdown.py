@@ -39,7 +39,7 @@ def _lines(found: Comparison) -> Iterator[str]:
     yield from _facts(found)
     yield from _renders(found)
     yield from _trips(found)
-    yield from _remarks(found)
+    yield from _findings(found)
 
 
 def _facts(found: Comparison) -> Iterator[str]:
@@ -90,13 +90,13 @@ def _trips(found: Comparison) -> Iterator[str]:
         yield f"| {plain(change.scenario)} | {change.next} | {change.left} | {change.right} |"
 
 
-def _remarks(found: Comparison) -> Iterator[str]:
-    if not found.remarks:
+def _findings(found: Comparison) -> Iterator[str]:
+    if not found.findings:
         return
     yield from ("", "#### Findings", "")
-    for change in found.remarks:
+    for change in found.findings:
         word = "new" if change.appeared else "gone"
-        yield f"- {word}: {code(change.remark.code)} {plain(change.remark.message)}"
+        yield f"- {word}: {code(change.finding.code)} {plain(change.finding.message)}"
 
 
 def plain(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.portrait import Remark
+from autoparser.analysis.lint import Finding, Subject, lint
 from autoparser.analysis.roundtrip import Next, Row, Scenario, round_trip, shipped_scenarios
 
 from .facts import FactChange, changed_facts
@@ -27,10 +27,10 @@ class TripChange:
 
 
 @dataclass(frozen=True, slots=True)
-class RemarkChange:
+class FindingChange:
     """A finding of lint that only one of the two has."""
 
-    remark: Remark
+    finding: Finding
     appeared: bool
     """It is the second's; else it has vanished with the first."""
 
@@ -48,8 +48,7 @@ class Comparison:
     trips: tuple[TripChange, ...]
     played: int
     """Scenarios, with whose message comes next, that apply to either."""
-    remarks: tuple[RemarkChange, ...] | None
-    """None where lint did not look."""
+    findings: tuple[FindingChange, ...]
 
     @property
     def same_text(self) -> bool:
@@ -69,25 +68,23 @@ class Comparison:
     @property
     def equal(self) -> bool:
         """Whether nothing that was looked at differs."""
-        changes = (*self.facts, *self.renders, *self.trips, *(self.remarks or ()))
+        changes = (*self.facts, *self.renders, *self.trips, *self.findings)
         return not changes and self.same_check
 
 
-def compare(
-    left: Analysis,
-    right: Analysis,
-    *,
-    left_remarks: Sequence[Remark] | None = None,
-    right_remarks: Sequence[Remark] | None = None,
-) -> Comparison:
-    """Compare what two templates do; give lint's findings on both, or on neither."""
+def compare(left: Analysis, right: Analysis) -> Comparison:
+    """Compare what two templates do."""
     renders, rendered = changed_renders(left, right)
     trips, played = _changed_trips(left, right)
-    remarks = None
-    if left_remarks is not None and right_remarks is not None:
-        remarks = _changed_remarks(left_remarks, right_remarks)
     return Comparison(
-        left, right, changed_facts(left, right), renders, rendered, trips, played, remarks
+        left,
+        right,
+        changed_facts(left, right),
+        renders,
+        rendered,
+        trips,
+        played,
+        _changed_findings(_findings(left), _findings(right)),
     )
 
 
@@ -124,20 +121,26 @@ def _verdict(row: Row) -> str:
     return "holds" if verdict.cause is None else verdict.cause.value
 
 
-def _changed_remarks(left: Sequence[Remark], right: Sequence[Remark]) -> tuple[RemarkChange, ...]:
+def _findings(analysis: Analysis) -> Sequence[Finding]:
+    return lint(Subject(analysis.template, analysis=analysis)).findings
+
+
+def _changed_findings(
+    left: Sequence[Finding], right: Sequence[Finding]
+) -> tuple[FindingChange, ...]:
     ours = Counter((each.code, each.message) for each in left)
     theirs = Counter((each.code, each.message) for each in right)
     gone, come = ours - theirs, theirs - ours
     changes = [
-        *(RemarkChange(each, appeared=False) for each in left if _taken(gone, each)),
-        *(RemarkChange(each, appeared=True) for each in right if _taken(come, each)),
+        *(FindingChange(each, appeared=False) for each in left if _taken(gone, each)),
+        *(FindingChange(each, appeared=True) for each in right if _taken(come, each)),
     ]
-    return tuple(sorted(changes, key=lambda change: change.remark.code))
+    return tuple(sorted(changes, key=lambda change: change.finding.code))
 
 
-def _taken(left: Counter[tuple[str, str]], remark: Remark) -> bool:
-    """Take one of these remarks away, if any is left."""
-    key = (remark.code, remark.message)
+def _taken(left: Counter[tuple[str, str]], finding: Finding) -> bool:
+    """Take one of these findings away, if any is left."""
+    key = (finding.code, finding.message)
     if left[key] <= 0:
         return False
     left[key] -= 1

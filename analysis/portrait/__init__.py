@@ -4,15 +4,12 @@ from .conversation import Conversation, Step, ten_turns
 from .grammars import WrittenGrammar, written_grammar
 from .masks import MaskCost, mask_cost
 from .portrait import Portrait, portray
-from .remark import Remark, Severity
 from .strip import Strip, strip_of
 
 __all__ = [
     "Conversation",
     "MaskCost",
     "Portrait",
-    "Remark",
-    "Severity",
     "Step",
     "Strip",
     "WrittenGrammar",

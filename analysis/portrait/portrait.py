@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tokenizers import Tokenizer
 
@@ -11,6 +12,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Tool
 from autoparser.analysis.decode import made_tokenizer
 from autoparser.analysis.grammar import vocabulary_of
+from autoparser.analysis.lint import Report, Subject, lint
 from autoparser.analysis.renderer.vocabulary import Vocabulary
 from autoparser.analysis.roundtrip import RoundTrip, round_trip, shipped_scenarios
 from autoparser.analysis.roundtrip.replay import Stage
@@ -18,7 +20,6 @@ from autoparser.analysis.roundtrip.replay import Stage
 from .conversation import Conversation, ten_turns
 from .grammars import WrittenGrammar, written_grammar
 from .masks import MaskCost, mask_cost
-from .remark import Remark
 from .strip import Strip, strip_of
 
 TOKENS = "tokens"
@@ -46,8 +47,8 @@ class Portrait:
     conversation: Conversation
     masks: MaskCost | None
     """None where there is no tokenizer."""
-    remarks: tuple[Remark, ...] | None
-    """What lint found; None where it did not look."""
+    lint: Report
+    """What the rules found."""
 
 
 def portray(
@@ -56,16 +57,20 @@ def portray(
     tools: Sequence[Tool] | None = None,
     tokenizer: Tokenizer | None = None,
     tokenizer_name: str = "",
-    remarks: Sequence[Remark] | None = None,
+    directory: Path | None = None,
     progress: Progress | None = None,
 ) -> Portrait:
     """Gather everything; `tools` None takes those of the shipped scenarios.
+
+    `directory` is that of the model, for the rules that look at its files.
 
     Raises AutoparserError for a tokenizer that cannot encode the template's prompts.
     """
     say = progress or _silent
     scenarios = shipped_scenarios()
     chosen = tuple(_of_scenarios() if tools is None else tools)
+    say("looking for what rules find")
+    report = lint(Subject(analysis.template, tokenizer=tokenizer, directory=directory, analysis=analysis))
     say("writing grammars")
     known = None if tokenizer is None else vocabulary_of(tokenizer)
     grammar = written_grammar(analysis, chosen, known)
@@ -91,7 +96,7 @@ def portray(
         strips,
         conversation,
         masks,
-        None if remarks is None else tuple(remarks),
+        report,
     )
 
 

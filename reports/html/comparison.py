@@ -48,8 +48,8 @@ def _top(found: Comparison) -> Element:
 
 def _sections(found: Comparison) -> Iterator[Section]:
     yield Section("summary", "Summary", _summary(found))
-    if found.remarks:
-        yield Section("findings", "Findings", _remarks(found), str(len(found.remarks)))
+    if found.findings:
+        yield Section("findings", "Findings", _findings(found), str(len(found.findings)))
     if found.facts:
         yield Section("format", "The format", _facts(found), str(len(found.facts)))
     if found.renders:
@@ -93,14 +93,14 @@ def _fact(change: FactChange) -> Sequence[Node]:
     turns = h("small", f" in turns of {'; '.join(change.turns)}") if change.turns else None
     return (
         fragment(visible(change.name), turns),
-        h("del", _value(change.left)),
-        h("ins", _value(change.right)),
+        _value(change.left, "del"),
+        _value(change.right, "ins"),
     )
 
 
-def _value(value: Json) -> Node:
+def _value(value: Json, tag: str) -> Node:
     if isinstance(value, str) and value:
-        return h("code", literal(value, breaks=False))
+        return h("code", h(tag, literal(value, breaks=False)))
     return h("small", visible(side_words(value)))
 
 
@@ -159,13 +159,13 @@ def _verdict(words: str) -> Element:
     return badge(words, kinds.get(words, "bad"))
 
 
-def _remarks(found: Comparison) -> Element:
+def _findings(found: Comparison) -> Element:
     rows = [
         (
             badge("new", "bad") if change.appeared else badge("gone", "good"),
-            h("code", visible(change.remark.code)),
-            visible(change.remark.message),
+            h("code", visible(change.finding.code)),
+            visible(change.finding.message),
         )
-        for change in found.remarks or ()
+        for change in found.findings
     ]
     return table("Findings that appeared or vanished", ("change", "rule", "message"), rows)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-
+from autoparser.analysis.alignment import diff_split
 from autoparser.analysis.check import Check, Failure
-from autoparser.analysis.portrait import Remark, Severity
+from autoparser.analysis.lint import Evidence, Finding, Report, Severity, Shown
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
 from .parts import badge, definitions, lead, opening
 from .phases import difference
-from .signs import whole
 
 __all__ = ["findings", "self_check"]
 
@@ -20,32 +18,56 @@ _KINDS = {Severity.ERROR: "bad", Severity.WARNING: "doubt", Severity.INFO: "plai
 MOST_FAILURES = 12
 
 
-def findings(remarks: Sequence[Remark]) -> Element:
-    """List what lint found, the worst first."""
-    if not remarks:
-        return lead("Lint found nothing.")
-    order = list(Severity)
-    ranked = sorted(remarks, key=lambda each: (order.index(each.severity), each.code))
-    return fragment([_remark(each) for each in ranked])
-
-
-def _remark(remark: Remark) -> Element:
-    pairs: list[tuple[Node, Node]] = []
-    if remark.line is not None:
-        pairs.append(("Line", str(remark.line)))
-    if remark.confidence:
-        pairs.append(("Confidence", visible(remark.confidence)))
-    if remark.fix:
-        pairs.append(("Fix", whole(remark.fix, f"Fix of {remark.code}")))
-    if remark.evidence:
-        pairs.append(("Evidence", whole(remark.evidence, f"Evidence of {remark.code}")))
-    summary = fragment(
-        badge(remark.severity.value, _KINDS[remark.severity]),
-        h("b", visible(remark.code), class_="tag"),
-        h("span", visible(remark.title), class_="what") if remark.title else None,
-        h("span", visible(remark.message), class_="concludes"),
+def findings(report: Report) -> Element:
+    """List what the rules found, the weightiest first, each with the texts that show it."""
+    left_out = [
+        (h("code", rule.code), f"{rule.summary}: needs {need.value}")
+        for rule, need in report.left_out
+    ]
+    return fragment(
+        [_finding(each) for each in report.findings] or lead("No rule found anything."),
+        opening(f"{len(left_out)} rules could not look", definitions(left_out))
+        if left_out
+        else None,
     )
-    return opening(summary, definitions(pairs)) if pairs else h("p", summary, class_="remark")
+
+
+def _finding(finding: Finding) -> Element:
+    pairs: list[tuple[Node, Node]] = []
+    if finding.line is not None:
+        pairs.append(("Line", str(finding.line)))
+    pairs.append(("Confidence", finding.confidence.value))
+    if finding.fix:
+        pairs.append(("What mends it", visible(finding.fix)))
+    if finding.also:
+        pairs.append(("Seen as well by", ", ".join(finding.also)))
+    summary = fragment(
+        badge(finding.severity.value, _KINDS[finding.severity]),
+        h("b", finding.code, class_="tag"),
+        h("span", finding.rule.name, class_="what"),
+        h("span", visible(finding.message), class_="concludes"),
+    )
+    return opening(summary, definitions(pairs), *map(_evidence, finding.evidence))
+
+
+def _evidence(evidence: Evidence) -> Element:
+    one, other = evidence.one, evidence.other
+    if other is None:
+        return h("figure", _side(one, difference("", one.text, "", "both", one.label), "both"))
+    split = diff_split(one.text, other.text)
+    sides = [
+        _side(one, difference(split.prefix, split.left, split.suffix, "left", one.label), "left"),
+        _side(
+            other, difference(split.prefix, split.right, split.suffix, "right", other.label), "right"
+        ),
+    ]
+    return h("figure", h("div", sides, class_="sides"), class_="evidence")
+
+
+def _side(shown: Shown, render: Element, side: str) -> Element:
+    if shown.error:
+        render = h("p", "It raises ", h("q", visible(shown.error)), class_="bad")
+    return h("div", h("h4", visible(shown.label)), render, class_=f"side {side}")
 
 
 def self_check(check: Check) -> Element:
@@ -69,7 +91,8 @@ def self_check(check: Check) -> Element:
 
 def _failure(failure: Failure, *, open_: bool) -> Element:
     message = json.dumps(failure.message.to_dict(), ensure_ascii=False)
-    prefix, rendered, written, suffix = _split(failure.rendered or "", failure.written or "")
+    split = diff_split(failure.rendered or "", failure.written or "")
+    prefix, suffix = split.prefix, split.suffix
     return opening(
         fragment(
             h("b", visible(failure.title), class_="what"),
@@ -81,7 +104,7 @@ def _failure(failure: Failure, *, open_: bool) -> Element:
             h(
                 "div",
                 h("h4", "the template renders"),
-                difference(prefix, rendered, suffix, "left", "what the template renders")
+                difference(prefix, split.left, suffix, "left", "what the template renders")
                 if failure.rendered is not None
                 else h("p", "no text: it raises", class_="bad"),
                 class_="side left",
@@ -89,7 +112,7 @@ def _failure(failure: Failure, *, open_: bool) -> Element:
             h(
                 "div",
                 h("h4", "the analysis writes"),
-                difference(prefix, written, suffix, "right", "what the analysis writes")
+                difference(prefix, split.right, suffix, "right", "what the analysis writes")
                 if failure.written is not None
                 else h("p", "no text: it says that the template raises", class_="bad"),
                 class_="side right",
@@ -98,10 +121,3 @@ def _failure(failure: Failure, *, open_: bool) -> Element:
         ),
         open_=open_,
     )
-
-
-def _split(left: str, right: str) -> tuple[str, str, str, str]:
-    from autoparser.analysis.alignment import diff_split
-
-    split = diff_split(left, right)
-    return split.prefix, split.left, split.right, split.suffix

@@ -43,9 +43,8 @@ def _badges(portrait: Portrait) -> Iterator[Node]:
         held = sum(row.verdict.holds for row in rows)
         kind = "good" if held == len(rows) else "doubt"
         yield badge(f"round trip {held}/{len(rows)}", kind)
-    if portrait.remarks is not None:
-        count = len(portrait.remarks)
-        yield badge(f"{count} finding{'s' * (count != 1)}", "doubt" if count else "good")
+    count = len(portrait.lint.findings)
+    yield badge(f"{count} finding{'s' * (count != 1)}", "doubt" if count else "good")
     for name, mode in (
         ("reasoning", view.reasoning),
         ("content", view.content),

@@ -109,8 +109,8 @@ def difference(prefix: str, own: str, suffix: str, side: str, label: str) -> Ele
 
 
 def _own(text: str, side: str) -> Iterator[Node]:
+    tag = {"left": "del", "right": "ins"}.get(side, "span")
     if text:
-        tag = "del" if side == "left" else "ins"
         yield h(tag, shown(text[:LONGEST]))
     if len(text) > LONGEST:
         yield _left_out(len(text) - LONGEST, "more characters")

@@ -35,9 +35,8 @@ def _sections(portrait: Portrait, version: str) -> Iterator[Section]:
     rows, talk = portrait.round_trip.rows, portrait.conversation
     held = sum(row.verdict.holds for row in rows)
     yield Section("summary", "Summary", summary(portrait))
-    if portrait.remarks is not None:
-        count = len(portrait.remarks)
-        yield Section("findings", "Findings", findings(portrait.remarks), str(count))
+    count = len(portrait.lint.findings)
+    yield Section("findings", "Findings", findings(portrait.lint), str(count))
     yield Section("turn", "The turn", turn(analysis))
     yield Section("markers", "Markers", markers(analysis), str(len(analysis.markers.items())))
     yield Section("modes", "Modes", modes(analysis))
