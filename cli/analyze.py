@@ -11,6 +11,7 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 
 from .output import PLAIN_WIDTH, keep_source, print_report, report_width, write_file
+from .watch import watching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,9 @@ def analyze(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
     ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Analyse it again whenever the template changes.")
+    ] = False,
 ) -> int:
     """Find the format of a chat template by rendering it.
 
@@ -82,20 +86,23 @@ def analyze(
         )
     keep_source(source, output)
 
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.sources import load_template
+    def once() -> int:
+        # Imported here so that help does without the engine.
+        from autoparser.analysis.analysis import analyze as analyzed
+        from autoparser.analysis.sources import load_template
 
-    analysis = analyzed(load_template(source, name=name))
-    wanted = _phases(analysis, phase or [])
-    if as_json:
-        _give_json(analysis, output)
-    else:
-        _give_report(analysis, wanted, output, diffs=diffs, grammar=show is not None)
-    check = analysis.check
-    if output is not None and not check.ok:
-        typer.echo(f"{source}: self-check {check.passed}/{check.total}, see {output}", err=True)
-    return 0 if check.ok else FAILURES
+        analysis = analyzed(load_template(source, name=name))
+        wanted = _phases(analysis, phase or [])
+        if as_json:
+            _give_json(analysis, output)
+        else:
+            _give_report(analysis, wanted, output, diffs=diffs, grammar=show is not None)
+        check = analysis.check
+        if output is not None and not check.ok:
+            typer.echo(f"{source}: self-check {check.passed}/{check.total}, see {output}", err=True)
+        return 0 if check.ok else FAILURES
+
+    return watching(source, once, enabled=watch)
 
 
 def _check_show(show: str | None, *, alone: bool) -> None:

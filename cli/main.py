@@ -24,6 +24,7 @@ from .parse import parse
 from .render import render
 from .report import report
 from .roundtrip import roundtrip
+from .survey import survey
 
 __all__ = ["app", "main", "run"]
 
@@ -46,6 +47,7 @@ app.command()(decode)
 app.command()(render)
 app.command()(report)
 app.command()(compare)
+app.command()(survey)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

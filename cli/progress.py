@@ -9,8 +9,8 @@ __all__ = ["doing", "progress_of"]
 
 
 @contextmanager
-def progress_of(total: int) -> Generator[Callable[[], object]]:
-    """Show a bar of `total` steps on a terminal; give what is to be called after each step."""
+def progress_of(total: int, words: str = "decoding") -> Generator[Callable[[], object]]:
+    """Show a bar of `total` steps on a terminal, with words beside it; give what is to be called after each step."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -20,7 +20,7 @@ def progress_of(total: int) -> Generator[Callable[[], object]]:
     from rich.progress import Progress
 
     with Progress(console=console, transient=True) as bar:
-        task = bar.add_task("decoding", total=total)
+        task = bar.add_task(words, total=total)
         yield lambda: bar.advance(task)
 
 

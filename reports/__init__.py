@@ -18,6 +18,7 @@ from .prompt import prompt_warning
 from .roundtrip import roundtrip_report
 from .roundtrip_document import ROUNDTRIP_SCHEMA, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
+from .survey import survey_report
 from .tokens import tokens_document, tokens_report
 from .visible import visible
 
@@ -45,6 +46,7 @@ __all__ = [
     "prompt_warning",
     "roundtrip_document",
     "roundtrip_report",
+    "survey_report",
     "tokens_document",
     "tokens_report",
     "turn_expression",
