@@ -10,7 +10,10 @@ __all__ = ["doing", "progress_of"]
 
 @contextmanager
 def progress_of(total: int, words: str = "decoding") -> Generator[Callable[[], object]]:
-    """Show a bar of `total` steps on a terminal, with words beside it; give what is to be called after each step."""
+    """Show a bar of `total` steps on a terminal, with words beside it.
+
+    Gives what is to be called after each step.
+    """
     from rich.console import Console
 
     console = Console(stderr=True)

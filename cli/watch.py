@@ -82,7 +82,9 @@ class Polled:
         for path in gone:
             del self._digests[path]
             self._stamps.pop(path, None)
-        return any([self._differs(path) for path in files]) or bool(gone)
+        # All are looked at, so that one change is seen once.
+        differing = sum(map(self._differs, files))
+        return bool(differing or gone)
 
     def _files(self) -> Iterator[Path]:
         for path in self._paths:

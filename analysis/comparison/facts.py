@@ -125,9 +125,7 @@ def _turn(analysis: Analysis) -> Iterator[Fact]:
                     name = f"stripped at the {part}'s {side}"
                     yield ("joints", name, str(presence)), strip.value
     for opening in format_.openings:
-        setting = ", ".join(
-            f"{name}={_json(value)}" for name, value in opening.setting.items()
-        )
+        setting = ", ".join(f"{name}={_json(value)}" for name, value in opening.setting.items())
         yield ("generation prompt", setting or "nothing set", ""), opening.text
     yield ("end of turn", "stop strings", ""), list(format_.stop_strings)
     for end in format_.ends:
@@ -137,7 +135,7 @@ def _turn(analysis: Analysis) -> Iterator[Fact]:
 
 SAMPLES: Mapping[str, Json] = {
     "a string": "text",
-    "a string with quotes, newline and markup": 'a "b" \'c\'\n<d> & é',
+    "a string with quotes, newline and markup": "a \"b\" 'c'\n<d> & é",
     "an integer": 3,
     "a number": 0.5,
     "a boolean": True,

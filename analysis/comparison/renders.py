@@ -96,9 +96,7 @@ def _requests() -> Iterator[_Request]:
 def _text(prober: Prober, request: _Request) -> str | TemplateRenderError:
     messages = prober.shape.messages(request.dialogue, SYSTEM)
     try:
-        return prober.render_messages(
-            messages, tools=request.tools, generation=request.generation
-        )
+        return prober.render_messages(messages, tools=request.tools, generation=request.generation)
     except TemplateRenderError as error:
         return error
 

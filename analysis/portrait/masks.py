@@ -60,9 +60,7 @@ def mask_cost(
         return MaskCost((), 0, str(error))
 
 
-def _timed(
-    analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, walks: int
-) -> MaskCost:
+def _timed(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, walks: int) -> MaskCost:
     stops = analysis.format.stop_strings
     known = [stop for stop in stops if tokenizer.token_to_id(stop) is not None]
     decoding = load_tokenizer(tokenizer, eos=known[0]) if known else load_tokenizer(tokenizer)

@@ -70,7 +70,9 @@ def portray(
     scenarios = shipped_scenarios()
     chosen = tuple(_of_scenarios() if tools is None else tools)
     say("looking for what rules find")
-    report = lint(Subject(analysis.template, tokenizer=tokenizer, directory=directory, analysis=analysis))
+    report = lint(
+        Subject(analysis.template, tokenizer=tokenizer, directory=directory, analysis=analysis)
+    )
     say("writing grammars")
     known = None if tokenizer is None else vocabulary_of(tokenizer)
     grammar = written_grammar(analysis, chosen, known)

@@ -41,7 +41,6 @@ def _below(directory: Path) -> Iterator[Path]:
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     with_file = {path.parent for path in files if path.suffix in SUFFIXES}
     for path in files:
-        if path.suffix in SUFFIXES:
-            yield path
-        elif path.name == CONFIGURATION and path.parent not in with_file:
+        configured = path.name == CONFIGURATION and path.parent not in with_file
+        if path.suffix in SUFFIXES or configured:
             yield path

@@ -24,9 +24,7 @@ SURVEY_SCHEMA = "autoparser.survey/1"
 class Journal:
     """What a file of records holds."""
 
-    records: Mapping[tuple[str, str], Record] = field(
-        default_factory=dict[tuple[str, str], Record]
-    )
+    records: Mapping[tuple[str, str], Record] = field(default_factory=dict[tuple[str, str], Record])
     """By source and digest."""
     size: int = 0
     """Bytes of its whole lines."""

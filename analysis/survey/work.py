@@ -16,7 +16,7 @@ Waiting = tuple[str, str]
 def surveyed(waiting: Sequence[Waiting], processes: int) -> Iterator[Record]:
     """Give the records in the order of the templates, each as soon as it is there."""
     left = list(waiting)
-    if processes < 2 or len(left) < 2:
+    if min(processes, len(left)) <= 1:
         yield from (record_of(*each) for each in left)
         return
     # Threads of a tokenizer do not survive a fork, so processes begin anew.

@@ -133,9 +133,7 @@ def _parting(parting: Parting) -> Element:
     )
 
 
-def _side(
-    name: str, change: RenderChange, text: str | None, error: str, side: str
-) -> Element:
+def _side(name: str, change: RenderChange, text: str | None, error: str, side: str) -> Element:
     render: Node = h("p", "It raises ", h("q", visible(error)), class_="bad")
     if text is not None:
         tag = "del" if side == "left" else "ins"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+
 from autoparser.analysis.alignment import diff_split
 from autoparser.analysis.check import Check, Failure
 from autoparser.analysis.lint import Evidence, Finding, Report, Severity, Shown
@@ -58,7 +59,9 @@ def _evidence(evidence: Evidence) -> Element:
     sides = [
         _side(one, difference(split.prefix, split.left, split.suffix, "left", one.label), "left"),
         _side(
-            other, difference(split.prefix, split.right, split.suffix, "right", other.label), "right"
+            other,
+            difference(split.prefix, split.right, split.suffix, "right", other.label),
+            "right",
         ),
     ]
     return h("figure", h("div", sides, class_="sides"), class_="evidence")

@@ -37,9 +37,7 @@ def phases(analysis: Analysis) -> Element:
 
 
 def _phase(analysis: Analysis, finding: Finding) -> Element:
-    doubt = (
-        None if finding.confirmed else h("span", f" ({UNCONFIRMED})", class_="doubt")
-    )
+    doubt = None if finding.confirmed else h("span", f" ({UNCONFIRMED})", class_="doubt")
     known = analysis.markers.items()
     found = [
         h("li", h("code", name), " ", inline(known[name]))
@@ -64,12 +62,23 @@ def _evidence(evidence: Evidence) -> Element:
     same = evidence.left.rendered and evidence.right.rendered and not (split.left or split.right)
     return h(
         "figure",
-        h("figcaption", visible(evidence.difference), " — both render the same text" if same else ""),
+        h(
+            "figcaption",
+            visible(evidence.difference),
+            " — both render the same text" if same else "",
+        ),
         h(
             "div",
-            _side(first or "the one", evidence.left, split.prefix, split.left, split.suffix, "left"),
             _side(
-                second or "the other", evidence.right, split.prefix, split.right, split.suffix, "right"
+                first or "the one", evidence.left, split.prefix, split.left, split.suffix, "left"
+            ),
+            _side(
+                second or "the other",
+                evidence.right,
+                split.prefix,
+                split.right,
+                split.suffix,
+                "right",
             ),
             class_="sides",
         ),

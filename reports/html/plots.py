@@ -25,9 +25,9 @@ def conversation(talk: Conversation) -> Element:
     return fragment(
         lead(
             f"The model takes {len(talk.steps)} turns. Behind {talk.breaks} of them the prompt that"
-            f" is rendered from the messages does not begin with what was computed: {saved} {unit(talk)}"
-            " of it are thrown away. A bridge goes on from the tokens as they are, and keeps reasoning that the template"
-            " would drop.",
+            " is rendered from the messages does not begin with what was computed:"
+            f" {saved} {unit(talk)} of it are thrown away. A bridge goes on from the tokens as"
+            " they are, and keeps reasoning that the template would drop.",
         ),
         h(
             "p",
@@ -70,9 +70,8 @@ def _turn(step: Step, longest: int, talk: Conversation) -> Element:
 
 def _rendered(step: Step, longest: int, talk: Conversation) -> Element:
     rest = step.rendered - step.reused
-    words = (
-        f"{step.reused:,} of {step.rendered:,} {unit(talk)} are in the cache"
-        + (f", {step.cached - step.reused:,} are thrown away" if step.breaks else "")
+    words = f"{step.reused:,} of {step.rendered:,} {unit(talk)} are in the cache" + (
+        f", {step.cached - step.reused:,} are thrown away" if step.breaks else ""
     )
     pieces = [Piece(step.reused, "kept"), Piece(rest, "again" if step.breaks else "fresh")]
     broken = h("span", f" ✕ {rest:,} computed", class_="bad") if step.breaks else None
@@ -154,7 +153,7 @@ def _figures(talk: Conversation) -> Element:
 
 
 _STEPS = (1, 2, 5)
-MOST_COLUMNS = 14
+THOUSAND = 1000
 
 
 def masks(cost: MaskCost | None) -> Element:
@@ -173,7 +172,15 @@ def masks(cost: MaskCost | None) -> Element:
             f"The grammar above with this tokenizer: {cost.answers} answers were written by chance,"
             " and the mask before each token was timed, on the machine that made this page."
         ),
-        h("figure", columns(drawn, words), h("figcaption", words, h("small", " Each column counts the masks from its µs to the next."))),
+        h(
+            "figure",
+            columns(drawn, words),
+            h(
+                "figcaption",
+                words,
+                h("small", " Each column counts the masks from its µs to the next."),
+            ),
+        ),
     )
 
 
@@ -184,4 +191,4 @@ def _columns(times: Sequence[float]) -> Iterator[Column]:
     last = next((at for at, bound in enumerate(bounds) if bound > times[-1]), len(bounds) - 1)
     for low, high in pairwise(bounds[first : last + 1]):
         size = sum(low <= time < high for time in times)
-        yield Column(f"{low / 1000:g}k" if low >= 1000 else f"{low:g}", size)
+        yield Column(f"{low / THOUSAND:g}k" if low >= THOUSAND else f"{low:g}", size)

@@ -40,7 +40,9 @@ def round_trips(portrait: Portrait) -> Element:
         [h("p", words, class_="note") for words in _warnings(found)],
         _table(found),
         [
-            _of_cause(cause, [each[1] for each in group], [each[0] for each in group], len(numbered))
+            _of_cause(
+                cause, [each[1] for each in group], [each[0] for each in group], len(numbered)
+            )
             for cause, group in (
                 (cause, list(members))
                 for cause, members in groupby(broken, key=lambda each: _cause(each[1][0]))
@@ -82,9 +84,7 @@ def _warnings(found: RoundTrip) -> Iterator[str]:
 def _counts(found: RoundTrip) -> Element | None:
     if not found.rows:
         return None
-    causes = Counter(
-        "holds" if row.verdict.holds else _cause(row).value for row in found.rows
-    )
+    causes = Counter("holds" if row.verdict.holds else _cause(row).value for row in found.rows)
     held = causes.pop("holds", 0)
     pieces = [Piece(held, "good", "hold")] if held else []
     pieces += [Piece(count, "bad", cause) for cause, count in causes.most_common()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from rich.text import Text
 
@@ -19,24 +20,23 @@ _KEPT = frozenset({"bold", "dim", "italic"})
 def styled(text: Text) -> Iterator[Node]:
     """Give a text's runs, each with the classes of its styles."""
     runs = list(_runs(text))
-    for at, (run, classes) in enumerate(runs):
-        if "mark" in classes:
+    marked = [False, *("mark" in classes for _, classes in runs), False]
+    for at, (run, classes) in enumerate(runs, 1):
+        if marked[at]:
             yield h("code", run, class_=classes)
             continue
         # Backquotes tell literals apart on a terminal; here their own look does.
-        if at + 1 < len(runs) and "mark" in runs[at + 1][1]:
-            run = run.removesuffix(_QUOTE)
-        if at and "mark" in runs[at - 1][1]:
-            run = run.removeprefix(_QUOTE)
-        if run:
-            yield h("span", run, class_=classes) if classes else run
+        words = run.removesuffix(_QUOTE) if marked[at + 1] else run
+        words = words.removeprefix(_QUOTE) if marked[at - 1] else words
+        if words:
+            yield h("span", words, class_=classes) if classes else words
 
 
 def _runs(text: Text) -> Iterator[tuple[str, str]]:
     """Cut a text where its styles change; give each run with its classes."""
     plain = text.plain
     cuts = sorted({0, len(plain), *(edge for span in text.spans for edge in span[:2])})
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         styles = [str(span.style) for span in text.spans if span.start <= start < span.end]
         classes = " ".join(_classes([str(text.style), *styles]))
         yield plain[start:end], classes

@@ -75,7 +75,8 @@ def markers(analysis: Analysis) -> Element:
         for phase, name, text in marker_rows(analysis)
     ]
     rows += [
-        (h("code", "stop string"), inline(text), _phase("")) for text in analysis.format.stop_strings
+        (h("code", "stop string"), inline(text), _phase(""))
+        for text in analysis.format.stop_strings
     ]
     if not rows:
         return lead("None: nothing stands around any part.")
@@ -96,7 +97,9 @@ def switches(analysis: Analysis) -> Element:
     rows: list[Sequence[Node]] = []
     for switch in analysis.switches:
         for at, (value, words) in enumerate(switch_rows(analysis, switch)):
-            name = fragment(h("code", visible(switch.name)), h("br"), h("small", switch_default(switch)))
+            name = fragment(
+                h("code", visible(switch.name)), h("br"), h("small", switch_default(switch))
+            )
             rows.append(("" if at else name, h("code", value), fragment(styled(words))))
     usual = prompt_under(analysis.format.openings, {})
     return fragment(
