@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -120,7 +120,7 @@ def _content(path: Path) -> bytes:
 
 
 @contextmanager
-def _appending(path: Path | None, journal: Journal) -> Iterator[TextIO | None]:
+def _appending(path: Path | None, journal: Journal) -> Generator[TextIO | None]:
     """Open the file behind its whole lines. Raises AutoparserError."""
     if path is None:
         yield None

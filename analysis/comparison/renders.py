@@ -85,7 +85,7 @@ def _requests() -> Iterator[_Request]:
         said = case.message
         answers = tuple(Answer("Sunny.", call.name, call.id) for call in said.calls)
         yield _Request(f"{case.title}, last", (_QUESTION, said), tools=True, generation=False)
-        dialogue = (_QUESTION, said, *answers)
+        dialogue: Dialogue = (_QUESTION, said, *answers)
         if answers:
             yield _Request(f"{case.title}, then answers", dialogue, tools=True, generation=True)
         yield _Request(

@@ -97,10 +97,15 @@ def _record(line: bytes) -> Record | None:
     ):
         return None
     counts = cast("dict[str, int]", check)
+    texts = {key: str(members.get(key) or "") for key in _TEXTS}
     return Record(
         source,
         digest,
-        *(str(members.get(key) or "") for key in _TEXTS),
+        error=texts["error"],
+        reasoning=texts["reasoning"],
+        content=texts["content"],
+        tools=texts["tools"],
+        call=texts["call"],
         switches=tuple(map(str, cast("list[object]", switches))),
         passed=int(counts.get("passed", 0)),
         total=int(counts.get("total", 0)),
@@ -109,4 +114,3 @@ def _record(line: bytes) -> Record | None:
 
 
 _TEXTS = ("error", "reasoning", "content", "tools", "call")
-"""In the order of the record's fields."""

@@ -116,7 +116,9 @@ def _renders(found: Comparison) -> Element:
 
 def _parting(parting: Parting) -> Element:
     change, names = parting.example, parting.conversations
-    some = f"{len(names)} conversations part so" if len(names) > 1 else visible(names[0])
+    some = visible(change.conversation)
+    if len(names) > 1:
+        some = f"{len(names)} conversations part so"
     return h(
         "figure",
         h("figcaption", h("b", some)),

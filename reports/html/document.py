@@ -27,7 +27,7 @@ class Section:
 
 @cache
 def _style() -> str:
-    return files(__package__).joinpath("page.css").read_text(encoding="utf-8")
+    return files("autoparser.reports.html").joinpath("page.css").read_text(encoding="utf-8")
 
 
 def _policy(style: str) -> str:

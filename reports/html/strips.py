@@ -147,7 +147,8 @@ def _strip(row: Row, strip: Strip, at: int) -> Element:
     if verdict.outcome is Outcome.RAISES:
         lines.append(h("p", "The template raises ", h("q", visible(verdict.reason)), class_="bad"))
     elif strip.instead:
-        has = [_token(piece, "new") for piece in strip.instead if piece] or ["nothing, it ends"]
+        has: list[Node] = [_token(piece, "new") for piece in strip.instead if piece]
+        has = has or ["nothing, it ends"]
         lines.append(h("p", h("small", "the next prompt has "), has, class_="tokens instead"))
     return h("figure", h("figcaption", caption), lines, class_="strip", id=f"trip-{at}")
 

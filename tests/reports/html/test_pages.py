@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser import analyze, load_template
+from autoparser import ChatTemplate, analyze, load_template
 from autoparser.analysis.comparison import compare
 from autoparser.analysis.portrait import portray
 from autoparser.analysis.survey import Record, summary_of
@@ -27,9 +27,58 @@ NAMES = (
     "reasoning-cut-from-content",
 )
 TAGS = frozenset(
-    "a b body br caption code dd del details div dl dt em figcaption figure footer h1 h2 h3 h4 head"
-    " header html i ins li link main meta nav ol p pre q rect section small span style summary svg"
-    " table tbody td text th thead title tr ul".split()
+    [
+        "a",
+        "b",
+        "body",
+        "br",
+        "caption",
+        "code",
+        "dd",
+        "del",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "em",
+        "figcaption",
+        "figure",
+        "footer",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "head",
+        "header",
+        "html",
+        "i",
+        "ins",
+        "li",
+        "link",
+        "main",
+        "meta",
+        "nav",
+        "ol",
+        "p",
+        "pre",
+        "q",
+        "rect",
+        "section",
+        "small",
+        "span",
+        "style",
+        "summary",
+        "svg",
+        "table",
+        "tbody",
+        "td",
+        "text",
+        "th",
+        "thead",
+        "title",
+        "tr",
+        "ul",
+    ]
 )
 EMPTY = frozenset({"br", "link", "meta"})
 SECTIONS = (
@@ -170,8 +219,6 @@ def test_what_no_render_confirms_says_so() -> None:
 
 def test_a_self_check_that_fails_shows_both_texts() -> None:
     source = "{% for m in messages %}{{ m.role }}:{{ m.content|replace('a', 'b') }}\n{% endfor %}"
-    from autoparser import ChatTemplate
-
     text = report_page(portray(analyze(ChatTemplate(source))), "1.2.3")
     checked(text)
     assert "the analysis writes" in text
