@@ -108,6 +108,10 @@ def _declared(analysis: Analysis) -> Analysis:
     return replace(analysis, template=declared, stand_ins={})
 
 
+def _question(turn: int) -> User:
+    return User(f"What is the weather in {CITIES[turn % TURNS]}?")
+
+
 class _Talk:
     """One conversation, turn by turn."""
 
@@ -127,11 +131,9 @@ class _Talk:
 
     def had(self, *, calls: bool) -> tuple[list[Step], str]:
         """Give the steps, and why they end before the tenth."""
-        entries: list[Entry] = []
+        entries: list[Entry] = [_question(0)]
         steps: list[Step] = []
         for turn in range(TURNS):
-            if not entries or not isinstance(entries[-1], Answer):
-                entries.append(User(f"What is the weather in {CITIES[turn]}?"))
             calling = calls and turn % ROUND != ROUND - 1
             try:
                 steps.append(self._step(entries, turn, calling=calling))
@@ -148,7 +150,7 @@ class _Talk:
         new: list[Entry] = [
             Answer(f'{{"sky": "clear", "degrees": {turn + 9}}}', call.name, call.id)
             for call in message.calls
-        ] or [User(f"What is the weather in {CITIES[(turn + 1) % TURNS]}?")]
+        ] or [_question(turn + 1)]
         entries += [message, *new]
         after = self._stage.prompt(tuple(entries), self._tools, self._setting).text
         written = prompt.text + text

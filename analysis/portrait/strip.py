@@ -21,7 +21,7 @@ INSTEAD = 12
 SINGLE_NEWLINES = "single-newlines"
 """The variation that writes each newline as a token."""
 
-_WORDS = re.compile(r"\n|\s+|\w+|[^\w\s]")
+_WORDS = re.compile(r"\n|[^\S\n]+|\w+|[^\w\s]")
 _AT_NEWLINES = re.compile(r"\n|[^\n]+")
 
 
@@ -64,6 +64,10 @@ class _Cut(Protocol):
         """Cut what the model wrote, as it wrote it."""
         ...
 
+    def following(self, text: str, prompt: int) -> list[str]:
+        """Cut the next prompt; the last one was `prompt` characters long."""
+        ...
+
 
 class _WordCut:
     """Cuts into words and signs."""
@@ -73,6 +77,10 @@ class _WordCut:
 
     def sampled(self, text: str) -> list[str]:
         return self.text(text)
+
+    def following(self, text: str, prompt: int) -> list[str]:
+        # No word goes across the place where the model began to write.
+        return [*self.text(text[:prompt]), *self.text(text[prompt:])]
 
 
 class _TokenCut:
@@ -94,6 +102,9 @@ class _TokenCut:
         pieces = _AT_NEWLINES.findall(text) if self._newlines else [text]
         return [token for piece in pieces for token in self.text(piece)]
 
+    def following(self, text: str, prompt: int) -> list[str]:  # noqa: ARG002 - tokens go across
+        return self.text(text)
+
 
 def _strip(stage: Stage, row: Row, cut: _Cut, *, tokens: bool) -> Strip:
     verdict = row.verdict
@@ -109,7 +120,7 @@ def _strip(stage: Stage, row: Row, cut: _Cut, *, tokens: bool) -> Strip:
         # As far as the verdict has it, the next prompt: what both have, and a little more.
         after = after[: len(prompt) + difference.at] + difference.rendered
         whole = len(difference.rendered) < CONTEXT
-    following = cut.text(after)
+    following = cut.following(after, len(prompt))
     shared = _shared([*asked, *pieces], following)
     lost = len(asked) + len(pieces) - shared
     instead = following[shared : len(following) if whole else -1]

@@ -50,9 +50,9 @@ def test_a_bridge_keeps_all_that_was_computed() -> None:
     assert [step.turn for step in steps if step.note] == [4, 8]
 
 
-def test_a_template_without_calls_talks_without_them() -> None:
-    steps = talk("calls-in-prompt-words").steps + talk("roles-alternate").steps
-    assert steps
+@pytest.mark.parametrize("name", ["calls-in-prompt-words", "roles-alternate", "content-plain"])
+def test_a_template_without_calls_or_with_strict_roles_has_ten_turns(name: str) -> None:
+    assert len(talk(name).steps) == 10
 
 
 def test_a_conversation_that_cannot_be_had_says_why() -> None:
