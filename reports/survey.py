@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import sep
+from pathlib import PurePath
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -12,7 +14,7 @@ from autoparser.analysis.survey import Share, Summary
 from .layout import Lines, Row, heading, prose, rows, sentence
 from .visible import shown, visible
 
-__all__ = ["percent", "survey_report"]
+__all__ = ["percent", "shared_folder", "survey_report"]
 
 FAMILIES = 12
 SWITCHES = 12
@@ -26,6 +28,7 @@ def survey_report(summary: Summary, width: int) -> Text:
     """Report on a corpus in lines of at most `width` cells."""
     everything = summary.all
     analysed = everything.templates - len(summary.failed)
+    folder = shared_folder([each.source for each in summary.failed])
     drawn: Lines = [
         *prose(
             sentence(
@@ -62,7 +65,7 @@ def survey_report(summary: Summary, width: int) -> Text:
         ),
         *_pairs(
             "Not analysed",
-            [(each.source, each.error) for each in summary.failed],
+            [(each.source.removeprefix(folder), each.error) for each in summary.failed],
             FAILED,
             width,
         ),
@@ -70,6 +73,17 @@ def survey_report(summary: Summary, width: int) -> Text:
     for line in drawn:
         line.rstrip()
     return Text("\n").join(drawn)
+
+
+def shared_folder(sources: Sequence[str]) -> str:
+    """Give the folder that all sources lie in, its slash included; empty where there is none."""
+    folders = [PurePath(source).parent.parts for source in sources]
+    shared: list[str] = []
+    for names in zip(*folders, strict=False):
+        if len(set(names)) > 1:
+            break
+        shared.append(names[0])
+    return f"{PurePath(*shared)}{sep}" if shared else ""
 
 
 def percent(part: int, whole: int) -> str:

@@ -128,7 +128,7 @@ def _parting(parting: Parting) -> Element:
             _side("after", change, change.right, change.right_error, "right"),
             class_="sides",
         ),
-        opening("Which", h("ul", [h("li", visible(name)) for name in names]))
+        opening("Which", h("ul", [h("li", visible(name)) for name in names]), printed=False)
         if len(names) > 1
         else None,
         class_="evidence",

@@ -62,8 +62,15 @@ def grammar(portrait: Portrait) -> Element:
             " nothing else."
         ),
         definitions(pairs),
-        [opening(h("b", name), whole(text, name)) for name, text in made.forms.items()],
-        opening("The tools of the request", whole(offered, "The tools of the request")),
+        [
+            opening(h("b", name), whole(text, name), printed=False)
+            for name, text in made.forms.items()
+        ],
+        opening(
+            "The tools of the request",
+            whole(offered, "The tools of the request"),
+            printed=False,
+        ),
     )
 
 

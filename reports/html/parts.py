@@ -42,9 +42,12 @@ def definitions(pairs: Iterable[tuple[Node, Node]], class_: str = "") -> Element
     return h("dl", rows, class_=class_ or None)
 
 
-def opening(summary: Node, *inside: Node, open_: bool = False) -> Element:
-    """Make a box that a click or a key opens."""
-    return h("details", h("summary", summary), h("div", inside), open=open_)
+def opening(summary: Node, *inside: Node, open_: bool = False, printed: bool = True) -> Element:
+    """Make a box that a click or a key opens; `printed` opens it on paper, too."""
+    box = h("div", inside)
+    return h(
+        "details", h("summary", summary), box, open=open_, class_="printed" if printed else None
+    )
 
 
 def badge(words: str, kind: str) -> Element:

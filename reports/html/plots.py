@@ -21,14 +21,8 @@ def conversation(talk: Conversation) -> Element:
     if not talk.steps:
         return lead(f"No conversation can be had: {visible(talk.stopped)}")
     longest = max(max(step.rendered, step.bridged or 0) for step in talk.steps)
-    saved = f"{talk.thrown_away:,}"
     return fragment(
-        lead(
-            f"The model takes {len(talk.steps)} turns. Behind {talk.breaks} of them the prompt that"
-            " is rendered from the messages does not begin with what was computed:"
-            f" {saved} {unit(talk)} of it are thrown away. A bridge goes on from the tokens as"
-            " they are, and keeps reasoning that the template would drop.",
-        ),
+        lead(f"The model takes {len(talk.steps)} turns. {_verdict(talk)}"),
         h(
             "p",
             _key("kept", "in the cache"),
@@ -40,6 +34,20 @@ def conversation(talk: Conversation) -> Element:
         h("p", f"It ends there: {visible(talk.stopped)}", class_="note") if talk.stopped else None,
         _places(talk),
         opening("The figures", _figures(talk)),
+    )
+
+
+def _verdict(talk: Conversation) -> str:
+    if not talk.breaks:
+        return (
+            "Each prompt that is rendered from the messages begins with all that was computed"
+            " before, so a prefix cache holds, and a bridge is as good."
+        )
+    return (
+        f"Behind {talk.breaks} of them the prompt that is rendered from the messages does not begin"
+        f" with what was computed: {talk.thrown_away:,} {unit(talk)} of it are thrown away. A"
+        " bridge goes on from the tokens as they are, and keeps reasoning that the template would"
+        " drop."
     )
 
 

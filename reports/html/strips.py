@@ -51,6 +51,7 @@ def round_trips(portrait: Portrait) -> Element:
         opening(
             f"The {len(holding)} that hold",
             *(_strip(row, strip, at) for at, (row, strip) in holding),
+            printed=False,
         )
         if holding
         else None,
@@ -129,7 +130,7 @@ def _of_cause(
         h("h3", cause.value, h("small", f" {len(found)} of {total}")),
         h("p", f"{ABOUT[cause][:1].upper()}{ABOUT[cause][1:]}."),
         strips[:FIRST],
-        opening(f"{len(more)} more that break so", *more) if more else None,
+        opening(f"{len(more)} more that break so", *more, printed=False) if more else None,
         opening("What would mend it", definitions(advice)),
         class_="cause",
     )
@@ -180,4 +181,5 @@ def _left_out(found: RoundTrip) -> Element | None:
     return opening(
         f"{len(rows)} scenarios that do not apply",
         table("Scenarios that do not apply", ("scenario", "next", "why"), rows),
+        printed=False,
     )

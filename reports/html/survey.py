@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autoparser.analysis.survey import Record, Share, Summary
-from autoparser.reports.survey import percent
+from autoparser.reports.survey import percent, shared_folder
 from autoparser.reports.visible import visible
 
 from .bars import Piece, bar
@@ -30,7 +30,7 @@ def survey_page(summary: Summary, records: Sequence[Record], version: str) -> st
             h("h1", f"{everything.templates} templates"),
             h("p", list(_badges(summary)), class_="badges"),
         ),
-        list(_sections(summary, records)),
+        list(_sections(summary, records, shared_folder([each.source for each in records]))),
         h("p", f"autoparser {version}. This page is one file: it loads nothing and runs nothing."),
     )
 
@@ -46,7 +46,7 @@ def _badges(summary: Summary) -> Iterator[Node]:
         yield badge(f"{failed} not analysed", "bad")
 
 
-def _sections(summary: Summary, records: Sequence[Record]) -> Iterator[Section]:
+def _sections(summary: Summary, records: Sequence[Record], folder: str) -> Iterator[Section]:
     most = summary.all.templates
     yield Section(
         "modes",
@@ -59,16 +59,21 @@ def _sections(summary: Summary, records: Sequence[Record]) -> Iterator[Section]:
         ),
     )
     if summary.families:
-        yield Section("families", "Families", _families(summary), str(len(summary.families)))
+        yield Section(
+            "families", "Families", _families(summary, folder), str(len(summary.families))
+        )
     if summary.switches:
         yield Section("switches", "Switches", _switches(summary), str(len(summary.switches)))
     if summary.causes:
         yield Section("round-trips", "Why round trips break", _causes(summary))
     if summary.failed:
-        failed = [(visible(each.source), visible(each.error)) for each in summary.failed]
+        failed = [
+            (visible(each.source.removeprefix(folder)), visible(each.error))
+            for each in summary.failed
+        ]
         body = table("Templates that are not analysed", ("template", "why"), failed)
         yield Section("failed", "Not analysed", body, str(len(failed)))
-    yield Section("templates", "All templates", _templates(records), str(len(records)))
+    yield Section("templates", "All templates", _templates(records, folder), str(len(records)))
 
 
 _HEADS = ("", "templates", "", "self-check passes", "round trips hold")
@@ -89,13 +94,18 @@ def _figures(share: Share, most: int, name: str) -> Sequence[Node]:
     )
 
 
-def _families(summary: Summary) -> Element:
+def _families(summary: Summary, folder: str) -> Element:
     shown = summary.families[:FAMILIES]
     most = shown[0].share.templates
     rows = [
         (
             fragment(
-                inline(family.call), h("small", " such as ", visible(", ".join(family.examples)))
+                inline(family.call),
+                h(
+                    "small",
+                    " such as ",
+                    visible(", ".join(each.removeprefix(folder) for each in family.examples)),
+                ),
             ),
             *_figures(family.share, most, family.call),
         )
@@ -142,17 +152,21 @@ def _causes(summary: Summary) -> Element:
     return table("Why round trips break", heads, rows, "shares")
 
 
-def _templates(records: Sequence[Record]) -> Element:
-    rows = [_template(record) for record in records]
+def _templates(records: Sequence[Record], folder: str) -> Element:
+    rows = [_template(record, record.source.removeprefix(folder)) for record in records]
     heads = ("template", "self-check", "reasoning", "calls", "round trips", "switches")
-    return opening("Every template with its verdicts", table("All templates", heads, rows, "all"))
+    return opening(
+        "Every template with its verdicts",
+        table("All templates", heads, rows, "all"),
+        printed=False,
+    )
 
 
-def _template(record: Record) -> Sequence[Node]:
+def _template(record: Record, name: str) -> Sequence[Node]:
     if record.error:
-        return (visible(record.source), badge("not analysed", "bad"), "", "", "", "")
+        return (visible(name), badge("not analysed", "bad"), "", "", "", "")
     return (
-        visible(record.source),
+        visible(name),
         badge(f"{record.passed}/{record.total}", "good" if record.ok else "bad"),
         h("code", record.reasoning),
         h("code", record.tools),

@@ -111,7 +111,16 @@ def test_a_command_watches_until_it_is_interrupted(tmp_path: Path) -> None:
     source = tmp_path / "t.jinja"
     page = tmp_path / "report.html"
     shutil.copy(ROOT / "fixtures" / "templates" / "content-plain.jinja", source)
-    command = [sys.executable, "-m", "autoparser", "report", source, "-o", page, "--watch"]
+    command = [
+        sys.executable,
+        "-m",
+        "autoparser",
+        "report",
+        str(source),
+        "-o",
+        str(page),
+        "--watch",
+    ]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603
         assert running.stderr is not None
         try:

@@ -14,7 +14,13 @@ from tests.analysis.roundtrip.vocabularies import tiny
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "templates"
 MARKERS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
-NAMES = ("roles-alternate", "history-last-query", "j3-json-array", "t8-recipient-lines", "a7-token-pairs")
+NAMES = (
+    "roles-alternate",
+    "history-last-query",
+    "j3-json-array",
+    "t8-recipient-lines",
+    "a7-token-pairs",
+)
 
 
 @cache
