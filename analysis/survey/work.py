@@ -9,6 +9,9 @@ from concurrent.futures.process import BrokenProcessPool
 
 from .record import Record, record_of
 
+FEW = 2
+"""Done here before a process is started."""
+
 Waiting = tuple[str, str]
 """A source and the digest of its text."""
 
@@ -16,7 +19,7 @@ Waiting = tuple[str, str]
 def surveyed(waiting: Sequence[Waiting], processes: int) -> Iterator[Record]:
     """Give the records in the order of the templates, each as soon as it is there."""
     left = list(waiting)
-    if min(processes, len(left)) <= 1:
+    if processes == 1 or len(left) <= FEW:
         yield from (record_of(*each) for each in left)
         return
     # Threads of a tokenizer do not survive a fork, so processes begin anew.
