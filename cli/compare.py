@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .output import keep_source, print_report, report_width, write_file
+from .output import PLAIN_WIDTH, keep_source, print_report, report_width, write_file
 from .progress import doing
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _give(found: Comparison, form: ComparisonForm, output: Path | None) -> None:
         if output is None:
             print_report(comparison_report(found, report_width()))
         else:
-            write_file(output, f"{comparison_report(found, report_width()).plain}\n")
+            write_file(output, f"{comparison_report(found, PLAIN_WIDTH).plain}\n")
         return
     text = _written(found, form)
     if output is None:

@@ -135,7 +135,7 @@ def _turn(analysis: Analysis) -> Iterator[Fact]:
 
 SAMPLES: Mapping[str, Json] = {
     "a string": "text",
-    "a string with quotes, newline and markup": "a \"b\" 'c'\n<d> & é",
+    "a string with quotes, newline and markup": "a \"b\" 'c'\n1 < 2 & é",
     "an integer": 3,
     "a number": 0.5,
     "a boolean": True,

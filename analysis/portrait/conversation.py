@@ -27,6 +27,8 @@ CITIES = ("Oslo", "Quito", "Rio", "Ulm", "Hanoi", "Lagos", "Lima", "Turin", "Osa
 TURNS = len(CITIES)
 ROUND = 4
 """Turns from one user message to the next: three calls, and an answer."""
+PAD = "a"
+"""Ids have nine letters and digits, as some templates demand."""
 CONTEXT = 40
 """Characters that are shown on either side of a break."""
 
@@ -193,7 +195,7 @@ class _Talk:
         opening = self._stage.opening(prompt)
         calls: tuple[ToolCall, ...] = ()
         if calling:
-            id_ = f"{city:a<8.8}{turn}"
+            id_ = f"{city[:8].ljust(8, PAD)}{turn}"
             calls = (ToolCall("get_weather", {"city": city, "days": turn + 1}, id_),)
         content = "" if calling else f"It is sunny in {city}."
         refused = NotWrittenError("the format writes no such turn")

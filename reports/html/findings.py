@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from autoparser.analysis.alignment import diff_split
 from autoparser.analysis.check import Check, Failure
@@ -12,31 +13,40 @@ from autoparser.reports.visible import visible
 from .element import Element, Node, fragment, h
 from .parts import badge, definitions, lead, opening
 from .phases import difference
+from .signs import whole
 
 __all__ = ["findings", "self_check"]
 
 _KINDS = {Severity.ERROR: "bad", Severity.WARNING: "doubt", Severity.INFO: "plain"}
 MOST_FAILURES = 12
+LONGEST_LINE = 240
+"""Characters of a template's line that are shown."""
 
 
-def findings(report: Report) -> Element:
-    """List what the rules found, the weightiest first, each with the texts that show it."""
+def findings(report: Report, source: str) -> Element:
+    """List what the rules found, the weightiest first, each with the texts that show it.
+
+    `source` is the template's text, of which the lines are shown.
+    """
+    lines = source.split("\n")
     left_out = [
         (h("code", rule.code), f"{rule.summary}: needs {need.value}")
         for rule, need in report.left_out
     ]
     return fragment(
-        [_finding(each) for each in report.findings] or lead("No rule found anything."),
+        [_finding(each, lines) for each in report.findings] or lead("No rule found anything."),
         opening(f"{len(left_out)} rules could not look", definitions(left_out))
         if left_out
         else None,
     )
 
 
-def _finding(finding: Finding) -> Element:
+def _finding(finding: Finding, lines: Sequence[str]) -> Element:
     pairs: list[tuple[Node, Node]] = []
-    if finding.line is not None:
-        pairs.append(("Line", str(finding.line)))
+    line = finding.line
+    if line is not None:
+        text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        pairs.append((f"Line {line}", h("code", text[:LONGEST_LINE])))
     pairs.append(("Confidence", finding.confidence.value))
     if finding.fix:
         pairs.append(("What mends it", visible(finding.fix)))
@@ -56,6 +66,7 @@ def _evidence(evidence: Evidence) -> Element:
     if other is None:
         return h("figure", _side(one, difference("", one.text, "", "both", one.label), "both"))
     split = diff_split(one.text, other.text)
+    same = one.text == other.text and not (one.error or other.error)
     sides = [
         _side(one, difference(split.prefix, split.left, split.suffix, "left", one.label), "left"),
         _side(
@@ -64,13 +75,27 @@ def _evidence(evidence: Evidence) -> Element:
             "right",
         ),
     ]
-    return h("figure", h("div", sides, class_="sides"), class_="evidence")
+    return h(
+        "figure",
+        h("figcaption", "Both render the same text.") if same else None,
+        h("div", sides, class_="sides"),
+        class_="evidence",
+    )
 
 
 def _side(shown: Shown, render: Element, side: str) -> Element:
     if shown.error:
         render = h("p", "It raises ", h("q", visible(shown.error)), class_="bad")
-    return h("div", h("h4", visible(shown.label)), render, class_=f"side {side}")
+    said = json.dumps(list(shown.messages), indent=2, ensure_ascii=False)
+    return h(
+        "div",
+        h("h4", visible(shown.label)),
+        render,
+        opening("The conversation", whole(said, "The conversation"), printed=False)
+        if shown.messages
+        else None,
+        class_=f"side {side}",
+    )
 
 
 def self_check(check: Check) -> Element:

@@ -36,7 +36,9 @@ def _sections(portrait: Portrait, version: str) -> Iterator[Section]:
     held = sum(row.verdict.holds for row in rows)
     yield Section("summary", "Summary", summary(portrait))
     count = len(portrait.lint.findings)
-    yield Section("findings", "Findings", findings(portrait.lint), str(count))
+    yield Section(
+        "findings", "Findings", findings(portrait.lint, analysis.template.text), str(count)
+    )
     yield Section("turn", "The turn", turn(analysis))
     yield Section("markers", "Markers", markers(analysis), str(len(analysis.markers.items())))
     yield Section("modes", "Modes", modes(analysis))
