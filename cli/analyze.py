@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +9,15 @@ import typer
 
 from autoparser.analysis.errors import AutoparserError
 
-from .output import PLAIN_WIDTH, keep_source, print_report, report_width, write_file
-from .watch import watching
+from .output import (
+    PLAIN_WIDTH,
+    keep_source,
+    print_json,
+    print_report,
+    report_width,
+    say,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,9 +72,6 @@ def analyze(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
     ] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Analyse it again whenever the template changes.")
-    ] = False,
 ) -> int:
     """Find the format of a chat template by rendering it.
 
@@ -86,23 +89,20 @@ def analyze(
         )
     keep_source(source, output)
 
-    def once() -> int:
-        # Imported here so that help does without the engine.
-        from autoparser.analysis.analysis import analyze as analyzed
-        from autoparser.analysis.sources import load_template
+    # Imported here so that help does without the engine.
+    from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.sources import load_template
 
-        analysis = analyzed(load_template(source, name=name))
-        wanted = _phases(analysis, phase or [])
-        if as_json:
-            _give_json(analysis, output)
-        else:
-            _give_report(analysis, wanted, output, diffs=diffs, grammar=show is not None)
-        check = analysis.check
-        if output is not None and not check.ok:
-            typer.echo(f"{source}: self-check {check.passed}/{check.total}, see {output}", err=True)
-        return 0 if check.ok else FAILURES
-
-    return watching(source, once, enabled=watch)
+    analysis = analyzed(load_template(source, name=name))
+    wanted = _phases(analysis, phase or [])
+    if as_json:
+        _give_json(analysis, output)
+    else:
+        _give_report(analysis, wanted, output, diffs=diffs, grammar=show is not None)
+    check = analysis.check
+    if output is not None and not check.ok:
+        say(f"{source}: self-check {check.passed}/{check.total}, see {output}")
+    return 0 if check.ok else FAILURES
 
 
 def _check_show(show: str | None, *, alone: bool) -> None:
@@ -132,16 +132,13 @@ def _phases(analysis: Analysis, asked: Sequence[str]) -> list[str]:
 
 
 def _give_json(analysis: Analysis, output: Path | None) -> None:
-    from autoparser.analysis.document import document
-    from autoparser.reports import expression_document, turn_expression
+    from autoparser.reports import json_text
 
-    parser = expression_document(turn_expression(analysis))
-    # ASCII alone: no reader and no terminal takes it for anything else.
-    text = json.dumps({**document(analysis), "parser": parser}, indent=2, allow_nan=False)
+    found = analysis.to_dict()
     if output is None:
-        typer.echo(text)
+        print_json(found, indent=2)
     else:
-        write_file(output, f"{text}\n")
+        write_file(output, f"{json_text(found, indent=2)}\n")
 
 
 def _give_report(

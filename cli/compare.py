@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .output import PLAIN_WIDTH, keep_source, print_report, report_width, write_file
+from .output import PLAIN_WIDTH, keep_source, print_report, print_text, report_width, write_file
 from .progress import doing
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def _give(found: Comparison, form: ComparisonForm, output: Path | None) -> None:
         return
     text = _written(found, form)
     if output is None:
-        typer.echo(text, nl=False)
+        print_text(text)
     else:
         write_file(output, text)
 
@@ -110,12 +109,11 @@ def _give(found: Comparison, form: ComparisonForm, output: Path | None) -> None:
 def _written(found: Comparison, form: ComparisonForm) -> str:
     from importlib.metadata import version
 
-    from autoparser.reports import comparison_document, comparison_markdown
+    from autoparser.reports import comparison_document, comparison_markdown, json_text
     from autoparser.reports.html import comparison_page
 
     if form is ComparisonForm.MARKDOWN:
         return comparison_markdown(found)
     if form is ComparisonForm.HTML:
         return comparison_page(found, version("autoparser"))
-    # ASCII alone: no reader and no terminal takes it for anything else.
-    return json.dumps(comparison_document(found), indent=2, allow_nan=False) + "\n"
+    return f"{json_text(comparison_document(found), indent=2)}\n"

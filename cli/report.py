@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
-
 from .inputs import read_tools
-from .output import keep_source, write_file
+from .output import keep_source, print_text, write_file
 from .progress import doing
-from .watch import watching
 
 if TYPE_CHECKING:
     from autoparser.analysis.conversation import Tool
@@ -55,9 +52,6 @@ def report(
         str | None,
         typer.Option(help="Which of several named templates, such as tool_use."),
     ] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Write it again whenever the template changes.")
-    ] = False,
 ) -> int:
     """Write one HTML page on a template: its format, the evidence, round trips, plots.
 
@@ -66,20 +60,12 @@ def report(
     Exit code: 0 if it is written, 2 if there is nothing to write.
     """
     keep_source(source, output)
-    if watch and output is None:
-        raise AutoparserError(
-            "--watch writes the page again and again", hint="name its file with -o FILE"
-        )
-
-    def written() -> int:
-        page = _page(source, name, tools, tokenizer)
-        if output is None:
-            typer.echo(page, nl=False)
-        else:
-            write_file(output, page)
-        return 0
-
-    return watching(source, written, beside=[tools, tokenizer], enabled=watch)
+    page = _page(source, name, tools, tokenizer)
+    if output is None:
+        print_text(page)
+    else:
+        write_file(output, page)
+    return 0
 
 
 def _page(source: str, name: str | None, tools: Path | None, tokenizer: Path | None) -> str:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.isolation import Limits
 
-from .output import print_report, report_width, write_file
+from .output import print_report, report_width, say, write_file
 from .progress import progress_of
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def survey(
         int | None,
         typer.Option(metavar="N", min=1, help="How many to use; else one for each processor."),
     ] = None,
+    *,
+    limits: Limits | None = None,
 ) -> int:
     """Analyse every template of a corpus, and say what it is made of.
 
@@ -62,7 +65,7 @@ def survey(
     from autoparser.analysis.survey import summary_of, templates_in
 
     sources = templates_in(places)
-    records = _records(sources, output, processes or os.cpu_count() or 1)
+    records = _records(sources, output, processes or _processors(), limits)
     summary = summary_of(records)
     if html is not None:
         from importlib.metadata import version
@@ -76,17 +79,24 @@ def survey(
     return 0
 
 
-def _records(sources: Sequence[str], output: Path | None, processes: int) -> list[Record]:
-    from autoparser.analysis.survey import Journal, journal_of, line_of, surveyed
+def _records(
+    sources: Sequence[str], output: Path | None, processes: int, limits: Limits | None
+) -> list[Record]:
+    from autoparser.analysis.survey import Journal, journal_of, line_of, surveying
 
     journal = Journal() if output is None else journal_of(_content(output), str(output))
     waiting = [(source, _digest(source)) for source in sources]
     known = {each: journal.records[each] for each in waiting if each in journal.records}
     if known:
-        typer.echo(f"{len(known)} of {len(waiting)} were surveyed before, see {output}", err=True)
+        say(f"{len(known)} of {len(waiting)} were surveyed before, see {output}")
     left = [each for each in waiting if each not in known]
-    with _appending(output, journal) as file, progress_of(len(left), "surveying") as advance:
-        for record in surveyed(left, processes):
+    with (
+        # First of all: workers are forked, and the bar is drawn by a thread.
+        surveying(processes, limits) as surveyed,
+        _appending(output, journal) as file,
+        progress_of(len(left), "surveying") as advance,
+    ):
+        for record in surveyed(left):
             known[record.source, record.sha256] = record
             if file is not None:
                 file.write(line_of(record))
@@ -94,6 +104,11 @@ def _records(sources: Sequence[str], output: Path | None, processes: int) -> lis
                 file.flush()
             advance()
     return [known[each] for each in waiting]
+
+
+def _processors() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def _digest(source: str) -> str:

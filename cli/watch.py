@@ -6,61 +6,107 @@ all of them on every system. What counts as a change is the content, not the tim
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import inspect
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError
 
 from .inputs import STANDARD_INPUT
+from .output import say
 
-__all__ = ["Polled", "watching"]
+__all__ = ["Polled", "watched", "watching"]
 
 INTERVAL = 0.3
 """Seconds between two looks."""
 
 _CLEAR = "\033[H\033[2J\033[3J"
 
+Command = Callable[..., Any]
+
+
+def watched(*beside: str, to_file: bool = False) -> Callable[[Command], Command]:
+    """Give a command the option `--watch`; each time it runs in a worker anew, where it has one.
+
+    `beside` are its options that name further files to watch. `to_file` is for a command whose
+    result is no text for a terminal: it can only be watched with `--output`.
+    """
+
+    def made(command: Command) -> Command:
+        @functools.wraps(command)
+        def wrapped(**arguments: Any) -> object:
+            if not arguments.pop("watch"):
+                return command(**arguments)
+            if to_file and arguments.get("output") is None:
+                raise AutoparserError(
+                    "--watch writes the result again and again", hint="name its file with -o FILE"
+                )
+            files = [arguments.get(name) for name in beside]
+            return watching(arguments["source"], lambda: command(**arguments), beside=files)
+
+        signature = inspect.signature(command, eval_str=True)
+        option = typer.Option("--watch", help="Run again whenever the template changes.")
+        added = inspect.Parameter(
+            "watch",
+            inspect.Parameter.KEYWORD_ONLY,
+            default=False,
+            annotation=Annotated[bool, option],
+        )
+        own = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for each in signature.parameters.values()
+        ]
+        parameters = [*own, added]
+        wrapped.__dict__["__signature__"] = signature.replace(parameters=parameters)
+        # Typer reads both.
+        wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+        del wrapped.__dict__["__wrapped__"]
+        return wrapped
+
+    return made
+
 
 def watching(
     source: str,
-    action: Callable[[], int],
+    action: Callable[[], object],
     *,
     beside: Sequence[Path | None] = (),
-    enabled: bool,
     wait: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Do something once, or again after each change of the source until it is interrupted.
+    """Do something, and again after each change of the source, until it is interrupted.
 
     `beside` are further files that matter. Raises AutoparserError for a source that cannot be
     watched; errors of the action are shown, and watching goes on.
     """
-    if not enabled:
-        return action()
     if source == STANDARD_INPUT:
         raise AutoparserError("standard input cannot be watched", hint="name a file")
-    watched = Polled([Path(source), *filter(None, beside)])
+    files = Polled([Path(source), *filter(None, beside)])
     try:
         while True:
             _attempt(action)
-            typer.echo(f"\nwatching {source}, Ctrl-C ends it", err=True)
-            while not watched.changed():
+            say("")
+            say(f"watching {source}, Ctrl-C ends it")
+            while not files.changed():
                 wait(INTERVAL)
-            if typer.get_text_stream("stdout").isatty():
+            if sys.stdout.isatty():
                 typer.echo(_CLEAR, nl=False)
     except KeyboardInterrupt:
         return 0
 
 
-def _attempt(action: Callable[[], int]) -> None:
+def _attempt(action: Callable[[], object]) -> None:
     try:
         action()
     except AutoparserError as error:
-        typer.echo(str(error), err=True)
+        say(str(error))
         if isinstance(error, TemplateSyntaxError) and error.excerpt:
             typer.echo(error.excerpt, err=True)
 

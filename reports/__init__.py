@@ -11,7 +11,6 @@ from .comparison_document import COMPARISON_SCHEMA, comparison_document
 from .comparison_markdown import comparison_markdown
 from .decode import DecodeSetting, decode_document, decode_report
 from .export import export_report
-from .expression import expression_document
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .prompt import prompt_warning
@@ -20,7 +19,7 @@ from .roundtrip_document import ROUNDTRIP_SCHEMA, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
 from .survey import survey_report
 from .tokens import tokens_document, tokens_report
-from .visible import visible
+from .visible import json_text, visible, visible_lines, xml_text
 
 __all__ = [
     "COMPARISON_SCHEMA",
@@ -38,8 +37,8 @@ __all__ = [
     "end_document",
     "end_report",
     "export_report",
-    "expression_document",
     "grammar_report",
+    "json_text",
     "message_document",
     "message_report",
     "phases_report",
@@ -51,4 +50,6 @@ __all__ = [
     "tokens_report",
     "turn_expression",
     "visible",
+    "visible_lines",
+    "xml_text",
 ]

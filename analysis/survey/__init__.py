@@ -4,7 +4,7 @@ from .found import templates_in
 from .journal import SURVEY_SCHEMA, Journal, journal_of, line_of
 from .record import Record, digest_of, record_of
 from .summary import Family, Share, Summary, summary_of
-from .work import surveyed
+from .work import surveying
 
 __all__ = [
     "SURVEY_SCHEMA",
@@ -18,6 +18,6 @@ __all__ = [
     "line_of",
     "record_of",
     "summary_of",
-    "surveyed",
+    "surveying",
     "templates_in",
 ]

@@ -1,38 +1,40 @@
-"""The templates of a survey, looked at in processes."""
+"""The templates of a survey, each looked at in a worker: none can stop it or eat the machine."""
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from autoparser.analysis.isolation import NO_LIMITS, Limits, WorkerPool
 
 from .record import Record, record_of
 
-FEW = 2
-"""Done here before a process is started."""
-
-Waiting = tuple[str, str]
+Waiting: TypeAlias = tuple[str, str]
 """A source and the digest of its text."""
+Survey: TypeAlias = Callable[[Sequence[Waiting]], Iterator[Record]]
+"""Gives the records in the order of the templates, each as soon as it is there."""
 
 
-def surveyed(waiting: Sequence[Waiting], processes: int) -> Iterator[Record]:
-    """Give the records in the order of the templates, each as soon as it is there."""
-    left = list(waiting)
-    if processes == 1 or len(left) <= FEW:
-        yield from (record_of(*each) for each in left)
+@contextmanager
+def surveying(processes: int, limits: Limits | None) -> Generator[Survey]:
+    """Start workers and give what looks at templates; begin before any thread is started.
+
+    `limits` are those of one template; None trusts them, and one process is then this one.
+    """
+    if limits is None and processes == 1:
+        yield lambda waiting: map(_looked_at, waiting)
         return
-    # Threads of a tokenizer do not survive a fork, so processes begin anew.
-    context = multiprocessing.get_context("spawn")
-    while left:
-        done = 0
-        try:
-            with ProcessPoolExecutor(processes, mp_context=context) as pool:
-                for record in pool.map(record_of, *zip(*left, strict=True)):
-                    done += 1
-                    yield record
-        except BrokenProcessPool:
-            source, digest = left[done]
-            yield Record(source, digest, error="the process that analysed it ended")
-            done += 1
-        left = left[done:]
+    with WorkerPool(processes, limits=limits or NO_LIMITS) as pool:
+        yield lambda waiting: _records(pool, waiting)
+
+
+def _records(pool: WorkerPool, waiting: Sequence[Waiting]) -> Iterator[Record]:
+    outcomes = pool.map(_looked_at, waiting, name=lambda each: each[0])
+    for (source, digest), outcome in zip(waiting, outcomes, strict=True):
+        error = outcome.error
+        yield outcome.result() if error is None else Record(source, digest, error=error.message)
+
+
+def _looked_at(waiting: Waiting) -> Record:
+    return record_of(*waiting)

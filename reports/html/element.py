@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TypeAlias
 
-from autoparser.reports.visible import visible
+from autoparser.reports.visible import visible, xml_text
 
 __all__ = ["Element", "Node", "fragment", "h", "markup"]
 
@@ -81,7 +81,7 @@ def markup(node: Node) -> str:
 
 def _pieces(node: Node) -> Iterator[str]:
     if isinstance(node, str):
-        yield escape(_safe(node), quote=False)
+        yield xml_text(node)
         return
     if node.tag:
         written = "".join(
@@ -93,8 +93,3 @@ def _pieces(node: Node) -> Iterator[str]:
         yield from _pieces(child)
     if node.tag and node.tag not in _EMPTY:
         yield f"</{node.tag}>"
-
-
-def _safe(text: str) -> str:
-    """Leave newlines, which the page's own texts have; show all else that cannot be seen."""
-    return "\n".join(map(visible, text.split("\n")))

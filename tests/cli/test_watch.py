@@ -93,18 +93,14 @@ def test_it_is_done_again_after_each_change_and_after_errors(
         later = time.time() + 10 * len(seen)
         os.utime(path, (later, later))
 
-    assert watching(str(path), action, enabled=True, wait=wait) == 0
+    assert watching(str(path), action, wait=wait) == 0
     assert seen == ["1", "2", "3"]
     assert "this one is broken" in capsys.readouterr().err
 
 
-def test_without_it_things_are_done_once() -> None:
-    assert watching("-", lambda: 7, enabled=False) == 7
-
-
 def test_standard_input_cannot_be_watched() -> None:
     with pytest.raises(AutoparserError, match="cannot be watched"):
-        watching("-", lambda: 0, enabled=True)
+        watching("-", lambda: 0)
 
 
 def test_a_command_watches_until_it_is_interrupted(tmp_path: Path) -> None:

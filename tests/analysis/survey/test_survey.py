@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import AutoparserError
+from autoparser.analysis.isolation import Limits
 from autoparser.analysis.survey import (
     Record,
     digest_of,
@@ -16,7 +17,7 @@ from autoparser.analysis.survey import (
     line_of,
     record_of,
     summary_of,
-    surveyed,
+    surveying,
     templates_in,
 )
 
@@ -119,10 +120,25 @@ def test_processes_give_the_records_in_order() -> None:
         for name in ("j1-json-in-tags", "content-plain", "j1-4-compact")
     ]
     waiting = [(name, digest_of(name)) for name in names]
-    alone = list(surveyed(waiting, 1))
+    with surveying(1, None) as surveyed:
+        alone = list(surveyed(waiting))
     assert [record.source for record in alone] == names
     assert alone[0].call.startswith('<tool_call>\n{"name": "«name»"')
-    assert list(surveyed(waiting, 2)) == alone
+    with surveying(2, Limits()) as surveyed:
+        assert list(surveyed(waiting)) == alone
+
+
+def test_a_template_that_never_ends_costs_its_own_record(tmp_path: Path) -> None:
+    endless = tmp_path / "endless.jinja"
+    endless.write_text(
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        encoding="utf-8",
+    )
+    good = FOLDER / "content-plain.jinja"
+    with surveying(1, Limits(seconds=2, render_seconds=0.2)) as surveyed:
+        first, second = surveyed([(str(endless), "a"), (str(good), "b")])
+    assert "takes more than" in first.error
+    assert second.ok
 
 
 def test_records_add_up() -> None:

@@ -167,7 +167,7 @@ def test_a_hostile_template_is_text() -> None:
     analysis = analyze(hostile())
     text = report_page(portray(analysis), "1.2.3")
     checked(text)
-    assert '&lt;script&gt;document.title="owned"&lt;/script&gt;' in text
+    assert "&lt;script&gt;document.title=&quot;owned&quot;&lt;/script&gt;" in text
     assert "\\u202e\\u200b\\u115f" in text.replace('</span><span class="sign">', "")
     checked(
         comparison_page(
