@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,16 +41,18 @@ def test_markdown_is_as_it_was(autoparser: Run) -> None:
     assert ran.out == path.read_text(encoding="utf-8")
 
 
-EQUAL = """\
--  fixtures/templates/history-last-query.jinja: self-check 44/44
-+  fixtures/templates/history-last-query.jinja: self-check 44/44
-They are the same text: 127 conversations and 48 round trips come out alike.
+EQUAL = re.compile(
+    r"""-  fixtures/templates/history-last-query.jinja: self-check 44/44
+\+  fixtures/templates/history-last-query.jinja: self-check 44/44
+They are the same text: [1-9]\d* conversations and [1-9]\d* round trips come out alike.
 """
+)
 
 
 def test_equal_templates(autoparser: Run) -> None:
     ran = autoparser("compare", LEFT, LEFT)
-    assert (ran.code, ran.out, ran.err) == (0, EQUAL, "")
+    assert (ran.code, ran.err) == (0, "")
+    assert EQUAL.fullmatch(ran.out)
 
 
 def test_json_is_as_its_schema_says(autoparser: Run) -> None:
@@ -73,7 +76,7 @@ def test_a_page_is_written(tmp_path: Path, autoparser: Run) -> None:
 def test_text_goes_to_a_file(tmp_path: Path, autoparser: Run) -> None:
     report = tmp_path / "compare.txt"
     assert autoparser("compare", LEFT, LEFT, "-o", report).code == 0
-    assert report.read_text(encoding="utf-8") == EQUAL
+    assert EQUAL.fullmatch(report.read_text(encoding="utf-8"))
 
 
 USES = [
