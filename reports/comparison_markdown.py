@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from autoparser.analysis.comparison import Comparison, RenderChange
+from autoparser.analysis.comparison import Comparison, FactChange, RenderChange
 
 from .comparison import NAMED, counted, origin_of, partings, side_words
 from .visible import visible
@@ -51,7 +51,15 @@ def _facts(found: Comparison) -> Iterator[str]:
         for change in changes:
             turns = f" (turns of {'; '.join(change.turns)})" if change.turns else ""
             sides = " | ".join(cell(side_words(side)) for side in (change.left, change.right))
-            yield f"| {plain(change.name + turns)} | {sides} |"
+            yield f"| {_named(change)}{plain(turns)} | {sides} |"
+
+
+_OF_THE_TEMPLATE = frozenset({"switches", "generation prompt"})
+"""Aspects whose names the template chooses: they stand in code, where nothing is a mention."""
+
+
+def _named(change: FactChange) -> str:
+    return cell(change.name) if change.aspect in _OF_THE_TEMPLATE else plain(change.name)
 
 
 def _renders(found: Comparison) -> Iterator[str]:
@@ -96,7 +104,7 @@ def _findings(found: Comparison) -> Iterator[str]:
     yield from ("", "#### Findings", "")
     for change in found.findings:
         word = "new" if change.appeared else "gone"
-        yield f"- {word}: {code(change.finding.code)} {plain(change.finding.message)}"
+        yield f"- {word}: {change.finding.code} {code(change.finding.message)}"
 
 
 def plain(text: str) -> str:

@@ -140,7 +140,7 @@ def _side(name: str, change: RenderChange, text: str | None, error: str, side: s
     if text is not None:
         tag = "del" if side == "left" else "ins"
         render = h("pre", shown(change.before), h(tag, shown(text) if text else "(the end)"))
-    return h("div", h("h4", name), render, class_=f"side {side}")
+    return h("div", h("h3", name), render, class_=f"side {side}")
 
 
 def _trips(found: Comparison) -> Element:

@@ -89,7 +89,7 @@ def _side(shown: Shown, render: Element, side: str) -> Element:
     said = json.dumps(list(shown.messages), indent=2, ensure_ascii=False)
     return h(
         "div",
-        h("h4", visible(shown.label)),
+        h("h3", visible(shown.label)),
         render,
         opening("The conversation", whole(said, "The conversation"), printed=False)
         if shown.messages
@@ -131,7 +131,7 @@ def _failure(failure: Failure, *, open_: bool) -> Element:
             "div",
             h(
                 "div",
-                h("h4", "the template renders"),
+                h("h3", "the template renders"),
                 difference(prefix, split.left, suffix, "left", "what the template renders")
                 if failure.rendered is not None
                 else h("p", "no text: it raises", class_="bad"),
@@ -139,7 +139,7 @@ def _failure(failure: Failure, *, open_: bool) -> Element:
             ),
             h(
                 "div",
-                h("h4", "the analysis writes"),
+                h("h3", "the analysis writes"),
                 difference(prefix, split.right, suffix, "right", "what the analysis writes")
                 if failure.written is not None
                 else h("p", "no text: it says that the template raises", class_="bad"),

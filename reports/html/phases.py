@@ -98,7 +98,7 @@ def _side(name: str, probe: Probe, prefix: str, own: str, suffix: str, side: str
         render = difference(prefix, own, suffix, side, f"the render of {name}")
     return h(
         "div",
-        h("h4", visible(name), h("small", f" {conditions(probe)}")),
+        h("h3", visible(name), h("small", f" {conditions(probe)}")),
         told,
         render,
         class_=f"side {side}",
