@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.finding import Confidence, Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.replays import replays
 from autoparser.analysis.lint.rule import Need, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -29,7 +29,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Play the usual steps in tokens."""
     if subject.tokenizer is None or subject.failure is not None:
         return
-    for scenario, verdict in replays(subject, Encoder(subject.tokenizer)):
+    encoder = Encoder(subject.tokenizer)
+    # A stop string of several tokens may mean that this is not the model's tokenizer.
+    foreign = any(encoder.size(stop) > 1 for stop in subject.format.stop_strings)
+    for scenario, verdict in replays(subject, encoder):
         tokens = verdict.tokens
         if verdict.cause is Cause.RETOKENIZED and tokens is not None:
             where = (
@@ -40,6 +43,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"rendered again, the same text is other tokens, {where} ({scenario.name})",
                 (Evidence(Shown("as the model wrote it", verdict.sampled)),),
+                confidence=Confidence.LOW if foreign else None,
             )
             return
 
