@@ -39,7 +39,8 @@ def check(subject: Subject) -> Iterator[Hit]:
             evidence,
             line=both.error.line,
             severity=Severity.WARNING if both.error.refused else None,
-            cause=both.cause,
+            # The same words may refuse no call at all; that two are refused is news of its own.
+            cause=None if both.error.refused else both.cause,
         )
     elif not all(each in both.text for each in shown):
         which = "second" if shown[0] in both.text else "first"
