@@ -1,0 +1,81 @@
+"""Conversations as ordinary callers send them: plain messages with text content.
+
+They are not fitted to what the template takes: rules about that hold a template against them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autoparser.analysis.conversation import Dialogue, Json, Message
+
+from .renders import Render
+from .subject import Subject
+
+Chat = list[dict[str, Json]]
+
+
+def said(role: str, content: Json) -> dict[str, Json]:
+    """Give a message of a role and a content."""
+    return {"role": role, "content": content}
+
+
+def question(subject: Subject) -> Chat:
+    """Give one user message."""
+    return [said("user", subject.marks.user)]
+
+
+def second_question(subject: Subject) -> Chat:
+    """Give a user message, its answer, and another user message."""
+    marks = subject.marks
+    return [*question(subject), said("assistant", marks.content), said("user", marks.next_user)]
+
+
+def told(subject: Subject, content: str = "", reasoning: str = "") -> Render:
+    """Render an assistant message as the last of a conversation."""
+    marks = subject.marks
+    return subject.play((subject.user, Message(content or marks.content, reasoning)))
+
+
+def went_on(subject: Subject, content: str = "", reasoning: str = "") -> Render:
+    """Render an assistant message that a user message follows."""
+    message = Message(content or subject.marks.content, reasoning)
+    return subject.play((subject.user, message, subject.next_user))
+
+
+def called(subject: Subject, content: str = "", reasoning: str = "") -> Render:
+    """Render an assistant message with a call as the last that the template allows."""
+    message = Message(content, reasoning, (subject.call(),))
+    return subject.play(subject.turn(message), tools=True)
+
+
+def calling(subject: Subject) -> Chat:
+    """Give the messages of `called`, to be changed where a rule is about their shape."""
+    return [dict(each) for each in called(subject).messages]
+
+
+def changed(chat: Chat, without: str = "", **fields: Json) -> Chat:
+    """Give the messages with other fields in the assistant's, and one field less."""
+    return [
+        {key: value for key, value in {**each, **fields}.items() if key != without}
+        if each["role"] == "assistant"
+        else each
+        for each in chat
+    ]
+
+
+def under(
+    subject: Subject,
+    dialogue: Dialogue,
+    setting: Mapping[str, Json],
+    *,
+    tools: bool = False,
+    generation: bool = False,
+) -> Render:
+    """Render a conversation in the template's shape, with these switches set and no others."""
+    return subject.render(
+        subject.shape.messages(dialogue, subject.marks.system),
+        tools=subject.offered if tools else None,
+        generation=generation,
+        setting=setting,
+    )
