@@ -5,11 +5,11 @@ one of these fails, though the template renders where nothing is set.
 
 Before:
 
-    {%- if effort is defined and effort > 2 %}…{% endif %}
+    {%- if effort is defined and effort >= 2 %}…{% endif %}
 
 After:
 
-    {%- if effort and effort > 2 %}…{% endif %}
+    {%- if effort and effort >= 2 %}…{% endif %}
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.words import failed
 
-VALUES: tuple[Json, ...] = (False, None)
+BOOLEANS: tuple[Json, ...] = (False, None)
+TEXTS: tuple[Json, ...] = (None,)
+"""A value that is written into the text is no boolean."""
 OF_REASONING = frozenset({Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING, Effect.TURN})
 
 
@@ -35,7 +37,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not unset.rendered:
         return
     for switch in subject.analysis.switches:
-        for value in VALUES if switch.changes & OF_REASONING else ():
+        if not switch.changes & OF_REASONING:
+            continue
+        for value in TEXTS if switch.inserted else BOOLEANS:
             render = under(subject, (subject.user,), {switch.name: value}, generation=True)
             if render.crashed:
                 words = f"{switch.name}={value}"
