@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from autoparser.analysis.alignment import edge_units, is_unit, prefix_length
 from autoparser.analysis.conversation import Dialogue, Json, Message
 
 from .renders import Render
@@ -79,3 +80,14 @@ def under(
         generation=generation,
         setting=setting,
     )
+
+
+def appends(subject: Subject) -> bool:
+    """Whether an answer is written behind the question, as in a chat.
+
+    Templates of models that judge or translate a conversation put it into a text of their own:
+    what they leave out they may well mean to. An end marker may give way to the answer.
+    """
+    alone = subject.play((subject.user,))
+    rest = alone.text[prefix_length(alone.text, told(subject).text) :].strip()
+    return subject.marks.user in alone.text and all(map(is_unit, edge_units(rest)))

@@ -51,9 +51,11 @@ class Beginning:
     def severity(self, subject: Subject) -> Severity:
         """Weigh a prompt that does not begin the turn.
 
-        Where only reasoning is missing from the history, most are meant so.
+        Where only reasoning is missing from the history, most are meant so; and where turns do
+        not follow each other, the model's own never comes into the history.
         """
-        if self.opening.setting:
+        alone = subject.play((subject.user,))
+        if self.opening.setting or not self.plain.text.startswith(alone.text):
             return Severity.WARNING
         written = self.opening.text
         before = self.prompt.text[: len(self.prompt.text) - len(written)]

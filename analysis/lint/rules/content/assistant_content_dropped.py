@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.chats import told, went_on
+from autoparser.analysis.lint.chats import appends, told, went_on
 from autoparser.analysis.lint.finding import Hit, Severity
 from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Need, Rule
@@ -32,7 +32,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         (last, "an answer is not in the text that ends with it"),
     ):
         if render.rendered and render.text.strip() and word not in render.text:
-            yield Hit(words, (alone(render, "a conversation with an answer"),))
+            # Who leaves out the question as well shows no history on purpose.
+            meant = subject.marks.user not in render.text or not appends(subject)
+            yield Hit(
+                words,
+                (alone(render, "a conversation with an answer"),),
+                severity=Severity.WARNING if meant else None,
+            )
             return
 
 

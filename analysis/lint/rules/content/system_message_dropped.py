@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.lint.chats import appends
 from autoparser.analysis.lint.finding import Hit, Severity
-from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Need, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -27,9 +28,13 @@ def check(subject: Subject) -> Iterator[Hit]:
     marks = subject.marks
     led = subject.play((subject.user,), system=marks.system, generation=True)
     if led.rendered and marks.user in led.text and marks.system not in led.text:
+        bare = subject.play((subject.user,), generation=True)
+        # One that changes the prompt is read as something else than words to the model.
+        plain = appends(subject) and bare.text == led.text
         yield Hit(
             "a system message is dropped: the model never sees it",
-            (alone(led, "a system message and a user message"),),
+            (compared(led, "with a system message", bare, "without"),),
+            severity=None if plain else Severity.WARNING,
         )
 
 

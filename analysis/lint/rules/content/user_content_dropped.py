@@ -1,6 +1,7 @@
 """What the user said is not in the prompt.
 
 The model answers a question that it was not asked, or forgets what was said before the last one.
+Templates of models that judge one exchange, or that take sound and no text, are meant so.
 
 Before:
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.conversation import Message
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.finding import Confidence, Hit, Severity
 from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Need, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -45,8 +46,9 @@ RULE = Rule(
     "AP312",
     "user-content-dropped",
     __doc__,
-    Severity.ERROR,
+    Severity.WARNING,
     check,
+    confidence=Confidence.MEDIUM,
     needs=Need.RENDERS,
     fix="write the content of every user message",
 )

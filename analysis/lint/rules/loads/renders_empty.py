@@ -21,6 +21,7 @@ from autoparser.analysis.lint.finding import Hit, Severity
 from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Need, Rule
 from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.probing import ContentForm
 
 
 def check(subject: Subject) -> Iterator[Hit]:
@@ -30,6 +31,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "the prompt of a user message is empty: the model is not asked anything",
             (alone(render, "one user message, with the generation prompt"),),
+            # Servers know templates that take parts alone, and send them so.
+            severity=Severity.WARNING if subject.shape.user_content is ContentForm.PARTS else None,
         )
 
 

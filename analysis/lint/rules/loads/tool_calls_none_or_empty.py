@@ -25,13 +25,15 @@ from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.words import failed
 
+EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_calls: null"))
+
 
 def check(subject: Subject) -> Iterator[Hit]:
     """Render an answer as it is, and with each of the two."""
     usual = went_on(subject)
     if not usual.rendered:
         return
-    for value, words in (([], "tool_calls: []"), (None, "tool_calls: null")):
+    for value, words in EMPTY:
         given = _given(subject, usual, value)
         if given.rendered and given.text == usual.text:
             continue
