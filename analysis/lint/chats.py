@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autoparser.analysis.alignment import edge_units, is_unit, prefix_length
+from autoparser.analysis.alignment import common_prefix, edge_units, is_unit
 from autoparser.analysis.conversation import Dialogue, Json, Message
 
 from .renders import Render
@@ -89,5 +89,5 @@ def appends(subject: Subject) -> bool:
     what they leave out they may well mean to. An end marker may give way to the answer.
     """
     alone = subject.play((subject.user,))
-    rest = alone.text[prefix_length(alone.text, told(subject).text) :].strip()
+    rest = alone.text[len(common_prefix(alone.text, told(subject).text)) :].strip()
     return subject.marks.user in alone.text and all(map(is_unit, edge_units(rest)))
