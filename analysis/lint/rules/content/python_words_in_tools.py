@@ -1,15 +1,15 @@
-"""Tool definitions reach the prompt as Python writes them.
+"""Values in tools reach the prompt as Python writes them: None, True and False.
 
-`None`, `True` and single quotes stand where every other prompt that the model saw had JSON. It
-answers in kind, with arguments that no JSON parser reads.
+All else that the model saw of schemas was JSON, where these are null, true and false. It answers
+in kind, with arguments that no JSON parser reads.
 
 Before:
 
-    {{ tools }}
+    {%- for key, value in schema.items() %}{{ key }}: {{ value }}{% endfor %}
 
 After:
 
-    {{ tools | tojson }}
+    {%- for key, value in schema.items() %}{{ key }}: {{ value | tojson }}{% endfor %}
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from autoparser.analysis.lint.finding import Hit, Severity
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import listed, quoted
+from autoparser.analysis.lint.words import listed
 
 EXTRA: Mapping[str, Json] = {"default": None, "nullable": True, "deprecated": False}
 """Keywords of JSON schema whose values Python and JSON spell differently."""
@@ -36,15 +36,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     extended = _offering(subject, [_extended(tool) for tool in subject.offered])
     if not plain.rendered or not extended.rendered:
         return
-    evidence = (compared(extended, "null and booleans in a schema", plain, "without"),)
-    piece = f"'{subject.marks.keys[0]}': {{'"
-    if piece in plain.text:
-        yield Hit(
-            f"tools are written as Python dicts: {quoted(piece)}",
-            evidence,
-            line=plain.line_of(piece),
-        )
-        return
     words = [
         repr(value)
         for value in EXTRA.values()
@@ -53,7 +44,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if words:
         yield Hit(
             f"values in tools are written as Python writes them: {listed(words)}",
-            evidence,
+            (compared(extended, "null and booleans in a schema", plain, "without"),),
             line=extended.line_of(words[0]),
         )
 
@@ -77,9 +68,9 @@ def _extended(tool: Json) -> Json:
 
 RULE = Rule(
     "AP308",
-    "python-repr-reaches-prompt",
+    "python-words-in-tools",
     __doc__,
     Severity.WARNING,
     check,
-    fix="write tools, and what is in them, with `| tojson`",
+    fix="write the values of schemas with `| tojson`",
 )
