@@ -64,6 +64,11 @@ class Beginning:
         only_header = written.strip() == subject.format.header.strip()
         return Severity.ERROR if differs or only_header else Severity.WARNING
 
+    @property
+    def line(self) -> int | None:
+        """The template's line that ends the prompt."""
+        return last_line(self.prompt)
+
     def where(self, *, reasoned: bool = False) -> str:
         """Quote the prompt's end and the turn's beginning, from where they part."""
         turn = self.reasoned if reasoned or not self.plain.rendered else self.plain
@@ -73,6 +78,12 @@ class Beginning:
 
 
 _SHOWN = 40
+
+
+def last_line(render: Render) -> int | None:
+    """Give the template's line that wrote the end of a render."""
+    emissions = render.emissions
+    return next((each.line for each in reversed(emissions) if each.text.strip()), None)
 
 
 def beginnings(subject: Subject) -> Iterator[Beginning]:

@@ -30,22 +30,23 @@ SHORTEST, LONGEST = 3, 60
 def check(subject: Subject) -> Iterator[Hit]:
     """Put the template's own text constants into a content, and see what is lost."""
     before, behind = subject.marks.reasoning, subject.marks.content
-    usual = went_on(subject)
-    if behind not in usual.text:
+    usual = _renders(subject, behind)
+    if not all(behind in render.text for render in usual):
         return
     constants = _constants(subject)
     # One render tells whether any of them matters.
     mixed = behind + "".join(constant + behind for constant in constants)
     count = len(constants) + 1
-    if all(_count(render, behind) == count for render in _renders(subject, mixed)):
+    if all(render.text.count(behind) == count for render in _renders(subject, mixed)):
         return
     for constant in constants:
-        for render in _renders(subject, f"{before}{constant}{behind}"):
+        marked = _renders(subject, f"{before}{constant}{behind}")
+        for render, plain in zip(marked, usual, strict=True):
             if behind in render.text and before not in render.text:
                 yield Hit(
                     f"of a content that holds {quoted(constant.strip())}, what stands before it"
                     " is lost",
-                    (compared(render, "with the marker", usual, "without"),),
+                    (compared(render, "with the marker", plain, "without"),),
                     line=render.line_of(behind),
                 )
                 return
@@ -64,10 +65,6 @@ def _constants(subject: Subject) -> list[str]:
 
 def _renders(subject: Subject, content: str) -> tuple[Render, Render]:
     return told(subject, content), went_on(subject, content)
-
-
-def _count(render: Render, word: str) -> int:
-    return render.text.count(word)
 
 
 RULE = Rule(

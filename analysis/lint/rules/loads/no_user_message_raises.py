@@ -52,4 +52,11 @@ def check(subject: Subject) -> Iterator[Hit]:
             )
 
 
-RULE = Rule("AP114", "no-user-message-raises", __doc__, Severity.INFO, check)
+RULE = Rule(
+    "AP114",
+    "no-user-message-raises",
+    __doc__,
+    Severity.INFO,
+    check,
+    fix="let any role begin",
+)

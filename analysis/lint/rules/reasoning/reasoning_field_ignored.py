@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.format import Written
 from autoparser.analysis.lint.chats import told, under
-from autoparser.analysis.lint.finding import Evidence, Hit, Severity
+from autoparser.analysis.lint.finding import Confidence, Evidence, Hit, Severity
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Need, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -40,7 +41,13 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         f"the template {how}, but reasoning that a message holds is ignored",
         (_evidence(subject, opening),),
+        # A prompt that ends in an open marker may mean something else by it.
+        confidence=None if cut or _closes(subject) else Confidence.MEDIUM,
     )
+
+
+def _closes(subject: Subject) -> bool:
+    return any(each.written is Written.REASONING_CLOSED for each in subject.format.openings)
 
 
 def _evidence(subject: Subject, opening: str) -> Evidence:

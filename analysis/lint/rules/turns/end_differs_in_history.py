@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -41,7 +42,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         f"a turn ends in {quoted(end)} as the last, and goes on with {quoted(behind)} in the"
         " history",
         (compared(last, "as the last message", later, "before another message"),),
-        line=last.line_of(end),
+        line=last_line(last),
     )
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.finding import Confidence, Hit, Severity
+from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -34,6 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             f"the generation prompt ends in a space: {quoted(last)}",
             (alone(prompt, "a user message, with the generation prompt"),),
+            line=last_line(prompt),
         )
 
 

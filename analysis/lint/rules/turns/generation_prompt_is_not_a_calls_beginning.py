@@ -33,6 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"the generation prompt{each.under} does not begin a turn of calls: {each.where()}",
                 (compared(each.prompt, "the prompt", each.plain, "the turn in the history"),),
+                line=each.line,
                 severity=each.severity(subject),
             )
             return

@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 "the generation prompt does not begin a turn whose reasoning is given back:"
                 f" {each.where(reasoned=True)}",
                 (compared(each.prompt, "the prompt", each.reasoned, "the turn with reasoning"),),
-                line=each.reasoned.line_of(subject.marks.reasoning),
+                line=each.line,
             )
 
 

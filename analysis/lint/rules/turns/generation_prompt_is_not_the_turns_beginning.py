@@ -33,6 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f"the generation prompt{each.under} does not begin the assistant's turn:"
                 f" {each.where()}",
                 (compared(each.prompt, "the prompt", each.plain, "the turn in the history"),),
+                line=each.line,
                 severity=each.severity(subject),
             )
             return

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.conversation import Dialogue, Message
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -51,6 +52,7 @@ def _hit(without: Render, prompt: Render, word: str) -> Hit:
     return Hit(
         what,
         (compared(prompt, "with a generation prompt", without, "without"),),
+        line=None if within else last_line(without),
         severity=Severity.ERROR if within else None,
     )
 
