@@ -55,10 +55,15 @@ def calling(subject: Subject) -> Chat:
     return [dict(each) for each in called(subject).messages]
 
 
-def changed(chat: Chat, without: str = "", **fields: Json) -> Chat:
-    """Give the messages with other fields in the assistant's, and one field less."""
+def changed(chat: Chat, **fields: Json) -> Chat:
+    """Give the messages with other fields in the assistant's."""
+    return [{**each, **fields} if each["role"] == "assistant" else each for each in chat]
+
+
+def lacking(chat: Chat, field: str) -> Chat:
+    """Give the messages with one field less in the assistant's."""
     return [
-        {key: value for key, value in {**each, **fields}.items() if key != without}
+        {key: value for key, value in each.items() if key != field}
         if each["role"] == "assistant"
         else each
         for each in chat

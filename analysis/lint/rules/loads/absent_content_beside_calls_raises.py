@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.chats import called, calling, changed
+from autoparser.analysis.lint.chats import called, calling, lacking
 from autoparser.analysis.lint.finding import Hit, Severity
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Need, Rule
@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render a call beside content as the template wants it, and with no content key."""
     usual = called(subject)
     absent = subject.render(
-        changed(calling(subject), without="content"),
+        lacking(calling(subject), "content"),
         tools=subject.offered,
         setting=subject.usual_setting,
     )
