@@ -1,6 +1,7 @@
-"""Conversations as ordinary callers send them: plain messages with text content.
+"""Conversations that many rules ask for.
 
-They are not fitted to what the template takes: rules about that hold a template against them.
+`question` and `second_question` are what ordinary callers send, for rules about what a template
+takes; all others are in the shape that the template takes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 
 from autoparser.analysis.alignment import common_prefix, edge_units, is_unit
 from autoparser.analysis.conversation import Dialogue, Json, Message
+from autoparser.analysis.probing import EmptyContent
 
 from .renders import Render
 from .subject import Subject
@@ -47,7 +49,7 @@ def went_on(subject: Subject, content: str = "", reasoning: str = "") -> Render:
 def called(subject: Subject, content: str = "", reasoning: str = "") -> Render:
     """Render an assistant message with a call as the last that the template allows."""
     message = Message(content, reasoning, (subject.call(),))
-    return subject.play(subject.turn(message), tools=True)
+    return under(subject, subject.turn(message), subject.usual_setting, tools=True)
 
 
 def calling(subject: Subject) -> Chat:
@@ -84,6 +86,8 @@ def under(
         tools=subject.offered if tools else None,
         generation=generation,
         setting=setting,
+        # What stands for no content must reach the template that asks for it.
+        as_given=subject.shape.empty_content is EmptyContent.NULL,
     )
 
 
