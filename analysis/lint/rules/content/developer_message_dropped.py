@@ -52,7 +52,7 @@ RULE = Rule(
     "AP313",
     "developer-message-dropped",
     __doc__,
-    Severity.WARNING,
+    Severity.INFO,
     check,
     fix="treat the role developer as system",
 )
