@@ -7,6 +7,7 @@ started there, and where there is no fork.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -96,6 +97,9 @@ def _forked(here: Connection, there: Connection, terminal: bool) -> Process:
     # Whatever happens, nothing of the parent's code runs on in the child.
     try:
         here.close()
+        # What is here already stays: to look through it again and again costs time, and copies
+        # the pages that both processes share.
+        gc.freeze()
         let_go(there.fileno(), output=terminal)
         serve(there, interruptible=terminal)
         _flush()
