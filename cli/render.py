@@ -210,10 +210,10 @@ def _shown_tokens(
     rendered, pieces = renderer.tokens(found)
     roles = [str(message["role"]) for message in messages]
     if as_json:
-        found = tokens_document(rendered, pieces, roles)
+        shown = tokens_document(rendered, pieces, roles)
         if not plain:
-            print_json(found, indent=2)
-        return f"{json_text(found, indent=2)}\n"
+            print_json(shown, indent=2)
+        return f"{json_text(shown, indent=2)}\n"
     report = tokens_report(rendered, pieces, roles, PLAIN_WIDTH if plain else report_width())
     if not plain:
         print_report(report)

@@ -106,7 +106,7 @@ class Guard:
         self._rendering = True
 
     def end(self) -> None:
-        """End the render."""
+        """End the render; once more does no harm, as where a limit was reached on the way here."""
         self._rendering = False
         if self._kill_after is not None and sys.platform != "win32":
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -147,6 +147,12 @@ def _counted(pieces: Iterable[str], most: int) -> str:
     return "".join(kept)
 
 
+def _tick(number: int, frame: object) -> None:
+    del number, frame
+    if _current is not None:
+        _current.tick()
+
+
 @contextmanager
 def _clocks(guard: Guard) -> Generator[None]:
     if sys.platform == "win32":
@@ -155,10 +161,6 @@ def _clocks(guard: Guard) -> Generator[None]:
     # Windows has none.
     from resource import RLIM_INFINITY, RLIMIT_CPU, getrlimit, setrlimit  # noqa: PLC0415
 
-    def tick(number: int, frame: object) -> None:
-        del number, frame
-        guard.tick()
-
     soft, hard = getrlimit(RLIMIT_CPU)
     seconds = guard.limits.seconds
     if seconds is not None:
@@ -166,7 +168,8 @@ def _clocks(guard: Guard) -> Generator[None]:
         due = math.ceil(process_time() + seconds + GRACE)
         ceiling = due if hard == RLIM_INFINITY else min(due, hard)
         setrlimit(RLIMIT_CPU, (ceiling, hard))
-    before = signal.signal(signal.SIGVTALRM, tick)
+    # It stays: a tick that is under way when the task ends would find nobody to take it.
+    signal.signal(signal.SIGVTALRM, _tick)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
     try:
@@ -174,5 +177,4 @@ def _clocks(guard: Guard) -> Generator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGVTALRM, before)
         setrlimit(RLIMIT_CPU, (soft, hard))

@@ -27,9 +27,10 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
 
-from autoparser.analysis.errors import AutoparserError, WorkerDiedError
+from autoparser.analysis.errors import AutoparserError
 
 from .limits import DEFAULT_LIMITS, Limits
+from .words import of_fault
 from .worker import Worker
 
 __all__ = ["Outcome", "WorkerPool", "fit"]
@@ -153,15 +154,13 @@ class WorkerPool:
 
 
 def _outcome(worker: Worker) -> Outcome[Any]:
+    file = worker.file
     try:
         return Outcome(worker.answer())
     except AutoparserError as error:
         return Outcome(error=error)
     except Exception as fault:  # noqa: BLE001 - a fault costs its own task
-        words = f"its task failed ({type(fault).__name__}: {fault})"
-        died = WorkerDiedError(words, hint="this is a fault of autoparser; please report it")
-        died.__cause__ = fault
-        return Outcome(error=died)
+        return Outcome(error=of_fault(fault, file))
 
 
 def fit(worker: Worker) -> bool:

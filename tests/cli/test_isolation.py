@@ -120,6 +120,12 @@ def test_limits_that_allow_nothing_are_refused(option: str, value: str, process:
     assert option in ran.err
 
 
+def test_limits_without_a_worker_are_refused(process: Run) -> None:
+    ran = process("analyze", GOOD, "--no-isolation", "--timeout", "3")
+    assert (ran.code, ran.out) == (2, "")
+    assert "leave out --timeout" in ran.err
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_output_is_the_same_as_without_a_worker(command: str, call: Run) -> None:
     assert call(command, GOOD) == call(command, GOOD, "--no-isolation")
