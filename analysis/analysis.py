@@ -11,7 +11,7 @@ from autoparser.analysis.check import Check, self_check
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.document import document
 from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
-from autoparser.analysis.expression import build, request_of
+from autoparser.analysis.expression import build, expression_document, request_of
 from autoparser.analysis.format import JsonType, TurnFormat
 from autoparser.analysis.grammar import Grammar, grammar_of
 from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
@@ -68,8 +68,12 @@ class Analysis:
     """How many renders the analysis took."""
 
     def to_dict(self) -> dict[str, Json]:
-        """Give everything as JSON values; the schema is versioned and described in the docs."""
-        return document(self)
+        """Give everything as JSON values; the schema is versioned and described in the docs.
+
+        This is `document`, and as `parser` the expression of a turn for any request.
+        """
+        turn = build(self.format, request_of(None))
+        return {**document(self), "parser": expression_document(turn)}
 
     def parser(
         self,

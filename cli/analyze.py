@@ -132,11 +132,9 @@ def _phases(analysis: Analysis, asked: Sequence[str]) -> list[str]:
 
 
 def _give_json(analysis: Analysis, output: Path | None) -> None:
-    from autoparser.analysis.document import document
-    from autoparser.reports import expression_document, json_text, turn_expression
+    from autoparser.reports import json_text
 
-    parser = expression_document(turn_expression(analysis))
-    found = {**document(analysis), "parser": parser}
+    found = analysis.to_dict()
     if output is None:
         print_json(found, indent=2)
     else:

@@ -15,7 +15,7 @@ from .output import print_json, print_report, print_text, report_width, say, wri
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
-    from autoparser.analysis.renderer import TrainingTemplate
+    from autoparser.analysis.renderer import Renderer as TokenRenderer, TrainingTemplate
     from autoparser.analysis.template import ChatTemplate
 
 __all__ = ["render"]
@@ -99,7 +99,16 @@ def render(
 
     Exit code: 0 if it was rendered, 2 if not: the template's own words say why.
     """
-    _check(messages, tokens=tokens, tokenizer=tokenizer, to=to, as_json=as_json)
+    about = {
+        "--messages": messages,
+        "--tools": tools,
+        "--switch": switch,
+        "--generation-prompt": generation_prompt,
+        "--tokens": tokens or None,
+        "--tokenizer": tokenizer,
+        "--json": as_json or None,
+    }
+    _check({option for option, value in about.items() if value is not None}, to)
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.sources import load_template
@@ -149,25 +158,21 @@ def _rendered(
     return template.render(messages, tools, prompt, **switches)
 
 
-def _check(
-    messages: Path | None,
-    *,
-    tokens: bool,
-    tokenizer: Path | None,
-    to: str | None,
-    as_json: bool,
-) -> None:
+def _check(given: set[str], to: str | None) -> None:
+    """Raise AutoparserError for options that do not go together."""
     if to is not None and to != TRAINING:
         raise AutoparserError(f"there is no form {to!r}", hint=f"give --to {TRAINING}")
-    if to is not None and (messages is not None or tokens):
+    if to is not None and given:
+        options = ", ".join(sorted(given))
         raise AutoparserError(
-            "--to writes the template, not a conversation", hint="leave out --messages and --tokens"
+            "--to writes the template, not a conversation", hint=f"leave out {options}"
         )
-    if to is None and messages is None:
+    if to is None and "--messages" not in given:
         raise AutoparserError("there is no conversation to render", hint="give --messages FILE")
-    if not tokens and (tokenizer is not None or as_json):
-        given = "--tokenizer" if tokenizer is not None else "--json"
-        raise AutoparserError(f"{given} is about tokens", hint="add --tokens")
+    if "--tokens" not in given:
+        for option in ("--tokenizer", "--json"):
+            if option in given:
+                raise AutoparserError(f"{option} is about tokens", hint="add --tokens")
 
 
 def _tokenizer(source: str, given: Path | None) -> Path:
@@ -206,18 +211,33 @@ def _shown_tokens(
     special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
     template = replace(template, special_tokens={**template.special_tokens, **special})
     renderer = Renderer(analyze(template), loaded, switches=switches)
+    _warn_of_stops(tokenizer, renderer)
     found = renderer.attribute(messages, tools, add_generation_prompt=prompt)
     rendered, pieces = renderer.tokens(found)
     roles = [str(message["role"]) for message in messages]
     if as_json:
-        shown = tokens_document(rendered, pieces, roles)
+        told = tokens_document(rendered, pieces, roles)
         if not plain:
-            print_json(shown, indent=2)
-        return f"{json_text(shown, indent=2)}\n"
+            print_json(told, indent=2)
+        return f"{json_text(told, indent=2)}\n"
     report = tokens_report(rendered, pieces, roles, PLAIN_WIDTH if plain else report_width())
     if not plain:
         print_report(report)
     return f"{report.plain}\n"
+
+
+def _warn_of_stops(tokenizer: Path, renderer: TokenRenderer) -> None:
+    """Say on standard error where the tokenizer takes a stop string for several tokens."""
+    from autoparser.reports import visible
+
+    for stop in renderer.analysis.format.stop_strings:
+        size = len(renderer.encode(stop))
+        if size > 1:
+            typer.echo(
+                f"{tokenizer}: warning: the stop string {visible(stop)} is {size} tokens:"
+                " is this the model's own tokenizer?",
+                err=True,
+            )
 
 
 def _give_training(template: ChatTemplate, source: str, output: Path | None) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -14,7 +14,7 @@ from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_value
 from .output import print_json, print_report, report_width, warn
-from .request import switch_of
+from .switches import read_switches
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -98,7 +98,7 @@ def roundtrip(
 
     wanted = _checked_kinds(fail_on or [])
     chosen = _chosen(scenarios, scenario or [])
-    setting = dict(map(switch_of, switch or []))
+    setting = cast("dict[str, Json]", read_switches(switch or []))
     encoder = _tokenizer(source, tokenizer)
     if encoder is None and "tokens" in wanted:
         raise AutoparserError(

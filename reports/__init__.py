@@ -8,7 +8,6 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 from .analysis import analysis_report, phases_report
 from .decode import DecodeSetting, decode_document, decode_report
 from .export import export_report
-from .expression import expression_document
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .prompt import prompt_warning
@@ -30,7 +29,6 @@ __all__ = [
     "end_document",
     "end_report",
     "export_report",
-    "expression_document",
     "grammar_report",
     "json_text",
     "message_document",

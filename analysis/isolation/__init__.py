@@ -16,7 +16,7 @@ Knows no template.
 
 from .guard import Guard, current_guard
 from .limits import DEFAULT_LIMITS, NO_LIMITS, LimitReached, Limits
-from .pool import Outcome, WorkerPool
+from .pool import TaskOutcome, WorkerPool
 from .task import close_workers, run_task
 from .words import raise_it
 from .worker import Worker
@@ -27,7 +27,7 @@ __all__ = [
     "Guard",
     "LimitReached",
     "Limits",
-    "Outcome",
+    "TaskOutcome",
     "Worker",
     "WorkerPool",
     "close_workers",

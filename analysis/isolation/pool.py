@@ -2,7 +2,7 @@
 
 Contract: results come in the order of the items, whichever is done first. A task that fails, is
 beyond a limit or loses its worker costs its own result and nothing else: it comes out as an
-`Outcome` with the error. Leaving the pool, by an exception too, leaves no process behind.
+`TaskOutcome` with the error. Leaving the pool, by an exception too, leaves no process behind.
 
     with WorkerPool(workers=4, limits=Limits(seconds=30)) as pool:
         for path, outcome in zip(paths, pool.map(analysis_of, paths, name=str)):
@@ -33,7 +33,7 @@ from .limits import DEFAULT_LIMITS, Limits
 from .words import of_fault
 from .worker import Worker
 
-__all__ = ["Outcome", "WorkerPool", "fit"]
+__all__ = ["TaskOutcome", "WorkerPool", "fit"]
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -43,7 +43,7 @@ GROWN_TOO_LARGE = 300_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[Value]):
+class TaskOutcome(Generic[Value]):
     """What became of one task."""
 
     value: Value | None = None
@@ -98,13 +98,13 @@ class WorkerPool:
         items: Iterable[Item],
         *,
         name: Callable[[Item], str] | None = None,
-    ) -> Generator[Outcome[Value]]:
+    ) -> Generator[TaskOutcome[Value]]:
         """Give the outcome for each item, in their order, as soon as it and those before are there.
 
         `name` gives what errors name as the file. One map at a time: its workers are the pool's.
         """
         waiting = enumerate(items)
-        done: dict[int, Outcome[Value]] = {}
+        done: dict[int, TaskOutcome[Value]] = {}
         turn = 0
         try:
             more = True
@@ -140,7 +140,7 @@ class WorkerPool:
             return True
         return False
 
-    def _collect(self, done: dict[int, Outcome[Value]]) -> None:
+    def _collect(self, done: dict[int, TaskOutcome[Value]]) -> None:
         """Wait for answers, or for the first that is overdue."""
         dues = [worker.due for _, worker in self._busy.values() if worker.due is not None]
         ready = wait(list(self._busy), None if not dues else max(0, min(dues) - monotonic()))
@@ -153,14 +153,14 @@ class WorkerPool:
                 self._idle.append(worker if fit(worker) else Worker())
 
 
-def _outcome(worker: Worker) -> Outcome[Any]:
+def _outcome(worker: Worker) -> TaskOutcome[Any]:
     file = worker.file
     try:
-        return Outcome(worker.answer())
+        return TaskOutcome(worker.answer())
     except AutoparserError as error:
-        return Outcome(error=error)
+        return TaskOutcome(error=error)
     except Exception as fault:  # noqa: BLE001 - a fault costs its own task
-        return Outcome(error=of_fault(fault, file))
+        return TaskOutcome(error=of_fault(fault, file))
 
 
 def fit(worker: Worker) -> bool:

@@ -1,6 +1,7 @@
 """A chat template: its text, its special tokens, and its renders."""
 
 from .chat_template import ChatTemplate
+from .emission import Emission
 from .environment import GENERATION_CLOSE, GENERATION_OPEN
 from .isolated import IsolatedTemplate, isolated
 from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
@@ -10,6 +11,7 @@ __all__ = [
     "GENERATION_OPEN",
     "REASONING_FIELDS",
     "ChatTemplate",
+    "Emission",
     "IsolatedTemplate",
     "isolated",
     "plain",

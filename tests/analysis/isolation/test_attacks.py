@@ -15,8 +15,8 @@ from autoparser import (
     AutoparserError,
     Limit,
     Limits,
-    Outcome,
     TaskLimitError,
+    TaskOutcome,
     TemplateLimitError,
     TemplateRenderError,
     TemplateSyntaxError,
@@ -46,7 +46,7 @@ TIMES = {Limit.RENDER_TIME, Limit.TASK_TIME}
 class Aftermath:
     """What is left when all are through."""
 
-    outcomes: dict[str, Outcome[Analysis]]
+    outcomes: dict[str, TaskOutcome[Analysis]]
     growth: int
     files: dict[str, str]
 
