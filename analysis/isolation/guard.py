@@ -15,10 +15,11 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from itertools import islice
 from time import process_time
+from typing import TypeVar
 
 from autoparser.analysis.errors import Limit
 
@@ -26,6 +27,8 @@ from .limits import MEGABYTE, LimitReached, Limits, TaskLimitReached
 from .memory import held_memory
 
 __all__ = ["Guard", "current_guard", "guarded"]
+
+Piece = TypeVar("Piece")
 
 TICK = 0.02
 """Seconds between two looks at the clock."""
@@ -71,13 +74,13 @@ class Guard:
         seconds = limits.render_seconds
         self._kill_after = None if seconds is None else seconds + GRACE
 
-    def collected(self, pieces: Iterable[str]) -> str:
-        """Give a render's text. Raises LimitReached."""
+    def kept(self, pieces: Iterable[Piece], length: Callable[[Piece], int]) -> list[Piece]:
+        """Give the pieces that a render writes, of this length each. Raises LimitReached."""
         most = self.limits.characters
         # No context manager: this is all that a worker adds to a render, thousands of times.
         self.begin()
         try:
-            return "".join(pieces) if most is None else _counted(pieces, most)
+            return list(pieces) if most is None else _counted(pieces, length, most)
         finally:
             self.end()
 
@@ -133,18 +136,18 @@ class Guard:
             raise LimitReached(Limit.RENDER_TIME, f"it takes more than {most:.3g} s")
 
 
-def _counted(pieces: Iterable[str], most: int) -> str:
+def _counted(pieces: Iterable[Piece], length: Callable[[Piece], int], most: int) -> list[Piece]:
     # Counted by the handful, in C: the loop over single pieces would cost what the render does.
     source = iter(pieces)
-    kept: list[str] = []
-    length, size = 0, FIRST_PIECES
+    kept: list[Piece] = []
+    total, size = 0, FIRST_PIECES
     while some := list(islice(source, size)):
-        length += sum(map(len, some))
-        if length > most:
+        total += sum(map(length, some))
+        if total > most:
             raise LimitReached(Limit.OUTPUT, f"its text has more than {most} characters")
         kept += some
         size *= 2
-    return "".join(kept)
+    return kept
 
 
 def _tick(number: int, frame: object) -> None:
