@@ -134,6 +134,10 @@ class WorkerPool:
         """Give the next item to a worker; False where there is none."""
         for at, item in waiting:
             worker = self._idle.popleft()
+            if not worker.idle:
+                # It died since, of which this item is not the cause.
+                worker.close()
+                worker = Worker()
             file = None if name is None else name(item)
             worker.submit(function, item, limits=self.limits, file=file)
             self._busy[worker.connection] = at, worker

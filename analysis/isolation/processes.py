@@ -13,8 +13,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -73,9 +73,23 @@ def started(*, terminal: bool = False) -> tuple[Process, Connection]:
     here, there = Pipe()
     start: Callable[[Connection, Connection, bool], Process]
     start = _forked if _may_fork() else _fresh
-    process = start(here, there, terminal)
+    with _no_interrupt():
+        process = start(here, there, terminal)
     there.close()
     return process, here
+
+
+@contextmanager
+def _no_interrupt() -> Generator[None]:
+    """Hold back interrupts, and those of what is started, until it has said what to do with them."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _may_fork() -> bool:

@@ -29,6 +29,9 @@ def serve(connection: Connection, *, interruptible: bool = False) -> None:
     """Run tasks until the pipe closes. An interrupt is the parent's affair, unless it says so."""
     if not interruptible:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform != "win32":
+        # Whoever started this process has held them back until here.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     had = data_bytes() or 0
     while True:
         try:

@@ -59,6 +59,12 @@ class Worker:
         return self._end.alive and self._owner == os.getpid()
 
     @property
+    def idle(self) -> bool:
+        """Whether it is alive and waits for a task, as far as can be seen without asking it."""
+        # It says nothing unasked: what can be read is the end of its pipe.
+        return self.alive and not self._hung_up(0)
+
+    @property
     def file(self) -> str | None:
         """What its task is about; None between tasks."""
         return None if self._request is None else self._request.file

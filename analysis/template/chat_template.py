@@ -34,7 +34,7 @@ __all__ = ["ChatTemplate"]
 
 Rendered = TypeVar("Rendered")
 
-LONGEST_REASON = 10_000
+LONGEST_REASON = 200_000
 """Characters of a template's own words that an error keeps; every refusal of it has some."""
 
 
