@@ -81,7 +81,7 @@ def started(*, terminal: bool = False) -> tuple[Process, Connection]:
 
 @contextmanager
 def _no_interrupt() -> Generator[None]:
-    """Hold back interrupts, and those of what is started, until it has said what to do with them."""
+    """Hold back interrupts, also of what is started, until it has said what becomes of them."""
     if sys.platform == "win32":
         yield
         return
