@@ -48,11 +48,14 @@ def current_guard() -> Guard | None:
 
 
 @contextmanager
-def guarded(limits: Limits) -> Generator[Guard]:
-    """Hold what runs inside to the limits. Only for a worker's main thread: it sets signals."""
+def guarded(limits: Limits, has: int | None) -> Generator[Guard]:
+    """Hold what runs inside to the limits. Only for a worker's main thread: it sets signals.
+
+    `has` is what `data_bytes` said of this process.
+    """
     global _current  # noqa: PLW0603 - a process has one main thread, and that one task
     guard = Guard(limits)
-    with held_memory(limits.memory), _clocks(guard):
+    with held_memory(limits.memory, has), _clocks(guard):
         _current = guard
         try:
             yield guard

@@ -32,16 +32,17 @@ def serve(connection: Connection, *, interruptible: bool = False) -> None:
     if sys.platform != "win32":
         # Whoever started this process has held them back until here.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    had = data_bytes() or 0
+    # Read once a task: the system takes its time to tell.
+    had = has = data_bytes()
     while True:
         try:
             content = connection.recv_bytes()
         except (EOFError, OSError):
             return
-        reply = _answer(content)
-        now = data_bytes() or 0
+        reply = _answer(content, has)
+        has = data_bytes()
         with suppress(BrokenPipeError):
-            connection.send_bytes(_sent(reply, max(0, now - had)))
+            connection.send_bytes(_sent(reply, max(0, (has or 0) - (had or 0))))
         del content, reply
 
 
@@ -66,14 +67,14 @@ def _open_files() -> list[int]:
     return list(range(256))
 
 
-def _answer(content: bytes) -> Reply:
+def _answer(content: bytes, has: int | None) -> Reply:
     """Run one task. What it raises is part of the answer."""
     file: str | None = None
     limits = Limits()
     try:
         request = cast("Request", loaded(content))
         file, limits = request.file, request.limits
-        with guarded(limits):
+        with guarded(limits, has):
             value = request.function(*request.arguments, **request.named)
             # Here, so that a result too large to send is within the limits, too.
             return Reply(value=dumped(value))

@@ -26,7 +26,7 @@ from autoparser.analysis.isolation import close_workers, run_task
 
 TEMPLATE = Path(__file__).parents[2] / "fixtures" / "templates" / "j1-json-in-tags.jinja"
 STARTS = 21
-ROUNDS = 3
+ROUNDS = 5
 
 
 def corpus(every: int) -> list[ChatTemplate]:
