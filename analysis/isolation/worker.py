@@ -30,7 +30,7 @@ LOADED_MACHINE = 10.0
 TIDY_SECONDS = 1.0
 """What a worker at a terminal has to end by itself after an interrupt."""
 
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 """What starting may take, besides."""
 
 
