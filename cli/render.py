@@ -11,7 +11,7 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_messages, read_tools
-from .output import print_json, print_report, print_text, report_width, say, write_file
+from .output import print_json, print_report, print_text, report_width, say, warn, write_file
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
@@ -233,10 +233,10 @@ def _warn_of_stops(tokenizer: Path, renderer: TokenRenderer) -> None:
     for stop in renderer.analysis.format.stop_strings:
         size = len(renderer.encode(stop))
         if size > 1:
-            typer.echo(
-                f"{tokenizer}: warning: the stop string {visible(stop)} is {size} tokens:"
+            warn(
+                tokenizer,
+                f"the stop string {visible(stop)} is {size} tokens:"
                 " is this the model's own tokenizer?",
-                err=True,
             )
 
 

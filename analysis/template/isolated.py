@@ -21,7 +21,8 @@ from autoparser.analysis.errors import (
 )
 from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
 
-from .chat_template import ChatTemplate
+from .chat_template import ChatTemplate, Rendered
+from .emission import Emission
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -47,6 +48,10 @@ class IsolatedTemplate(ChatTemplate):
         """Render in a worker, with marks. Otherwise as `ChatTemplate` does."""
         return self._asked(_marked, variables)
 
+    def trace(self, variables: Mapping[str, object]) -> list[Emission]:
+        """Render in a worker, and tell which line wrote what. Otherwise as `ChatTemplate` does."""
+        return self._asked(_traced, variables)
+
     def check_syntax(self) -> None:
         """Compile in a worker; raises TemplateSyntaxError where Jinja cannot."""
         run_task(_checked, self.text, self._file, limits=self.limits, file=self._file)
@@ -64,7 +69,7 @@ class IsolatedTemplate(ChatTemplate):
         """Give the same template as one that renders in this process."""
         return ChatTemplate(self.text, self.special_tokens, self.name, self.origin)
 
-    def _asked(self, render: Callable[..., str], variables: Mapping[str, object]) -> str:
+    def _asked(self, render: Callable[..., Rendered], variables: Mapping[str, object]) -> Rendered:
         lost: TemplateRenderError
         try:
             return run_task(
@@ -105,6 +110,10 @@ def _rendered(text: str, file: str, variables: Mapping[str, object]) -> str:
 
 def _marked(text: str, file: str, variables: Mapping[str, object]) -> str:
     return _kept(text, file).render_generation(variables)
+
+
+def _traced(text: str, file: str, variables: Mapping[str, object]) -> list[Emission]:
+    return _kept(text, file).trace(variables)
 
 
 def _checked(text: str, file: str) -> None:
