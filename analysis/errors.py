@@ -14,6 +14,7 @@ __all__ = [
     "TemplateRenderError",
     "TemplateSyntaxError",
     "TemplateUnusableError",
+    "TokenizerError",
     "one_line",
 ]
 
@@ -67,6 +68,10 @@ class TemplateNotFoundError(AutoparserError):
 
 class TemplateReadError(AutoparserError):
     """A file that should hold a template is there but cannot be read as one."""
+
+
+class TokenizerError(AutoparserError):
+    """A tokenizer is not there, cannot be read, or lacks what is asked of it."""
 
 
 class TemplateSyntaxError(AutoparserError):

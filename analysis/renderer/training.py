@@ -60,7 +60,11 @@ def training_template(analysis: Analysis) -> TrainingTemplate:
     if original.marks_generation:
         return TrainingTemplate(original, _proved(analysis, original), patched=False)
     patched = ChatTemplate(
-        _wrapped(analysis), original.special_tokens, original.name, original.origin
+        _wrapped(analysis),
+        original.special_tokens,
+        original.name,
+        original.origin,
+        original.source,
     )
     try:
         patched.check_syntax()

@@ -19,6 +19,7 @@ from autoparser.analysis.errors import TemplateRenderError, TemplateSyntaxError
 from .environment import Refusal, chat_environment
 from .excerpt import excerpt, find_column
 from .messages import plain, prepared_messages, prepared_tools
+from .provenance import Provenance
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -41,6 +42,9 @@ class ChatTemplate:
 
     origin: str | None = None
     """Where it came from, as errors name it: a path, ``-``; None for text given directly."""
+
+    source: Provenance | None = None
+    """Where it came from, in full; None for text given directly."""
 
     def render(
         self,
@@ -172,7 +176,8 @@ class ChatTemplate:
 
     def __reduce__(self) -> tuple[type[ChatTemplate], tuple[object, ...]]:
         # Compiled code cannot be pickled; a copy in another process compiles its own.
-        return ChatTemplate, (self.text, dict(self.special_tokens), self.name, self.origin)
+        special = dict(self.special_tokens)
+        return ChatTemplate, (self.text, special, self.name, self.origin, self.source)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,69 @@
+"""Asking the Hub again where it was only busy, and without the library's own words.
+
+`huggingface_hub` asks again for the parts of a download by itself; it does not for the first
+question about a repository, nor where a download begins with an error of the Hub.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from .failures import status_of
+
+__all__ = ["asked_patiently", "quietly"]
+
+Answer = TypeVar("Answer")
+
+BUSY = frozenset({408, 429, 500, 502, 503, 504})
+
+WAITS = (0.5, 1.0, 2.0)
+"""Seconds before the second, third and fourth attempt, if the Hub does not say."""
+
+LONGEST_WAIT = 20.0
+
+
+def asked_patiently(ask: Callable[[], Answer]) -> Answer:
+    """Ask, up to four times where the Hub answers that it is busy or fails."""
+    for usual in WAITS:
+        try:
+            return ask()
+        except Exception as error:  # noqa: BLE001 - what is not waited for is raised again
+            wait = _wait(error, usual)
+            if wait is None:
+                raise
+        time.sleep(wait)
+    return ask()
+
+
+def _wait(error: Exception, usual: float) -> float | None:
+    """Give the seconds to wait; None where waiting does not help."""
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
+
+    # By then the library has asked again itself.
+    if isinstance(error, LocalEntryNotFoundError) or status_of(error) not in BUSY:
+        return None
+    if isinstance(error, HfHubHTTPError):
+        told = error.response.headers.get("Retry-After", "")
+        if told.isdigit():
+            return min(float(told), LONGEST_WAIT)
+    return usual
+
+
+@contextmanager
+def quietly() -> Generator[None]:
+    """Keep the library's log off the terminal, unless `HF_HUB_VERBOSITY` asks for it."""
+    from huggingface_hub.utils import logging  # noqa: PLC0415 - slow to import
+
+    if os.environ.get("HF_HUB_VERBOSITY") or os.environ.get("HF_DEBUG"):
+        yield
+        return
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
