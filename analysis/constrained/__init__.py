@@ -7,6 +7,8 @@ from .backend import GrammarBackend
 from .bitmask import MaskError, allowed_tokens, count_allowed, is_allowed, new_mask, row_of
 from .chance import JSON_CLOSERS, RandomSampler
 from .constraint import Constraint, ConstraintKind, one_constraint
+from autoparser.analysis.errors import TokenizerError
+
 from .errors import ConstraintError, RefusedTokenError
 from .free import FreeGrammar
 from .gate import Opening, ReasoningGate, opening_of
@@ -14,7 +16,7 @@ from .grammar import GrammarObject, MatcherGrammar
 from .literals import lark_literal, split_text
 from .schema import ANY_JSON, Whitespace
 from .statistics import GrammarStatistics
-from .tokenizer import AddedTokenText, DecodingTokenizer, TokenizerError
+from .tokenizer import AddedTokenText, DecodingTokenizer
 from .tokenizer_files import load_tokenizer
 from .walk import Sampler, Turn, Walk, walk, walks
 

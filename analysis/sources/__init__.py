@@ -3,6 +3,6 @@
 from autoparser.analysis.errors import TokenizerError
 
 from .load import load_template
-from .tokenizer import load_tokenizer, tokenizer_beside
+from .tokenizer import load_tokenizer, read_tokenizer, tokenizer_beside
 
-__all__ = ["TokenizerError", "load_template", "load_tokenizer", "tokenizer_beside"]
+__all__ = ["TokenizerError", "load_template", "load_tokenizer", "read_tokenizer", "tokenizer_beside"]

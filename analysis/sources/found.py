@@ -54,8 +54,8 @@ class FoundTemplates:
             raise TemplateReadError(
                 f"the template {name!r} is empty", file=found.file, hint="pass another template"
             )
-        source = replace(self.source, file=found.part)
-        return ChatTemplate(found.text, self.special_tokens, name, found.file, source)
+        provenance = replace(self.source, file=found.part)
+        return ChatTemplate(found.text, self.special_tokens, name, found.file, provenance)
 
     def _no_such_name(self, name: str, source: str) -> TemplateNotFoundError:
         names = sorted(self.by_name)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TOKENIZER_FILE",
     "load_tokenizer",
+    "read_tokenizer",
     "tokenizer_beside",
     "tokenizer_file",
     "tokenizer_files",
@@ -47,7 +48,7 @@ def load_tokenizer(
     named = os.fspath(source)
     path = Path(named)
     if named and _exists(path):
-        return _of_path(path, segmenting=segmenting)
+        return read_tokenizer(path, segmenting=segmenting)
     name = hub_name(named)
     if name is None:
         raise _none_here(named)
@@ -56,7 +57,7 @@ def load_tokenizer(
     if name.file is None and name.tag is None:
         directory = fetched(listing, tokenizer_files(listing), revision)
     if directory is not None and tokenizer_file(directory) is not None:
-        return _of_path(directory, segmenting=segmenting)
+        return read_tokenizer(directory, segmenting=segmenting)
     contents = gguf_on_hub(listing, name)
     if contents is None:
         raise _none_here(named)
@@ -101,11 +102,12 @@ def _ranks(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.glob("*.tiktoken"))
 
 
-def _of_path(path: Path, *, segmenting: bool) -> Tokenizer:
+def read_tokenizer(path: Path, *, segmenting: bool = True) -> Tokenizer:
+    """Read the tokenizer of a file or a directory, as `load_tokenizer` does."""
     if path.suffix.lower() == ".gguf":
         return tokenizer_of_gguf(contents_of(FileWindow(path)), segmenting=segmenting)
     file = tokenizer_file(path) if path.is_dir() else path
-    if file is None:
+    if file is None or not _exists(file):
         raise _none_here(str(path))
     if file.suffix == ".tiktoken" or (file.suffix == ".model" and is_tiktoken(file)):
         return read_tiktoken(file, segmenting=segmenting)

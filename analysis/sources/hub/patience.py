@@ -6,6 +6,7 @@ question about a repository, nor where a download begins with an error of the Hu
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Generator
@@ -56,14 +57,14 @@ def _wait(error: Exception, usual: float) -> float | None:
 @contextmanager
 def quietly() -> Generator[None]:
     """Keep the library's log off the terminal, unless `HF_HUB_VERBOSITY` asks for it."""
-    from huggingface_hub.utils import logging  # noqa: PLC0415 - slow to import
+    from huggingface_hub.utils import logging as hub_logging  # noqa: PLC0415 - slow to import
 
     if os.environ.get("HF_HUB_VERBOSITY") or os.environ.get("HF_DEBUG"):
         yield
         return
-    before = logging.get_verbosity()
-    logging.set_verbosity_error()
+    before = hub_logging.get_verbosity()
+    hub_logging.set_verbosity(logging.ERROR)
     try:
         yield
     finally:
-        logging.set_verbosity(before)
+        hub_logging.set_verbosity(before)

@@ -53,7 +53,8 @@ def byte_level_tokenizer(
     except BaseException as error:  # noqa: BLE001 - bare exceptions, and Rust's panics
         reason = str(error)
     else:
-        return made
+        tokenizer: Tokenizer = made
+        return tokenizer
     raise TokenizerError(
         f"no tokenizer can be made of this vocabulary ({reason})",
         file=file,
