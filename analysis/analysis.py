@@ -29,7 +29,7 @@ from autoparser.analysis.probing import (
     UnusableTemplateError,
     choose_sentinels,
     negotiate,
-    suggest,
+    suggestions_of,
     switch_candidates,
 )
 from autoparser.analysis.template import ChatTemplate
@@ -145,7 +145,7 @@ def analyze(template: ChatTemplate) -> Analysis:
     Raises TemplateSyntaxError where Jinja cannot read it, and TemplateUnusableError where no
     conversation can be rendered so that its messages show, or where renders are not repeatable.
     """
-    suggestions = suggest(template.syntax_tree)
+    suggestions = suggestions_of(template)
     stand_ins = {
         name: f"<{name}>"
         for name in SPECIAL_TOKENS

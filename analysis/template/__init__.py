@@ -1,18 +1,27 @@
 """A chat template: its text, its special tokens, and its renders."""
 
 from .chat_template import ChatTemplate
+from .emission import Emission
+from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN
 from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 from .provenance import Provenance, SourceKind
+from .python_source import compared_values, mentioned_fields, text_constants
 
 __all__ = [
     "GENERATION_CLOSE",
     "GENERATION_OPEN",
     "REASONING_FIELDS",
+    "REFUSALS",
     "ChatTemplate",
+    "EncodedTemplate",
+    "Emission",
     "Provenance",
     "SourceKind",
+    "compared_values",
+    "mentioned_fields",
     "plain",
     "prepared_messages",
     "prepared_tools",
+    "text_constants",
 ]

@@ -16,6 +16,7 @@ from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError, nodes
 
 from autoparser.analysis.errors import TemplateRenderError, TemplateSyntaxError
 
+from .emission import Emission, emissions
 from .environment import Refusal, chat_environment
 from .excerpt import excerpt, find_column
 from .messages import plain, prepared_messages, prepared_tools
@@ -86,6 +87,19 @@ class ChatTemplate:
         clock is a ``strftime_now`` among them. Raises TemplateSyntaxError, TemplateRenderError.
         """
         return self._run(self._compiled.template, variables)
+
+    def trace(self, variables: Mapping[str, object]) -> list[Emission]:
+        """Render as `render_prepared` does, and tell which line of the template wrote what.
+
+        What a macro or a block ``set`` writes comes from the line that puts it out. Raises
+        TemplateSyntaxError, TemplateRenderError.
+        """
+        template = self._compiled.template
+        try:
+            return [*emissions(template, template.new_context({**variables}))]
+        except Exception as error:  # noqa: BLE001 - as in _run
+            failure = self._render_error(error)
+        raise failure
 
     @cached_property
     def marks_generation(self) -> bool:
