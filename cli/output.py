@@ -59,9 +59,9 @@ def print_report(report: Text, *, beside: bool = False) -> None:
     Console(stderr=beside).print(report, soft_wrap=True)
 
 
-def keep_source(source: str, output: Path | None) -> None:
+def keep_source(source: str | None, output: Path | None) -> None:
     """Raise AutoparserError where the output would overwrite what it is made from."""
-    if output is None or not output.exists() or not Path(source).exists():
+    if output is None or source is None or not output.exists() or not Path(source).exists():
         return
     if output.samefile(source):
         raise AutoparserError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,9 +13,12 @@ from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_messages, read_tools
 from .output import print_report, report_width, write_file
+from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from autoparser.analysis.renderer import TrainingTemplate
     from autoparser.analysis.template import ChatTemplate
 
@@ -26,15 +29,7 @@ TRAINING = "training-template"
 
 
 def render(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEMPLATE",
-            help="A template file, a model directory, a tokenizer_config.json,"
-            " or - for standard input.",
-            show_default=False,
-        ),
-    ],
+    source: SourceArgument = None,
     messages: Annotated[
         Path | None,
         typer.Option(
@@ -84,9 +79,9 @@ def render(
             " markers by which transformers knows what the model writes.",
         ),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Which of several named templates, such as tool_use.")
-    ] = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    encoder: EncoderOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="With --tokens: print JSON.")] = False,
     output: Annotated[
         Path | None,
@@ -102,25 +97,24 @@ def render(
     """
     _check(messages, tokens=tokens, tokenizer=tokenizer, to=to, as_json=as_json)
 
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.sources import load_template
-
+    asked_for = Asked(source, name, revision, encoder)
     if to is not None:
-        _give_training(load_template(source, name=name), source, output)
+        _give_training(asked_for.template(), asked_for.label, output)
         return
     conversation = read_messages(messages) if messages is not None else []
     offered = None if tools is None else read_tools(tools)
     switches = read_switches(switch or [])
-    template = load_template(source, name=name)
-    warn_of_switches(source, template, switches)
+    template = asked_for.template(tokenizer)
+    warn_of_switches(asked_for.label, template, switches)
     prompt = generation_prompt
     if prompt is None:
         prompt = conversation[-1]["role"] != "assistant"
     if tokens:
-        file = _tokenizer(source, tokenizer)
+        needed = "--tokens needs a tokenizer"
+        loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
         text = _shown_tokens(
             template,
-            file,
+            cast("Tokenizer", loaded),
             conversation,
             offered,
             switches,
@@ -171,21 +165,9 @@ def _check(
         raise AutoparserError(f"{given} is about tokens", hint="add --tokens")
 
 
-def _tokenizer(source: str, given: Path | None) -> Path:
-    if given is not None:
-        return given
-    beside = Path(source) if Path(source).is_dir() else Path(source).parent
-    file = beside / "tokenizer.json"
-    if source == "-" or not file.is_file():
-        raise AutoparserError(
-            "--tokens needs a tokenizer", file=source, hint="give --tokenizer PATH"
-        )
-    return file
-
-
 def _shown_tokens(
     template: ChatTemplate,
-    tokenizer: Path,
+    loaded: Tokenizer,
     messages: Sequence[Mapping[str, object]],
     tools: Sequence[object] | None,
     switches: Mapping[str, object],
@@ -198,12 +180,12 @@ def _shown_tokens(
     from dataclasses import replace
 
     from autoparser.analysis.analysis import analyze
-    from autoparser.analysis.renderer import Renderer, load_tokenizer
+    from autoparser.analysis.document import template_document
+    from autoparser.analysis.renderer import Renderer
     from autoparser.reports import tokens_document, tokens_report
 
     from .output import PLAIN_WIDTH
 
-    loaded = load_tokenizer(tokenizer)
     special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
     template = replace(template, special_tokens={**template.special_tokens, **special})
     renderer = Renderer(analyze(template), loaded, switches=switches)
@@ -211,7 +193,9 @@ def _shown_tokens(
     rendered, pieces = renderer.tokens(found)
     roles = [str(message["role"]) for message in messages]
     if as_json:
-        text = json.dumps(tokens_document(rendered, pieces, roles), indent=2) + "\n"
+        named = template_document(template)
+        document = tokens_document(rendered, pieces, roles)
+        text = json.dumps({"template": named, **document}, indent=2) + "\n"
         if not plain:
             typer.echo(text, nl=False)
         return text

@@ -12,6 +12,7 @@ from .expression import expression_document
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .prompt import prompt_warning
+from .provenance import provenance_words
 from .roundtrip import roundtrip_report
 from .roundtrip_document import ROUNDTRIP_SCHEMA, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
@@ -36,6 +37,7 @@ __all__ = [
     "message_report",
     "phases_report",
     "prompt_warning",
+    "provenance_words",
     "roundtrip_document",
     "roundtrip_report",
     "tokens_document",

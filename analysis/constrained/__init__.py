@@ -3,12 +3,12 @@
 It knows a tokenizer and a constraint, and nothing of chat templates.
 """
 
+from autoparser.analysis.errors import TokenizerError
+
 from .backend import GrammarBackend
 from .bitmask import MaskError, allowed_tokens, count_allowed, is_allowed, new_mask, row_of
 from .chance import JSON_CLOSERS, RandomSampler
 from .constraint import Constraint, ConstraintKind, one_constraint
-from autoparser.analysis.errors import TokenizerError
-
 from .errors import ConstraintError, RefusedTokenError
 from .free import FreeGrammar
 from .gate import Opening, ReasoningGate, opening_of

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.template import Provenance
+from autoparser.analysis.template import ChatTemplate, Provenance
 
-__all__ = ["source_document"]
+__all__ = ["source_document", "template_document"]
+
+
+def template_document(template: ChatTemplate) -> dict[str, Json]:
+    """Give what names a template, for documents of what was done with it."""
+    return {
+        "name": template.name,
+        "origin": template.origin,
+        "source": source_document(template.source),
+    }
 
 
 def source_document(source: Provenance | None) -> dict[str, Json] | None:

@@ -164,4 +164,3 @@ def _cannot_encode(text: str, reason: str) -> TokenizerError:
         f"the tokenizer cannot encode {text[:40]!r} ({reason})",
         hint="give the tokenizer of the template's model",
     )
-

@@ -2,7 +2,15 @@
 
 from autoparser.analysis.errors import TokenizerError
 
+from .encoder import load_encoder
 from .load import load_template
 from .tokenizer import load_tokenizer, read_tokenizer, tokenizer_beside
 
-__all__ = ["TokenizerError", "load_template", "load_tokenizer", "read_tokenizer", "tokenizer_beside"]
+__all__ = [
+    "TokenizerError",
+    "load_encoder",
+    "load_template",
+    "load_tokenizer",
+    "read_tokenizer",
+    "tokenizer_beside",
+]

@@ -9,8 +9,9 @@ What it takes is read from its signature. The messages go to the parameter ``mes
 parameters of these names. Without a parameter for tools they are put where such modules look
 for them, into the first message: a system message, which is made where there is none. Without
 one for the generation prompt, `encoder_prompt` finds what the function writes unasked, and it is
-taken off where none was asked for. All else that a render sets goes to the parameter of its name. A parameter that must be given and is not
-has the first value that the module compares it with.
+taken off where none was asked for. All else that a render sets goes to the parameter of its
+name. A parameter that must be given and is not has the first value that the module compares it
+with.
 """
 
 from __future__ import annotations
@@ -206,14 +207,15 @@ class _Adapter:
                 f"the function has no parameter {unknown[0]!r}",
                 f"it has {', '.join(self.names)}",
             )
-        required = [name for name in self.switches if parameters[name].default is inspect.Parameter.empty]
+        required = [
+            name for name in self.switches if parameters[name].default is inspect.Parameter.empty
+        ]
         self.stand_ins = self._stand_ins([name for name in required if name not in given], text)
 
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
-        try:
+        parameters: Mapping[str, inspect.Parameter] = {}
+        with contextlib.suppress(TypeError, ValueError):
             parameters = inspect.signature(self.function).parameters
-        except (TypeError, ValueError):
-            parameters = {}
         if not parameters:
             raise self._wrong("the function takes nothing", "name one that takes messages")
         return parameters
@@ -231,7 +233,7 @@ class _Adapter:
 
     def __call__(self, variables: Mapping[str, object]) -> str:
         """Encode the messages of a render."""
-        messages = cast("list[object]", list(cast("Sequence[object]", variables["messages"])))
+        messages = list(cast("Sequence[object]", variables["messages"]))
         tools = variables.get(TOOLS)
         arguments: dict[str, object] = {**self.stand_ins, **self.given}
         for name in (TOOLS, GENERATION):
@@ -239,9 +241,11 @@ class _Adapter:
                 arguments[name] = variables.get(name)
         if tools and TOOLS not in self.names:
             messages = _with_tools(messages, tools)
-        for name, value in variables.items():
-            if name in self.switches or (self.open and name not in ("messages", *_SPECIAL)):
-                arguments[name] = value
+        arguments |= {
+            name: value
+            for name, value in variables.items()
+            if name in self.switches or (self.open and name not in ("messages", *_SPECIAL))
+        }
         arguments.pop(self.messages, None)
         text = self._encoded(messages, arguments)
         if GENERATION in self.names or variables.get(GENERATION) or _is_answered(messages):
@@ -279,8 +283,9 @@ class _Adapter:
                     "the function gives token ids, and there is no tokenizer to read them",
                     "give --tokenizer PATH",
                 )
+        kind = result.__class__.__name__
         raise self._wrong(
-            f"the function gives a {type(result).__name__}, neither a text nor token ids",
+            f"the function gives a {kind}, neither a text nor token ids",
             "name one that gives the prompt",
         )
 

@@ -9,7 +9,8 @@ U and V is how one ends; and what follows V beyond that end is the start of the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from os.path import commonprefix
+
+from autoparser.analysis.alignment import common_suffix
 
 __all__ = ["generation_prompt"]
 
@@ -26,7 +27,7 @@ def generation_prompt(encode: Callable[[list[object]], str]) -> str:
     if one.count(V) != 1 or two.count(U) != 1 or two.count(V) != 1:
         return ""
     between = two[two.index(U) + len(U) : two.index(V)]
-    begin = _common_end(one[: one.index(V)], between)
+    begin = common_suffix(one[: one.index(V)], between)
     end = between[: len(between) - len(begin)]
     behind = two[two.index(V) + len(V) :]
     return behind.removeprefix(end) if behind.startswith(end) else ""
@@ -34,7 +35,3 @@ def generation_prompt(encode: Callable[[list[object]], str]) -> str:
 
 def _user(text: str) -> object:
     return {"role": "user", "content": text}
-
-
-def _common_end(first: str, second: str) -> str:
-    return commonprefix([first[::-1], second[::-1]])[::-1]

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from autoparser.analysis.sources.gguf import FileWindow, GgufContents, contents_of
 from autoparser.analysis.template import Provenance
 
 from .found import DEFAULT_NAME, FoundTemplate, FoundTemplates
-from .gguf import FileWindow, GgufContents, contents_of
 
 __all__ = ["GGUF", "chosen_gguf", "templates_in_gguf", "templates_of_gguf"]
 

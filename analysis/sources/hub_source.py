@@ -8,13 +8,22 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from autoparser.analysis.errors import TemplateNotFoundError
+from autoparser.analysis.sources.gguf import FileWindow, GgufContents, KeptWindow, contents_of
+from autoparser.analysis.sources.hub import (
+    HubName,
+    HubWindow,
+    Listing,
+    fetched,
+    is_cached,
+    keep,
+    kept,
+    listing_of,
+)
 from autoparser.analysis.template import Provenance, SourceKind
 
 from .directory import ADDITIONAL_TEMPLATES, LOOKED_IN, READ_FILES, templates_in_directory
 from .found import FoundTemplates
-from .gguf import FileWindow, GgufContents, KeptWindow, contents_of
 from .gguf_source import chosen_gguf, templates_of_gguf
-from .hub import HubName, HubWindow, Listing, fetched, is_cached, keep, kept, listing_of
 
 __all__ = ["gguf_on_hub", "template_files", "templates_on_hub"]
 
@@ -24,9 +33,7 @@ _ADDITIONAL = re.compile(rf"{ADDITIONAL_TEMPLATES}/[^/]+\.jinja")
 def templates_on_hub(name: HubName, revision: str | None) -> FoundTemplates:
     """Fetch and read what a model has. Raises TemplateNotFoundError, TemplateReadError."""
     listing = listing_of(name.repository, revision)
-    source = Provenance(
-        SourceKind.HUB, name.repository, revision=revision, commit=listing.commit
-    )
+    source = Provenance(SourceKind.HUB, name.repository, revision=revision, commit=listing.commit)
     whole = name.file is None and name.tag is None
     return (
         (_in_files(listing, source) if whole else None)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import AutoparserError, TemplateNotFoundError
+from autoparser.analysis.sources.hub import hub_name
 from autoparser.analysis.template import Provenance, SourceKind
 
 from .config_value import TEMPLATE_KEY, templates_in_json
@@ -20,7 +21,6 @@ from .directory import TEMPLATE_FILE, templates_in_directory
 from .files import decoded, part_of, read_bounded, read_text
 from .found import DEFAULT_NAME, FoundTemplate, FoundTemplates
 from .gguf_source import GGUF, chosen_gguf, templates_in_gguf
-from .hub import hub_name
 from .hub_source import templates_on_hub
 from .special_tokens import special_tokens_of
 
@@ -116,9 +116,7 @@ def _from_text_file(source: str, revision: str | None) -> FoundTemplates | None:
     # By this name the file is part of a model directory, and its neighbours are its own.
     of_model = path.name == TEMPLATE_FILE
     special_tokens = special_tokens_of(path.parent) if of_model else {}
-    return _one_text(
-        read_text(path), source, Provenance(SourceKind.FILE, source), special_tokens
-    )
+    return _one_text(read_text(path), source, Provenance(SourceKind.FILE, source), special_tokens)
 
 
 def _from_hub(source: str, revision: str | None) -> FoundTemplates | None:

@@ -12,13 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import AutoparserError, TokenizerError
+from autoparser.analysis.sources.gguf import FileWindow, contents_of
+from autoparser.analysis.sources.hub import Listing, fetched, hub_name, listing_of
+from autoparser.analysis.sources.vocabulary import (
+    is_tiktoken,
+    read_tiktoken,
+    read_tokenizer_json,
+    tokenizer_of_gguf,
+)
 
 from .files import part_of
-from .gguf import FileWindow, contents_of
-from .hub import Listing, fetched, hub_name, listing_of
 from .hub_source import gguf_on_hub
 from .special_tokens import CONFIG_FILE
-from .vocabulary import is_tiktoken, read_tiktoken, read_tokenizer_json, tokenizer_of_gguf
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -135,5 +140,3 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):  # a name too long for a file, a parent that may not be read
         return False
-
-

@@ -7,7 +7,7 @@ another exception. A template is untrusted code: it runs in Jinja's immutable sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -188,7 +188,7 @@ class ChatTemplate:
     def _file(self) -> str:
         return self.origin or self.name or "template"
 
-    def __reduce__(self) -> tuple[type[ChatTemplate], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
         # Compiled code cannot be pickled; a copy in another process compiles its own.
         special = dict(self.special_tokens)
         return ChatTemplate, (self.text, special, self.name, self.origin, self.source)

@@ -14,6 +14,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
@@ -75,7 +76,7 @@ class EncodedTemplate(ChatTemplate):
         """Encode: which line of the code wrote what is not known, so all is of the first."""
         return [Emission(1, self.render_prepared(variables))]
 
-    @property
+    @cached_property
     def marks_generation(self) -> bool:
         """Never: the mark is Jinja's."""
         return False

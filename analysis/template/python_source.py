@@ -11,9 +11,7 @@ __all__ = ["Constant", "compared_values", "mentioned_fields", "text_constants"]
 Constant: TypeAlias = str | int | float | bool
 
 
-def compared_values(
-    tree: ast.AST, names: Collection[str]
-) -> Mapping[str, tuple[Constant, ...]]:
+def compared_values(tree: ast.AST, names: Collection[str]) -> Mapping[str, tuple[Constant, ...]]:
     """Give the constants that each of these names is compared with, or annotated by."""
     found: dict[str, dict[str, Constant]] = {}
     for node in ast.walk(tree):
@@ -22,7 +20,7 @@ def compared_values(
             constants = [value for side in sides for value in _constants(side)]
             compared = [side.id for side in sides if isinstance(side, ast.Name)]
         elif isinstance(node, ast.arg) and isinstance(node.annotation, ast.Subscript):
-            # Literal["thinking", "chat"]
+            # Literal and the like hold their values in brackets.
             constants = list(_constants(node.annotation.slice))
             compared = [node.arg]
         else:
@@ -47,7 +45,9 @@ def mentioned_fields(tree: ast.AST) -> tuple[str, ...]:
         match node:
             case ast.Subscript(slice=ast.Constant(value=str() as name)):
                 found[name] = None
-            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), *_]):
+            case ast.Call(
+                func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), *_]
+            ):
                 found[name] = None
             case ast.Attribute(attr=name):
                 found[name] = None

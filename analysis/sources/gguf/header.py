@@ -57,7 +57,11 @@ MOST_VALUES = 1 << 22
 DEEPEST = 4
 """Arrays in arrays; the specification allows any number, and files have none."""
 
-SMALLEST = {STRING: 8, ARRAY: 12, **{kind: struct.calcsize(f"<{SCALARS[kind]}") for kind in SCALARS}}
+SMALLEST = {
+    STRING: 8,
+    ARRAY: 12,
+    **{kind: struct.calcsize(f"<{SCALARS[kind]}") for kind in SCALARS},
+}
 """The fewest bytes that a value of each type has."""
 
 SMALLEST_PAIR = 8 + 1 + 4 + 1

@@ -1,8 +1,8 @@
 """Models on the Hub: through `huggingface_hub`, its cache, its tokens, its settings."""
 
 from .failures import Question
-from .listing import Listing, listing_of
 from .kept import keep, kept
+from .listing import Listing, listing_of
 from .name import HubName, hub_name
 from .ranges import HubWindow
 from .snapshot import fetched, is_cached

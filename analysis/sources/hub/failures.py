@@ -19,7 +19,9 @@ from autoparser.analysis.errors import (
 __all__ = ["Question", "failure", "is_cut", "is_unreachable", "offline", "status_of"]
 
 NO_ANSWER = frozenset({"TimeoutException"})
-UNREACHABLE = frozenset({"ConnectError", "ProxyError", "UnsupportedProtocol", "OfflineModeIsEnabled"})
+UNREACHABLE = frozenset(
+    {"ConnectError", "ProxyError", "UnsupportedProtocol", "OfflineModeIsEnabled"}
+)
 CUT = frozenset({"RemoteProtocolError", "ReadError", "WriteError", "IncompleteRead"})
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -32,7 +32,7 @@ def asked_patiently(ask: Callable[[], Answer]) -> Answer:
     for usual in WAITS:
         try:
             return ask()
-        except Exception as error:  # noqa: BLE001 - what is not waited for is raised again
+        except Exception as error:
             wait = _wait(error, usual)
             if wait is None:
                 raise

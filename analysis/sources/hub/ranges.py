@@ -7,6 +7,7 @@ import time
 from autoparser.analysis.errors import AutoparserError, TemplateReadError
 from autoparser.analysis.sources.gguf import Window
 
+from .client import file_size, headers, raise_for_status, stream
 from .failures import Question, failure, is_cut
 from .listing import Listing
 from .patience import WAITS, asked_patiently, quietly
@@ -50,21 +51,15 @@ class HubWindow(Window):
 
     def _receive(self, got: bytearray, start: int, stop: int) -> None:
         """Add what comes to ``got``, and no more than was asked for."""
-        from huggingface_hub import constants, get_session  # noqa: PLC0415 - slow to import
-        from huggingface_hub.utils import (  # noqa: PLC0415
-            build_hf_headers,
-            hf_raise_for_status,
-        )
+        from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
-        headers = {
-            **build_hf_headers(library_name="autoparser"),
+        wanted = {
+            **headers(),
             "Range": f"bytes={start}-{stop - 1}",
             "Accept-Encoding": "identity",
         }
-        with get_session().stream(
-            "GET", self._url(), headers=headers, timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT
-        ) as response:
-            hf_raise_for_status(response)
+        with stream(self._url(), wanted, constants.HF_HUB_DOWNLOAD_TIMEOUT) as response:
+            raise_for_status(response)
             if start and response.status_code != PARTIAL_CONTENT:
                 raise TemplateReadError(
                     "the server sends whole files only, not parts of them",
@@ -78,11 +73,9 @@ class HubWindow(Window):
                     return
 
     def _size(self) -> int:
-        from huggingface_hub import get_hf_file_metadata  # noqa: PLC0415 - slow to import
-
         try:
             with quietly():
-                size = asked_patiently(lambda: get_hf_file_metadata(self._url())).size
+                size = asked_patiently(lambda: file_size(self._url()))
         except Exception as error:  # noqa: BLE001 - the library lets many kinds through
             raise self._failure(error) from None
         if size is None:

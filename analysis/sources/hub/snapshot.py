@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Self
 
 from autoparser.analysis.errors import TemplateReadError
 
+from .client import download
 from .failures import Question, failure
 from .listing import Listing
 from .patience import asked_patiently, quietly
@@ -45,20 +46,11 @@ def fetched(listing: Listing, names: Sequence[str], revision: str | None) -> Pat
 
 def _fetched(listing: Listing, name: str, revision: str | None) -> Path | None:
     """Fetch one file; None where the revision has moved on from the listing's commit."""
-    from huggingface_hub import hf_hub_download  # noqa: PLC0415 - slow to import
-
-    counted: Any = _counted(listing, name)
+    # The library makes the bar itself, and passes nothing on to it.
+    counted = type("_Counted", (_Counted,), {"listing": listing, "file": name})
     try:
         with quietly():
-            path = asked_patiently(
-                lambda: hf_hub_download(
-                    listing.repository,
-                    name,
-                    revision=revision,
-                    library_name="autoparser",
-                    tqdm_class=counted,
-                )
-            )
+            path = asked_patiently(lambda: download(listing.repository, name, revision, counted))
     except Exception as error:  # noqa: BLE001 - the library lets many kinds through
         problem = failure(error, Question(listing.repository, revision, name))
     else:
@@ -85,46 +77,32 @@ def _check_size(listing: Listing, name: str, size: int) -> None:
         )
 
 
-def _counted(listing: Listing, name: str) -> type[object]:
-    """Make the bar of a download, which shows nothing, and stops one that does not end.
+class _Counted:
+    """The part of a progress bar that the library uses: shows nothing, and stops what is endless.
 
     A small compressed answer may unfold to any size, whatever the listing says.
     """
 
-    class Counted:
-        """The part of a progress bar that the library uses."""
+    listing: Listing
+    file: str
 
-        def __init__(self, *_: object, **options: object) -> None:
-            initial = options.get("initial")
-            self.count = initial if isinstance(initial, int) else 0
+    def __init__(self, *_: object, **options: object) -> None:
+        initial = options.get("initial")
+        self.count = initial if isinstance(initial, int) else 0
 
-        def __enter__(self) -> Counted:
-            return self
+    def __enter__(self) -> Self:
+        return self
 
-        def __exit__(self, *_: object) -> None:
-            self.close()
+    def __exit__(self, *_: object) -> None:
+        """Close nothing."""
 
-        def update(self, size: float | None = 1) -> None:
-            """Count."""
-            self.count += int(size or 0)
-            _check_size(listing, name, self.count)
+    def update(self, size: float | None = 1) -> None:
+        """Count."""
+        self.count += int(size or 0)
+        _check_size(self.listing, self.file, self.count)
 
-        def close(self) -> None:
-            """Nothing is open."""
+    def ignore(self, *_: object, **__: object) -> None:
+        """Show nothing."""
 
-        def update_transfer(self, size: float | None = 1) -> None:
-            """Count nothing: these bytes are not yet those of the file."""
-
-        def set_postfix_str(self, *_: object, **__: object) -> None:
-            """Show nothing."""
-
-        def set_transfer_postfix_str(self, *_: object, **__: object) -> None:
-            """Show nothing."""
-
-        def set_description(self, *_: object, **__: object) -> None:
-            """Show nothing."""
-
-        def refresh(self, *_: object, **__: object) -> None:
-            """Show nothing."""
-
-    return Counted
+    close = update_transfer = refresh = ignore
+    set_description = set_postfix_str = set_transfer_postfix_str = ignore

@@ -94,8 +94,7 @@ def _check_growth(tokenizer: Tokenizer, path: Path) -> None:
     state = cast("object", json.loads(normalizer.__getstate__()))
     if _growth(state) > MOST_GROWTH:
         raise TokenizerError(
-            "its normalizers blow text up: one character becomes more than"
-            f" {MOST_GROWTH} of them",
+            f"its normalizers blow text up: one character becomes more than {MOST_GROWTH} of them",
             file=str(path),
             hint="no model needs that; give the tokenizer.json of one",
         )

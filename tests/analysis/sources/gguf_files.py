@@ -1,4 +1,4 @@
-"""GGUF files for the tests: by the format's own writer, and byte by byte for what it would not write."""
+"""GGUF files for the tests: by the format's own writer, and byte by byte what it never writes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 
 import gguf
 import numpy as np
+from tokenizers import pre_tokenizers
 
-TEMPLATE = "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eos_token }}{% endfor %}"
+TEMPLATE = (
+    "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eos_token }}{% endfor %}"
+)
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
 
 
 def byte_vocabulary() -> tuple[list[str], list[int], list[str]]:
     """Give tokens, types and merges of a small byte-level vocabulary."""
-    from tokenizers import pre_tokenizers
-
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokens = [*letters, "he", "ll", "hell", "hello", "<s>", "</s>", "<tool_call>"]
     types = [*[NORMAL] * (len(letters) + 4), CONTROL, CONTROL, USER_DEFINED]

@@ -143,10 +143,10 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is declared
         del format, args
 
-    def do_HEAD(self) -> None:  # noqa: N802 - as the server calls it
+    def do_HEAD(self) -> None:
         self.do_GET()
 
-    def do_GET(self) -> None:  # noqa: N802 - as the server calls it
+    def do_GET(self) -> None:
         token = self.headers.get("Authorization", "").removeprefix("Bearer ") or None
         path = urlsplit(self.path).path
         self.asked = Request(f"{self.command} {unquote(path)}", self.headers.get("Range"), token)

@@ -13,7 +13,7 @@ from huggingface_hub import constants
 
 from autoparser import AutoparserError, TemplateNotFoundError, load_template
 from autoparser.analysis.sources import load_tokenizer
-from autoparser.analysis.sources.gguf import FileWindow, read_header
+from autoparser.analysis.sources.gguf import FileWindow, read_header, window
 from autoparser.analysis.template import Provenance, SourceKind
 from tests.analysis.sources.gguf_files import (
     TEMPLATE,
@@ -67,9 +67,7 @@ def test_a_directory_that_holds_none_but_a_gguf_file(tmp_path: Path) -> None:
     write_model(tmp_path / "a-00002-of-00003.gguf", None)
     found = load_template(tmp_path)
     assert found.text == "first"
-    assert found.source == Provenance(
-        SourceKind.DIRECTORY, str(tmp_path), file="model-Q4_K_M.gguf"
-    )
+    assert found.source == Provenance(SourceKind.DIRECTORY, str(tmp_path), file="model-Q4_K_M.gguf")
     (tmp_path / "chat_template.jinja").write_text("file")
     assert load_template(tmp_path).text == "file"
 
@@ -157,9 +155,7 @@ def lie(words: str) -> bytes:
         ),
     ],
 )
-def test_a_file_that_lies_is_one_line_and_no_memory(
-    tmp_path: Path, words: str, line: str
-) -> None:
+def test_a_file_that_lies_is_one_line_and_no_memory(tmp_path: Path, words: str, line: str) -> None:
     path = tmp_path / "m.gguf"
     path.write_bytes(lie(words))
     tracemalloc.start()
@@ -256,7 +252,9 @@ def test_a_model_of_gguf_files_without_its_weights(
     content = published(tmp_path)
     names = ["model-Q8_0.gguf", "model-Q4_K_M.gguf", "mmproj-f16.gguf"]
     files: dict[str, bytes] = {**dict.fromkeys(names, content), "README.md": b"x"}
-    commit = hub.add("org/model", {**files, "model-later.gguf": content, "deep/other.gguf": content})
+    commit = hub.add(
+        "org/model", {**files, "model-later.gguf": content, "deep/other.gguf": content}
+    )
     if source == "org/model":
         del hub.models["org/model"].branches["main"]["deep/other.gguf"]
         commit = hub.add("org/model", hub.models["org/model"].branches["main"])
@@ -289,7 +287,6 @@ def test_a_config_without_a_template_leads_on_to_gguf_files(hub: Hub, tmp_path: 
 def test_a_long_header_comes_in_parts(
     hub: Hub, tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from autoparser.analysis.sources.gguf import window
 
     del impatient
     monkeypatch.setattr(window, "FIRST_PART", 1000)
@@ -337,7 +334,6 @@ def test_a_gguf_file_on_the_hub_that_lies(hub: Hub) -> None:
 def test_a_server_that_sends_whole_files_only(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from autoparser.analysis.sources.gguf import window
 
     hub.ignores_ranges = True
     hub.add("org/model", {"m.gguf": published(tmp_path)})

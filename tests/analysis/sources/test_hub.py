@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
+from huggingface_hub import constants, snapshot_download
 
 from autoparser import AutoparserError, analyze, document, load_template
+from autoparser.analysis.sources.hub import hub_name, snapshot
 from autoparser.analysis.template import ChatTemplate, Provenance, SourceKind
 from tests.analysis.sources.hub_server import Hub, Model, commit_of
 
@@ -101,8 +103,14 @@ def test_only_what_is_needed_is_asked_for(hub: Hub) -> None:
         "tokenizer_config.json": CONFIG,
         "special_tokens_map.json": "{}",
     }
-    others = {"tokenizer.json": "{}", "config.json": "{}", "a.py": "", "model.bin": WEIGHTS}
-    hub.add("org/model", {**wanted, **others})
+    others: dict[str, str | bytes] = {
+        "tokenizer.json": "{}",
+        "config.json": "{}",
+        "a.py": "",
+        "model.bin": WEIGHTS,
+    }
+    others.update(wanted)
+    hub.add("org/model", others)
     assert load_template("org/model").special_tokens == {"bos_token": "<s>"}
     files = {line.rpartition("/resolve/")[2].partition("/")[2] for line in hub.lines[1:]}
     assert files == set(wanted)
@@ -148,8 +156,7 @@ def test_a_branch_that_moved_is_followed(hub: Hub, monkeypatch: pytest.MonkeyPat
     hub.add("org/model", {"chat_template.jinja": "one"})
     assert load_template("org/model").text == "one"
     hub.add("org/model", {"chat_template.jinja": "two"})
-    assert online_and_offline(hub, monkeypatch, "org/model")
-    assert load_template("org/model").text == "two"
+    assert online_and_offline(hub, monkeypatch, "org/model").text == "two"
 
 
 def test_without_the_hub_the_cache_is_taken(hub: Hub, impatient: None) -> None:
@@ -163,7 +170,6 @@ def test_without_the_hub_the_cache_is_taken(hub: Hub, impatient: None) -> None:
 def test_what_another_program_fetched_is_found_offline(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from huggingface_hub import snapshot_download
 
     commit = hub.add("org/model", {"chat_template.jinja": "A", "tokenizer_config.json": CONFIG})
     snapshot_download("org/model")
@@ -477,10 +483,6 @@ def test_a_file_that_does_not_end_is_stopped(
     hub: Hub, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
     """A few bytes of gzip unfold to more than is read of any file."""
-    import gzip
-
-    from autoparser.analysis.sources.hub import snapshot
-
     del impatient
     monkeypatch.setattr(snapshot, "LARGEST_FILE", 1 << 20)
     hub.add("org/model", {"chat_template.jinja": "A" * 2000})
@@ -496,7 +498,6 @@ def test_a_file_that_does_not_end_is_stopped(
 def test_a_file_that_says_it_is_too_large_is_not_asked_for(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from autoparser.analysis.sources.hub import snapshot
 
     monkeypatch.setattr(snapshot, "LARGEST_FILE", 100)
     hub.add("org/model", {"chat_template.jinja": "A" * 2000})
@@ -530,7 +531,6 @@ def test_a_file_that_says_it_is_too_large_is_not_asked_for(
     ],
 )
 def test_what_names_a_model(name: str, is_one: bool) -> None:
-    from autoparser.analysis.sources.hub import hub_name
 
     assert (hub_name(name) is not None) is is_one
 
