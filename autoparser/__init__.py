@@ -47,8 +47,8 @@ if TYPE_CHECKING:
         Renderer,
         training_template,
     )
-    from autoparser.analysis.sources import load_template
-    from autoparser.analysis.template import ChatTemplate
+    from autoparser.analysis.sources import fetch, load_encoder, load_template
+    from autoparser.analysis.template import ChatTemplate, Provenance
     from autoparser.analysis.view import MarkerRegistry, View
 
 __all__ = [
@@ -69,6 +69,7 @@ __all__ = [
     "ParsedCall",
     "ParsedMessage",
     "Presence",
+    "Provenance",
     "RefusedMessageError",
     "RenderedTokens",
     "Renderer",
@@ -88,6 +89,8 @@ __all__ = [
     "View",
     "analyze",
     "document",
+    "fetch",
+    "load_encoder",
     "load_template",
     "training_template",
 ]
@@ -120,8 +123,8 @@ _HOMES = {
     ),
     "phases": ("Evidence", "Finding"),
     "renderer": ("BridgeRefusal", "RenderedTokens", "Renderer", "training_template"),
-    "sources": ("load_template",),
-    "template": ("ChatTemplate",),
+    "sources": ("fetch", "load_encoder", "load_template"),
+    "template": ("ChatTemplate", "Provenance"),
     "view": ("MarkerRegistry", "View"),
 }
 """Which module of the engine each name is in."""

@@ -17,6 +17,7 @@ from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError, one
 from .analyze import analyze
 from .decode import decode
 from .export import export
+from .fetch import fetch
 from .grammar import grammar
 from .output import be_printable, quiet_standard_output
 from .parse import parse
@@ -42,6 +43,7 @@ app.command()(export)
 app.command()(roundtrip)
 app.command()(decode)
 app.command()(render)
+app.command()(fetch)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors
@@ -89,6 +91,11 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except _UsageError as error:
         return _complain(_usage(error))
+    except BaseException as error:
+        # The tokenizers library panics on what it did not expect; no class of it is exported.
+        if type(error).__name__ != "PanicException":
+            raise
+        return _complain(f"the tokenizer failed on a text: {one_line(str(error))}")
     return code if isinstance(code, int) else 0
 
 

@@ -9,6 +9,7 @@ from .analysis import analysis_report, phases_report
 from .decode import DecodeSetting, decode_document, decode_report
 from .export import export_report
 from .expression import expression_document
+from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .prompt import prompt_warning
@@ -32,6 +33,7 @@ __all__ = [
     "end_report",
     "export_report",
     "expression_document",
+    "fetch_report",
     "grammar_report",
     "message_document",
     "message_report",

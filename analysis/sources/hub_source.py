@@ -25,7 +25,13 @@ from .directory import ADDITIONAL_TEMPLATES, LOOKED_IN, READ_FILES, templates_in
 from .found import FoundTemplates
 from .gguf_source import chosen_gguf, templates_of_gguf
 
-__all__ = ["gguf_on_hub", "template_files", "templates_on_hub"]
+__all__ = [
+    "gguf_on_hub",
+    "nothing_there",
+    "template_files",
+    "templates_in_files",
+    "templates_on_hub",
+]
 
 _ADDITIONAL = re.compile(rf"{ADDITIONAL_TEMPLATES}/[^/]+\.jinja")
 
@@ -35,11 +41,11 @@ def templates_on_hub(name: HubName, revision: str | None) -> FoundTemplates:
     listing = listing_of(name.repository, revision)
     source = Provenance(SourceKind.HUB, name.repository, revision=revision, commit=listing.commit)
     whole = name.file is None and name.tag is None
-    return (
-        (_in_files(listing, source) if whole else None)
-        or _in_gguf(listing, name, source)
-        or _nothing(listing, name)
-    )
+    found = templates_in_files(listing, source) if whole else None
+    found = found or _in_gguf(listing, name, source)
+    if found is None:
+        raise nothing_there(listing, name)
+    return found
 
 
 def template_files(listing: Listing) -> list[str]:
@@ -49,7 +55,8 @@ def template_files(listing: Listing) -> list[str]:
     ]
 
 
-def _in_files(listing: Listing, source: Provenance) -> FoundTemplates | None:
+def templates_in_files(listing: Listing, source: Provenance) -> FoundTemplates | None:
+    """Fetch and read a model's own files; None where they hold no template."""
     directory = fetched(listing, template_files(listing), source.revision)
     if directory is None:
         return None
@@ -99,18 +106,19 @@ def _contents(listing: Listing, file: str) -> GgufContents:
     return contents
 
 
-def _nothing(listing: Listing, name: HubName) -> FoundTemplates:
+def nothing_there(listing: Listing, name: HubName) -> TemplateNotFoundError:
+    """Say that there is no template, and where it was looked for."""
     ggufs = sorted(each for each in listing.files if each.endswith(".gguf"))
     asked = name.file or name.tag
     if asked is not None:
         some = f"there are {', '.join(ggufs[:5])}" if ggufs else "there is none at all"
         more = f" and {len(ggufs) - 5} more" if len(ggufs) > 5 else ""  # noqa: PLR2004
-        raise TemplateNotFoundError(
+        return TemplateNotFoundError(
             f"this repository has no GGUF file {asked!r} at commit {listing.commit}",
             file=listing.repository,
             hint=some + more,
         )
-    raise TemplateNotFoundError(
+    return TemplateNotFoundError(
         f"this repository holds no chat template at commit {listing.commit}",
         file=listing.repository,
         hint=f"it was looked for in {LOOKED_IN}, and in GGUF files: give another --revision, or a"

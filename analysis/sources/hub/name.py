@@ -24,6 +24,7 @@ _OF_FILES = (
     ".jinja",
     ".jinja2",
     ".json",
+    ".py",
     ".template",
     ".tmpl",
     ".txt",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -56,7 +57,7 @@ def _wait(error: Exception, usual: float) -> float | None:
 
 @contextmanager
 def quietly() -> Generator[None]:
-    """Keep the library's log off the terminal, unless `HF_HUB_VERBOSITY` asks for it."""
+    """Keep the library's log and warnings off the terminal, unless `HF_HUB_VERBOSITY` asks for it."""
     from huggingface_hub.utils import logging as hub_logging  # noqa: PLC0415 - slow to import
 
     if os.environ.get("HF_HUB_VERBOSITY") or os.environ.get("HF_DEBUG"):
@@ -65,6 +66,8 @@ def quietly() -> Generator[None]:
     before = hub_logging.get_verbosity()
     hub_logging.set_verbosity(logging.ERROR)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         hub_logging.set_verbosity(before)
