@@ -195,6 +195,8 @@ class _Adapter:
         self.open = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
         fitting = [name for name in self.names if name in MESSAGES]
         self.messages = (fitting or self.names)[0]
+        kind = parameters[self.messages].kind
+        self.by_position = kind in (kind.POSITIONAL_ONLY, kind.VAR_POSITIONAL)
         known = {self.messages, *_SPECIAL}
         self.switches = tuple(
             name
@@ -255,7 +257,10 @@ class _Adapter:
 
     def _encoded(self, messages: list[object], arguments: Mapping[str, object]) -> str:
         # The function may change what it is given.
-        return self._text(self.function(copy.deepcopy(messages), **copy.deepcopy(arguments)))
+        given, named = copy.deepcopy((messages, dict(arguments)))
+        if self.by_position:
+            return self._text(self.function(given, **named))
+        return self._text(self.function(**{self.messages: given}, **named))
 
     def _prompt(self, arguments: Mapping[str, object]) -> str:
         """Give the start of the model's turn under these arguments."""

@@ -57,7 +57,7 @@ def _wait(error: Exception, usual: float) -> float | None:
 
 @contextmanager
 def quietly() -> Generator[None]:
-    """Keep the library's log and warnings off the terminal, unless `HF_HUB_VERBOSITY` asks for it."""
+    """Keep the library's own words off the terminal, unless `HF_HUB_VERBOSITY` asks for them."""
     from huggingface_hub.utils import logging as hub_logging  # noqa: PLC0415 - slow to import
 
     if os.environ.get("HF_HUB_VERBOSITY") or os.environ.get("HF_DEBUG"):
