@@ -14,7 +14,9 @@ def provenance_words(source: Provenance | None) -> str | None:
     if source is None:
         return None
     if source.ran_code:
-        return "an encoder: its Python code was run"
+        _, _, values = source.id.partition("?")
+        words = "an encoder: its Python code was run"
+        return f"{words}, with {visible(values.replace('&', ', '))}" if values else words
     if source.commit is None:
         return None
     words = f"from {visible(source.id)} at commit {visible(source.commit)}"

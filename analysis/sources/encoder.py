@@ -89,7 +89,7 @@ def load_encoder(
         dict(special_tokens or {}),
         None,
         target,
-        Provenance(SourceKind.ENCODER, target, ran_code=True),
+        Provenance(SourceKind.ENCODER, adapter.id(target), ran_code=True),
         encode=adapter,
         parameters=adapter.switches,
         path=path,
@@ -232,6 +232,15 @@ class _Adapter:
                     f"give a value: --encoder '{self.named}?{name}=VALUE'",
                 )
         return {name: mentioned[name][0] for name in names}
+
+    def id(self, target: str) -> str:
+        """Give the function's name with the values that it is called with unless others are set."""
+        values = {**self.stand_ins, **self.given}
+        shown = [
+            f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+            for name, value in values.items()
+        ]
+        return f"{target}?{'&'.join(shown)}" if shown else target
 
     def __call__(self, variables: Mapping[str, object]) -> str:
         """Encode the messages of a render."""

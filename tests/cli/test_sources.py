@@ -74,7 +74,10 @@ def test_an_encoder(command: str, messages: Path, autoparser: Run) -> None:
     ran = autoparser(command, "--encoder", ENCODER, *commands(messages)[command])
     assert ran.code in (0, 1), ran.err
     if command not in ("analyze", "roundtrip"):
-        assert f"{ENCODER}: an encoder: its Python code was run\n" in ran.err
+        assert (
+            f"{ENCODER}: an encoder: its Python code was run, with thinking_mode=thinking\n"
+            in ran.err
+        )
     if command not in ("export", "render"):
         source = json.loads(ran.out)["template"]["source"]
         assert (source["kind"], source["ran_code"]) == ("encoder", True)

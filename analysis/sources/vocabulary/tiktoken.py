@@ -94,31 +94,18 @@ def _entry(line: bytes) -> tuple[bytes, int] | None:
 
 def _halves(token: bytes, ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
     """Give the last merge that makes a token; none where lower ranks do not lead to it."""
-    limit = ranks[token]
-    splits = [
-        (token[:at], token[at:])
-        for at in range(1, len(token))
-        if ranks.get(token[:at], limit) < limit and ranks.get(token[at:], limit) < limit
-    ]
-    # Nearly all tokens have one only; if that cannot be reached, its merge is never asked for.
-    if len(splits) > 1:
-        last = _merged(token, ranks)
-        splits = [split for split in splits if split == last]
-    yield from splits
-
-
-def _merged(token: bytes, ranks: Mapping[bytes, int]) -> tuple[bytes, ...]:
-    """Merge the bytes of a token by lower ranks, until two parts are left or none fit."""
     parts = [token[at : at + 1] for at in range(len(token))]
     limit = ranks[token]
     while len(parts) > 2:  # noqa: PLR2004 - two parts are the merge
         pairs = [ranks.get(parts[at] + parts[at + 1], limit) for at in range(len(parts) - 1)]
         best = min(pairs)
         if best >= limit:
-            break
+            return
         at = pairs.index(best)
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
-    return tuple(parts)
+    left, right = parts
+    if left in ranks and right in ranks:
+        yield left, right
 
 
 def _alphabet() -> list[str]:

@@ -40,7 +40,7 @@ def test_the_format_of_an_encoder_is_found() -> None:
         ("thinking_mode", ("thinking", "chat"))
     ]
     assert template.source == Provenance(
-        SourceKind.ENCODER, f"{DASHES}:encode_messages", ran_code=True
+        SourceKind.ENCODER, f"{DASHES}:encode_messages?thinking_mode=thinking", ran_code=True
     )
     message = analysis.parser().parse(
         'so</think>yes\n\n<-calls>\n<-invoke name="f">\n<-param name="a" string="true">x</-param>'
