@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.isolation import Limits
 
 from .decoding import (
     Size,
@@ -22,7 +22,7 @@ from .decoding import (
     warn_of_markers,
 )
 from .inputs import read_prompt, read_schema, read_tools
-from .output import print_report, report_width
+from .output import print_json, print_report, report_width
 from .request import check_choice, warn_of
 from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
@@ -124,13 +124,14 @@ def decode(
     served_model: Annotated[
         str, typer.Option(metavar="NAME", help="The model's name at the server, if it wants one.")
     ] = "",
-    timeout: Annotated[
+    server_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
     ] = 120.0,
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    limits: Limits | None = None,
 ) -> int:
     """Write answers under the grammar of a request, and check every one of them.
 
@@ -159,7 +160,7 @@ def decode(
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.decode import DecodingTrial, Engine, MarkerFit, Server, rendered_prompt
 
-    analysis = analyzed(asked_for.template(tokenizer))
+    analysis = analyzed(asked_for.template(tokenizer), isolate=limits or False)
     warn_of(asked_for.label, prompt, analysis, asked, offered)
     if asked is None and (model is not None or server is not None):
         asked = rendered_prompt(analysis.template, analysis.shape, offered, analysis.stand_ins)
@@ -190,7 +191,7 @@ def decode(
     if loaded is not None:
         report, figures = by_model(trial, loaded, size, batch or BATCH)
     elif server is not None and engine is not None:
-        asks = Server(server, Engine(engine.value), served_model, timeout)
+        asks = Server(server, Engine(engine.value), served_model, server_timeout)
         report = by_server(trial, asks, size)
     else:
         report = by_chance(trial, size)
@@ -254,9 +255,7 @@ def _give(report: Report, setting: DecodeSetting, analysis: Analysis, *, as_json
     from autoparser.reports import decode_document, decode_report
 
     if as_json:
-        # ASCII alone: no reader and no terminal takes it for anything else.
         named = template_document(analysis.template)
-        document = {"template": named, **decode_document(report, setting)}
-        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+        print_json({"template": named, **decode_document(report, setting)}, indent=2)
     else:
         print_report(decode_report(report, setting, report_width()))

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import typer
-
+from .output import warn
 from .progress import progress_of
 from .source import STANDARD_INPUT
 
@@ -158,8 +157,8 @@ def warn_of_markers(tokenizer: str, fit: MarkerFit) -> None:
     from autoparser.reports import visible
 
     names = ", ".join(map(visible, fit.plain))
-    typer.echo(
-        f"{tokenizer}: warning: this tokenizer may be another model's: these markers of the"
+    warn(
+        tokenizer,
+        "this tokenizer may be another model's: these markers of the"
         f" template are no tokens of it, but text: {names}",
-        err=True,
     )

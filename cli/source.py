@@ -9,6 +9,8 @@ import typer
 
 from autoparser.analysis.errors import AutoparserError, TokenizerError
 
+from .output import say
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -97,14 +99,15 @@ class Asked:
 
             words = provenance_words(template.source)
             if words is not None:
-                typer.echo(f"{self._shown}: {words}", err=True)
+                say(f"{self.label}: {words}")
         return template
 
-    @property
-    def _shown(self) -> str:
-        from autoparser.reports import visible
+    def tokenizer_name(self, given: Path | None) -> str:
+        """Give what messages about its tokenizer call that."""
+        from autoparser.analysis.sources import tokenizer_beside
 
-        return visible(self.label)
+        beside = None if self.source in (None, STANDARD_INPUT) else tokenizer_beside(self.source)
+        return str(given or beside or self.label)
 
     def tokenizer(
         self,
@@ -147,5 +150,5 @@ class Asked:
                 hint="name it with --tokenizer",
             )
         if problem is not None:
-            typer.echo(f"{self._shown}: note: without a tokenizer: {problem.message}", err=True)
+            say(f"{self.label}: note: without a tokenizer: {problem.message}")
         return None

@@ -27,6 +27,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qsl
@@ -82,6 +83,7 @@ def load_encoder(
     path = getattr(module, "__file__", None) or place
     text = _source_of(path, named)
     adapter = _Adapter(function, named, text, given, tokenizer)
+    path_of_tokenizer = None if tokenizer is None else os.fspath(tokenizer)
     absolute = os.path.abspath(place) if place.endswith(".py") else place  # noqa: PTH100
     again = f"{absolute}:{function_name}{'?' * bool(values)}{values}"
     return EncodedTemplate(
@@ -93,14 +95,16 @@ def load_encoder(
         encode=adapter,
         parameters=adapter.switches,
         path=path,
-        made_by=(_again, (again, tokenizer, dict(special_tokens or {}))),
+        made_by=(_again, (again, path_of_tokenizer, tuple((special_tokens or {}).items()))),
     )
 
 
+@lru_cache(maxsize=8)
 def _again(
-    named: str, tokenizer: str | os.PathLike[str] | None, special_tokens: Mapping[str, str]
+    named: str, tokenizer: str | None, special_tokens: tuple[tuple[str, str], ...]
 ) -> EncodedTemplate:
-    return load_encoder(named, tokenizer=tokenizer, special_tokens=special_tokens)
+    """Load an encoder in a worker, once for all renders there."""
+    return load_encoder(named, tokenizer=tokenizer, special_tokens=dict(special_tokens))
 
 
 def _value(text: str) -> object:
@@ -285,23 +289,19 @@ class _Adapter:
     def _text(self, result: object) -> str:
         if isinstance(result, str):
             return result
-        if isinstance(result, list | tuple):
-            ids = cast("Sequence[object]", result)
-            if all(isinstance(each, int) for each in ids):
-                if self.tokenizer is not None:
-                    decoded = self.tokenizer.decode(
-                        cast("Sequence[int]", ids), skip_special_tokens=False
-                    )
-                    return str(decoded)
-                raise self._wrong(
-                    "the function gives token ids, and there is no tokenizer to read them",
-                    "give --tokenizer PATH",
-                )
-        kind = result.__class__.__name__
-        raise self._wrong(
-            f"the function gives a {kind}, neither a text nor token ids",
-            "name one that gives the prompt",
-        )
+        kind = type(result).__name__
+        ids = cast("Sequence[object]", result) if isinstance(result, list | tuple) else None
+        if ids is None or not all(isinstance(each, int) for each in ids):
+            raise self._wrong(
+                f"the function gives a {kind}, neither a text nor token ids",
+                "name one that gives the prompt",
+            )
+        if self.tokenizer is None:
+            raise self._wrong(
+                "the function gives token ids, and there is no tokenizer to read them",
+                "give --tokenizer PATH",
+            )
+        return str(self.tokenizer.decode(cast("Sequence[int]", ids), skip_special_tokens=False))
 
     def _wrong(self, words: str, hint: str) -> TemplateReadError:
         return TemplateReadError(words, file=self.named, hint=hint)

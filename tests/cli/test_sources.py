@@ -201,7 +201,7 @@ def test_fetch_makes_a_directory_that_every_command_takes(
     messages: Path,
     autoparser: Run,
 ) -> None:
-    files = {
+    files: dict[str, str | bytes] = {
         "chat_template.jinja": TEMPLATE,
         "additional_chat_templates/rag.jinja": "R",
         "tokenizer_config.json": '{"bos_token": "<s>"}',

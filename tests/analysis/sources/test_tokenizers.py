@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer, pre_tokenizers
@@ -152,10 +152,10 @@ def _letters() -> dict[int, str]:
     tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     found: dict[int, str] = {}
     for byte in range(128):
-        found[byte] = cast("str", tokenizer.pre_tokenize_str(chr(byte))[0][0])
+        found[byte] = tokenizer.pre_tokenize_str(chr(byte))[0][0]
     for character in map(chr, range(0x80, 0x800)):
         content = character.encode()
-        written = cast("str", tokenizer.pre_tokenize_str(character)[0][0])
+        written = tokenizer.pre_tokenize_str(character)[0][0]
         found.update(zip(content, written, strict=True))
     rest = sorted(set(range(256)) - set(found))
     spare = sorted(set(pre_tokenizers.ByteLevel.alphabet()) - set(found.values()), key=ord)
