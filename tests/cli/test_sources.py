@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.analysis.sources.gguf_files import write_model
+from tests.analysis.sources.gguf_files import header, pair, text, write_model
 from tests.analysis.sources.hub_server import Hub
 from tests.cli.conftest import ROOT, Run
 
@@ -184,6 +184,10 @@ def test_what_an_encoder_prints_is_not_in_the_document(tmp_path: Path, process: 
             ("analyze", "--encoder", "fixtures/encoders/dashes.py:encode_to_ids"),
             "gives token ids, and there is no tokenizer to read them; give --tokenizer",
         ),
+        (
+            ("render", "--encoder", ENCODER, "--to", "training-template"),
+            "an encoder in Python has no template that markers could stand in",
+        ),
         (("fetch", "README.md"), "this is no model on the Hub"),
     ],
 )
@@ -191,7 +195,8 @@ def test_a_use_that_makes_no_sense_is_one_line(
     arguments: tuple[str, ...], words: str, autoparser: Run
 ) -> None:
     ran = autoparser(*arguments)
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    note = ran.err.count("its Python code was run")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1 + note)
     assert words in ran.err
 
 
@@ -252,3 +257,23 @@ def test_fetch_from_gguf(
     config = json.loads((tmp_path / "model/tokenizer_config.json").read_text())
     assert config == {"bos_token": "<s>", "eos_token": "</s>"}
     assert autoparser("analyze", tmp_path / "model").code == 0
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/evil", "a/b", "\x1b[31m", ".hidden"])
+def test_a_name_in_a_gguf_header_is_no_path(
+    hub: Hub,
+    tmp_path: Path,
+    autoparser: Run,
+    name: str,
+) -> None:
+    pairs = pair("tokenizer.chat_template", 8, text(TEMPLATE))
+    pairs += pair(f"tokenizer.chat_template.{name}", 8, text("evil"))
+    hub.add("org/model", {"m.gguf": header(pairs, 2)})
+    ran = autoparser("fetch", "org/model", "-o", tmp_path / "model")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "cannot be that of a file" in ran.err
+    assert ran.err.rstrip("\n").isprintable()
+    assert not list(tmp_path.rglob("*evil*"))
+    assert not (tmp_path / "model").exists()
+    # Its text can be read by that name all the same.
+    assert autoparser("analyze", "org/model").code == 0
