@@ -37,10 +37,11 @@ def commands(messages: Path) -> dict[str, tuple[str, ...]]:
         "decode": (*TOOLS, "--walks", "2", "--json"),
         "export": ("--to", "response-template", "--no-check"),
         "render": ("--messages", str(messages)),
+        "report": (),
     }
 
 
-NAMES = ("analyze", "parse", "grammar", "roundtrip", "decode", "export", "render")
+NAMES = ("analyze", "parse", "grammar", "roundtrip", "decode", "export", "render", "report")
 
 
 @pytest.mark.parametrize("command", NAMES)
@@ -60,7 +61,7 @@ def test_a_model_on_the_hub(
         assert said not in ran.err
     else:
         assert said in ran.err
-    if command not in ("export", "render"):
+    if command not in ("export", "render", "report"):
         source = json.loads(ran.out)["template"]["source"]
         assert (source["kind"], source["id"], source["commit"]) == ("hub", "org/model", commit)
     asked = len(hub.requests)
@@ -78,7 +79,7 @@ def test_an_encoder(command: str, messages: Path, autoparser: Run) -> None:
             f"{ENCODER}: an encoder: its Python code was run, with thinking_mode=thinking\n"
             in ran.err
         )
-    if command not in ("export", "render"):
+    if command not in ("export", "render", "report"):
         source = json.loads(ran.out)["template"]["source"]
         assert (source["kind"], source["ran_code"]) == ("encoder", True)
     if command == "render":
@@ -90,8 +91,16 @@ def test_a_gguf_file(command: str, tmp_path: Path, messages: Path, autoparser: R
     path = write_model(tmp_path / "m.gguf", TEMPLATE)
     ran = autoparser(command, path, *commands(messages)[command])
     assert ran.code in (0, 1), ran.err
-    if command not in ("export", "render"):
+    if command not in ("export", "render", "report"):
         assert json.loads(ran.out)["template"]["source"]["kind"] == "gguf"
+
+
+def test_two_revisions_are_compared(hub: Hub, autoparser: Run) -> None:
+    hub.add("org/model", {"chat_template.jinja": TEMPLATE})
+    hub.models["org/model"].branches["v1"] = {"chat_template.jinja": TEMPLATE.encode() + b"{# #}"}
+    ran = autoparser("compare", "org/model", "org/model", "--right-revision", "v1")
+    assert ran.code == 0, ran.err
+    assert "revision v1, chat_template.jinja\n" in ran.err
 
 
 @pytest.mark.parametrize("command", ["analyze", "roundtrip"])
@@ -172,6 +181,7 @@ def test_what_an_encoder_prints_is_not_in_the_document(tmp_path: Path, process: 
             ("analyze", "README.md", "--revision", "v1"),
             "a local source has no revisions, but 'v1' was asked for",
         ),
+        (("analyze", "org/model", "--watch"), "a model on the Hub cannot be watched"),
         (("analyze", "--encoder", "nothing"), "this names no function"),
         (("analyze", "--encoder", "nothing.py:f"), "there is no such file"),
         (("analyze", "--encoder", "no.such.module:f"), "there is no module 'no.such.module'"),
