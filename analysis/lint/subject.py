@@ -23,7 +23,7 @@ from autoparser.analysis.probing import (
     Suggestions,
     choose_sentinels,
     offered,
-    suggest,
+    suggestions_of,
 )
 from autoparser.analysis.template import ChatTemplate
 
@@ -120,7 +120,7 @@ class Subject:
     @cached_property
     def suggestions(self) -> Suggestions:
         """What the syntax tree suggests to render with. Raises TemplateSyntaxError."""
-        return suggest(self.template.syntax_tree)
+        return suggestions_of(self.template)
 
     @cached_property
     def tokens(self) -> Mapping[str, str]:

@@ -26,6 +26,7 @@ from .emission import Emission, emissions
 from .environment import Refusal, chat_environment
 from .excerpt import excerpt, find_column
 from .messages import plain, prepared_messages, prepared_tools
+from .provenance import Provenance
 
 if TYPE_CHECKING:
     from types import CodeType, TracebackType
@@ -53,6 +54,9 @@ class ChatTemplate:
 
     origin: str | None = None
     """Where it came from, as errors name it: a path, ``-``; None for text given directly."""
+
+    source: Provenance | None = None
+    """Where it came from, in full; None for text given directly."""
 
     def render(
         self,
@@ -256,7 +260,8 @@ class ChatTemplate:
 
     def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
         # Compiled code cannot be pickled; a copy in another process compiles its own.
-        return ChatTemplate, (self.text, dict(self.special_tokens), self.name, self.origin)
+        special = dict(self.special_tokens)
+        return ChatTemplate, (self.text, special, self.name, self.origin, self.source)
 
 
 @dataclass(frozen=True)
