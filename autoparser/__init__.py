@@ -21,16 +21,21 @@ if TYPE_CHECKING:
     from autoparser.analysis.document import SCHEMA, document
     from autoparser.analysis.errors import (
         AutoparserError,
+        Limit,
+        TaskLimitError,
+        TemplateLimitError,
         TemplateNotFoundError,
         TemplateReadError,
         TemplateRenderError,
         TemplateSyntaxError,
         TemplateUnusableError,
+        WorkerDiedError,
     )
     from autoparser.analysis.export import Export, response_template
     from autoparser.analysis.expression import RequestError
     from autoparser.analysis.format import RefusedMessageError, TurnFormat
     from autoparser.analysis.grammar import Grammar, GrammarError
+    from autoparser.analysis.isolation import Limits, TaskOutcome, WorkerPool
     from autoparser.analysis.learning.switches import Switch
     from autoparser.analysis.parsing import (
         Delta,
@@ -67,7 +72,7 @@ if TYPE_CHECKING:
         shipped_scenarios,
     )
     from autoparser.analysis.sources import load_template
-    from autoparser.analysis.template import ChatTemplate
+    from autoparser.analysis.template import ChatTemplate, isolated
     from autoparser.analysis.view import MarkerRegistry, View
 
 __all__ = [
@@ -88,6 +93,8 @@ __all__ = [
     "Grammar",
     "GrammarError",
     "Json",
+    "Limit",
+    "Limits",
     "MarkerRegistry",
     "Message",
     "Outcome",
@@ -109,6 +116,9 @@ __all__ = [
     "Status",
     "StreamParser",
     "Switch",
+    "TaskLimitError",
+    "TaskOutcome",
+    "TemplateLimitError",
     "TemplateNotFoundError",
     "TemplateReadError",
     "TemplateRenderError",
@@ -119,9 +129,12 @@ __all__ = [
     "TurnFormat",
     "Verdict",
     "View",
+    "WorkerDiedError",
+    "WorkerPool",
     "advice_of",
     "analyze",
     "document",
+    "isolated",
     "load_template",
     "response_template",
     "round_trip",
@@ -137,16 +150,21 @@ _HOMES = {
     "document": ("SCHEMA", "document"),
     "errors": (
         "AutoparserError",
+        "Limit",
+        "TaskLimitError",
+        "TemplateLimitError",
         "TemplateNotFoundError",
         "TemplateReadError",
         "TemplateRenderError",
         "TemplateSyntaxError",
         "TemplateUnusableError",
+        "WorkerDiedError",
     ),
     "export": ("Export", "response_template"),
     "expression": ("RequestError",),
     "format": ("RefusedMessageError", "TurnFormat"),
     "grammar": ("Grammar", "GrammarError"),
+    "isolation": ("Limits", "TaskOutcome", "WorkerPool"),
     "learning.switches": ("Switch",),
     "parsing": (
         "Delta",
@@ -177,7 +195,7 @@ _HOMES = {
         "shipped_scenarios",
     ),
     "sources": ("load_template",),
-    "template": ("ChatTemplate",),
+    "template": ("ChatTemplate", "isolated"),
     "view": ("MarkerRegistry", "View"),
 }
 """Which module of the engine each name is in."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_messages, read_tools
-from .output import print_report, report_width, write_file
+from .output import print_json, print_report, print_text, report_width, say, write_file
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ def render(
         write_file(output, text)
     else:
         # The prompt and nothing else: no newline behind it.
-        typer.echo(text, nl=False)
+        print_text(text)
 
 
 def _rendered(
@@ -204,7 +203,7 @@ def _shown_tokens(
 
     from autoparser.analysis.analysis import analyze
     from autoparser.analysis.renderer import Renderer, load_tokenizer
-    from autoparser.reports import tokens_document, tokens_report
+    from autoparser.reports import json_text, tokens_document, tokens_report
 
     from .output import PLAIN_WIDTH
 
@@ -217,10 +216,10 @@ def _shown_tokens(
     rendered, pieces = renderer.tokens(found)
     roles = [str(message["role"]) for message in messages]
     if as_json:
-        text = json.dumps(tokens_document(rendered, pieces, roles), indent=2) + "\n"
+        told = tokens_document(rendered, pieces, roles)
         if not plain:
-            typer.echo(text, nl=False)
-        return text
+            print_json(told, indent=2)
+        return f"{json_text(told, indent=2)}\n"
     report = tokens_report(rendered, pieces, roles, PLAIN_WIDTH if plain else report_width())
     if not plain:
         print_report(report)
@@ -250,12 +249,11 @@ def _give_training(template: ChatTemplate, source: str, output: Path | None) -> 
     if output is not None:
         write_file(output, text)
     else:
-        typer.echo(text, nl=False)
+        print_text(text)
     proof = made.proof
     what = "with markers around the same template" if made.patched else "it has markers itself"
-    typer.echo(
+    say(
         f"{source}: {what}: the same text in {proof.conversations} conversations"
         f" ({proof.refused} refused by both), the markers as autoparser's loss mask in"
-        f" {proof.masked} of {proof.conversations - proof.refused}",
-        err=True,
+        f" {proof.masked} of {proof.conversations - proof.refused}"
     )

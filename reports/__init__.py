@@ -15,7 +15,7 @@ from .roundtrip import roundtrip_report
 from .roundtrip_document import ROUNDTRIP_SCHEMA, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
 from .tokens import tokens_document, tokens_report
-from .visible import visible
+from .visible import json_text, visible, visible_lines, xml_text
 
 __all__ = [
     "ROUNDTRIP_SCHEMA",
@@ -30,6 +30,7 @@ __all__ = [
     "end_report",
     "export_report",
     "grammar_report",
+    "json_text",
     "message_document",
     "message_report",
     "phases_report",
@@ -40,4 +41,6 @@ __all__ = [
     "tokens_report",
     "turn_expression",
     "visible",
+    "visible_lines",
+    "xml_text",
 ]

@@ -2,6 +2,7 @@
 
 from .build import build
 from .document import expression_document
+from .kept import Kept
 from .nodes import (
     ArgumentList,
     Block,
@@ -28,6 +29,7 @@ __all__ = [
     "Block",
     "Body",
     "JsonCall",
+    "Kept",
     "Literal",
     "Name",
     "Request",

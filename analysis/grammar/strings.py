@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from json.encoder import encode_basestring
 
 from autoparser.analysis.conversation import Json
@@ -38,6 +39,8 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
         return [(Pattern(f"{escaped(text.open)}{_HTML}{escaped(text.close)}"),)]
     if text.escape is Escape.JSON_HTML:
         return [(Pattern(f"{escaped(text.open)}{_JSON_HTML}{escaped(text.close)}"),)]
+    if text.escapes and not _shape(schema):
+        return [(Pattern(_by_table(text)),)]
     prose = Prose(
         tuple(dict.fromkeys(each for each in exclude if each)),
         left=text.edges.left,
@@ -56,6 +59,13 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
         joined(text.open, plain, text.close),
         joined(text.open, guard.open, guarded, guard.close, text.close),
     ]
+
+
+def _by_table(text: Text) -> str:
+    """Give the regular expression of what a table writes, quotes around it."""
+    kept = "".join(map(escaped, text.table))
+    written = "|".join(escaped(each) for each in text.table.values() if each)
+    return f"{escaped(text.open)}(?:[^{kept}]|{written})*{escaped(text.close)}"
 
 
 def _unwritten(text: Text) -> set[str]:
@@ -87,6 +97,7 @@ def key_path(text: Text, declared: Sequence[str]) -> Path:
     return joined(opening, Pattern(KEY, tuple(declared)), close)
 
 
+@lru_cache(maxsize=1024)
 def escaped(text: str) -> str:
     """Write a text as a regular expression that Python and Rust read alike."""
     return "".join(_escape(char) for char in text)

@@ -123,12 +123,18 @@ class Decoder:
         opening, close = text.open.strip(), text.close.strip()
         if not opening or not self._takes(opening):
             return None
-        end = self.text.find(close, self.at)
-        if end < 0:
-            raise Unreadable
+        end = self._close_of(close, text.escapes)
         inside = self.text[self.at : end]
         self.at = end + len(close)
         return unescape(inside, text)
+
+    def _close_of(self, close: str, escapes: tuple[str, ...]) -> int:
+        """Find the close of a string; one that an escape holds is none."""
+        words = sorted({close, *escapes}, key=len, reverse=True)
+        for match in re.compile("|".join(map(re.escape, words))).finditer(self.text, self.at):
+            if match.group() == close:
+                return match.start()
+        raise Unreadable
 
     def _quoted(self) -> str | None:
         match = _QUOTES.match(self.text, self.at)
@@ -234,8 +240,20 @@ def _plain(value: object) -> Json:
 
 
 def is_huge(text: str) -> bool:
-    """Whether a text is a number that JSON can write and no float can hold."""
-    return _NUMBER.fullmatch(text) is not None and not math.isfinite(float(text))
+    """Whether a text is JSON in which a number stands that no float can hold."""
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return False
+    try:
+        finite(value)
+    except ValueError:
+        return True
+    return False
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(text)
 
 
 def finite(value: Json) -> Json:

@@ -3,6 +3,7 @@
 from .chat_template import ChatTemplate
 from .emission import Emission
 from .environment import GENERATION_CLOSE, GENERATION_OPEN
+from .isolated import IsolatedTemplate, isolated
 from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "REASONING_FIELDS",
     "ChatTemplate",
     "Emission",
+    "IsolatedTemplate",
+    "isolated",
     "plain",
     "prepared_messages",
     "prepared_tools",
