@@ -217,8 +217,9 @@ def _cannot_encode(text: str, reason: str) -> TokenizerError:
     )
 
 
-def load_tokenizer(path: Path) -> Tokenizer:
+def load_tokenizer(source: str | Path) -> Tokenizer:
     """Read a tokenizer.json, or the one of a directory. Raises TokenizerError."""
+    path = Path(source)
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
         raise TokenizerError(
