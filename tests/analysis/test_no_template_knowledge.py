@@ -105,7 +105,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     (
         "renderer/asked.py",
         "thinking_retention",
-    ): "an argument of the renderer's own, named in an error",
+    ): "the name of an argument of the bridge, in the error that refuses its value",
     (
         "template/messages.py",
         "thinking",
