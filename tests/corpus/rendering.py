@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tokenizers import AddedToken, Tokenizer
 
@@ -311,7 +311,8 @@ def _have(
 
 def _prompt(made: Renderer, messages: Messages, tools: list[object] | None) -> str:
     """Render a prompt; whose its characters are is not asked."""
-    return made.analysis.template.render(messages, tools, True, **made.switches)
+    switches: dict[str, Any] = made.switches
+    return made.analysis.template.render(messages, tools, True, **switches)
 
 
 def _own_text(
