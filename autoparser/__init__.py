@@ -139,6 +139,7 @@ __all__ = [
     "isolated",
     "load_encoder",
     "load_template",
+    "load_tokenizer",
     "response_template",
     "round_trip",
     "scenarios_of",
