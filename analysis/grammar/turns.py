@@ -105,8 +105,10 @@ class _Maker:
             [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
         )
         self.forgiven = () if calls is None else _texts(_forgiven(calls))
-        closes = [] if reasoning is None else [reasoning.close.core]
-        self.in_reasoning = _texts([*closes, *(end for end in ends if is_unit(end))])
+        edges = [] if reasoning is None else [reasoning.close.core]
+        if reasoning is not None and is_unit(reasoning.open.core):
+            edges.append(reasoning.open.core)
+        self.in_reasoning = _texts([*edges, *(end for end in ends if is_unit(end))])
         self.marks = self.in_content
 
     def frame(self, *, lazy: bool) -> _Frame:

@@ -60,27 +60,64 @@ class RawReader:
         self.lane = Lane(search, SpanKind.ARGUMENTS, emit or self.take)
 
     def read(self) -> Reading[Outcome]:
-        """Take the text; the closer is left. REPAIRED where it is not there."""
+        """Take the text; the closer is left. REPAIRED where it is not there.
+
+        A closer inside a string of an array or object is text, if the value is whole behind it.
+        """
         tape, stops = self.around.tape, self.stops
         looked = tape.position
+        doubted = False
         while True:
             found = stops.find(tape.text, max(tape.at, looked - tape.offset))
+            if doubted and self._is_too_far(found):
+                return Outcome.COMPLETE
             if found is None:
                 if tape.closed:
                     return self._ended()
-                self._pass(stops.safe(tape.text, tape.at))
-                tape.pass_by(self.lane)
+                if not doubted:
+                    self._pass(stops.safe(tape.text, tape.at))
+                    tape.pass_by(self.lane)
                 yield
                 continue
             closes = self._closes(found)
+            cut = stops.written_before(tape.text, found, tape.at)
             if closes is None:
-                self._pass(stops.written_before(tape.text, found, tape.at))
+                if not doubted:
+                    self._pass(cut)
                 yield
-            elif closes:
-                self._pass(stops.written_before(tape.text, found, tape.at))
-                return Outcome.COMPLETE if found.label else Outcome.REPAIRED
-            else:
+            elif not closes:
                 looked = tape.offset + found.start + 1
+            elif found.label and self._in_string(found):
+                if not doubted:
+                    self._pass(cut)
+                doubted = True
+                looked = tape.offset + found.start + 1
+            elif doubted and not self._is_whole(cut):
+                return Outcome.COMPLETE
+            else:
+                self._pass(cut)
+                return Outcome.COMPLETE if found.label else Outcome.REPAIRED
+
+    def _in_string(self, found: Found[bool]) -> bool:
+        """Whether a closer stands inside a string of an array or object."""
+        tape = self.around.tape
+        return self.buffers and self.quotes.inside(tape.text[tape.at : found.start])
+
+    def _is_too_far(self, found: Found[bool] | None) -> bool:
+        """Whether no other closer is near enough to the one that seems to be text."""
+        tape = self.around.tape
+        if found is None:
+            return tape.closed or tape.left() > _LONGEST_DOUBT + _LONGEST_KEY
+        return found.start - tape.at > _LONGEST_DOUBT
+
+    def _is_whole(self, end: int) -> bool:
+        """Whether the text up to here can be read as a value."""
+        tape = self.around.tape
+        try:
+            decode("".join(self.pieces) + tape.text[tape.at : end], self.around.arguments.values)
+        except Unreadable:
+            return False
+        return True
 
     def _pass(self, end: int) -> None:
         tape = self.around.tape
@@ -166,6 +203,8 @@ def _escaping(emit: Emit) -> Emit:
 _ESCAPED = '"\\' + "".join(map(chr, range(0x20)))
 _WORD = re.compile(r"[^\s:=<>(){}\[\],;\"']+")
 _LONGEST_KEY = 4096
+_LONGEST_DOUBT = 16384
+"""Characters in which the real closer has to follow one that seems to be text."""
 _SHORT = 2
 """So short texts are no markers."""
 
