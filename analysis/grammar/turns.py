@@ -57,6 +57,8 @@ def rules_of(
         owners = (turn.strict, turn.reasoning, turn.content, turn.ends, turn.header, vocabulary)
         frame = _FRAMES.of(owners, (parallel, lazy, *maker.heads), lambda: maker.frame(lazy=lazy))
         kept = frame.rules
+    # In the same order whether it was kept or made here.
+    table.named.clear()
     table.named.update({**frame.rules.named, **dict.fromkeys(frame.open, NOTHING)})
     if calls is not None:
         for name, first in frame.open.items():

@@ -43,6 +43,8 @@ class RawReader:
         self.pieces: list[str] = []
         self.quotes = QuoteScan(around.arguments.values)
         self.buffers = emit is None
+        self.doubted = False
+        """Whether the text that is left begins with a closer that seems to stand in a string."""
         self.take: Emit = self._keep if emit is None else _escaping(emit)
         closers = [after.core] if after.core else [around.separator.core, *around.stops]
         stops = [(after.before, text, True) for text in closers]
@@ -66,37 +68,45 @@ class RawReader:
         """
         tape, stops = self.around.tape, self.stops
         looked = tape.position
-        doubted = False
         while True:
             found = stops.find(tape.text, max(tape.at, looked - tape.offset))
-            if doubted and self._is_too_far(found):
+            if self.doubted and self._is_too_far(found):
                 return Outcome.COMPLETE
             if found is None:
                 if tape.closed:
                     return self._ended()
-                if not doubted:
+                if not self.doubted:
                     self._pass(stops.safe(tape.text, tape.at))
                     tape.pass_by(self.lane)
                 yield
                 continue
-            closes = self._closes(found)
             cut = stops.written_before(tape.text, found, tape.at)
+            closes = self._decides(found, cut)
+            if closes:
+                return self._close(found, cut)
             if closes is None:
-                if not doubted:
-                    self._pass(cut)
                 yield
-            elif not closes:
-                looked = tape.offset + found.start + 1
-            elif found.label and self._in_string(found):
-                if not doubted:
-                    self._pass(cut)
-                doubted = True
-                looked = tape.offset + found.start + 1
-            elif doubted and not self._is_whole(cut):
-                return Outcome.COMPLETE
             else:
-                self._pass(cut)
-                return Outcome.COMPLETE if found.label else Outcome.REPAIRED
+                looked = tape.offset + found.start + 1
+
+    def _decides(self, found: Found[bool], cut: int) -> bool | None:
+        """Whether a text ends the value; None: not to be seen yet. What stands before it goes on.
+
+        What ends it, but for the string that it stands in, is left where it is.
+        """
+        closes = self._closes(found)
+        doubts = bool(closes and found.label and self._in_string(found))
+        if (closes is None or doubts) and not self.doubted:
+            self._pass(cut)
+        self.doubted = self.doubted or doubts
+        return False if doubts else closes
+
+    def _close(self, found: Found[bool], cut: int) -> Outcome:
+        """End the value here, or where it was doubted that it ends, if it is not whole here."""
+        if self.doubted and not self._is_whole(cut):
+            return Outcome.COMPLETE
+        self._pass(cut)
+        return Outcome.COMPLETE if found.label else Outcome.REPAIRED
 
     def _in_string(self, found: Found[bool]) -> bool:
         """Whether a closer stands inside a string of an array or object."""
