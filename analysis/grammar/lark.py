@@ -52,13 +52,13 @@ class _LarkWriter:
     def __init__(self, vocabulary: Vocabulary, begun: _LarkWriter | None = None) -> None:
         """Begin with nothing, or with what another one has written."""
         self.vocabulary = vocabulary
-        self.root = "" if begun is None else begun.root
-        self.named = {} if begun is None else begun.named.copy()
+        self.root: str = "" if begun is None else begun.root
+        self.named: dict[str, str] = {} if begun is None else begun.named.copy()
         self.lines: dict[str, str] = {} if begun is None else begun.lines.copy()
         self.terminals: dict[str, str] = {} if begun is None else begun.terminals.copy()
         self.made: dict[str, str] = {} if begun is None else begun.made.copy()
         self.texts: dict[str, str] = {} if begun is None else begun.texts.copy()
-        self.plain = begun is None or begun.plain
+        self.plain: bool = begun is None or begun.plain
         """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
         that it would choose itself, and it chooses others where a token ends within a character.
         """
