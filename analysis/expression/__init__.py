@@ -1,6 +1,7 @@
 """The expression of a turn: what a model may write, for one request."""
 
 from .build import build
+from .document import expression_document
 from .kept import Kept
 from .nodes import (
     ArgumentList,
@@ -44,6 +45,7 @@ __all__ = [
     "Turn",
     "Word",
     "build",
+    "expression_document",
     "request_of",
     "whole_header",
 ]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 _MOST = 8192
-"""Texts of which a vocabulary keeps the pieces; names of tools are among them, ever new ones."""
+"""Texts whose pieces a vocabulary remembers; names of tools are among them, ever new ones."""
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,10 @@ class Shape:
                     shaped.append(self.message(entry))
         return shaped
 
+    def user_text(self, text: str) -> Json:
+        """Give the content of a user or system message in this shape."""
+        return self._text(text, self.user_content)
+
     def _text(self, text: str, form: ContentForm) -> Json:
         return text if form is ContentForm.TEXT else [{"type": "text", "text": text}]
 

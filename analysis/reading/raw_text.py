@@ -28,33 +28,53 @@ class Entries(Protocol):
     tape: Tape
     arguments: Arguments
     stops: tuple[str, ...]
+    space: str
     rows: Sequence[EntryRow]
     separator: Literal
-    opening: Literal
+    openings: tuple[Literal, ...]
     properties: Mapping[str, Json]
 
 
 class RawReader:
     """Reads the text of one value, up to its closer or to what comes where that was forgotten."""
 
-    def __init__(self, around: Entries, key: str, after: Literal, emit: Emit | None) -> None:
-        """Prepare to read up to `after`; the text is emitted as it comes, or kept in `pieces`."""
+    def __init__(
+        self,
+        around: Entries,
+        key: str,
+        after: Literal,
+        emit: Emit | None,
+        escapes: Sequence[str] = (),
+        *,
+        quoted: bool = False,
+    ) -> None:
+        """Prepare to read up to `after`; the text is emitted as it comes, or kept in `pieces`.
+
+        `escapes` are texts that hold what closes the value, and stand for a character of it. A
+        `quoted` value is a string, whatever it looks like.
+        """
         self.around, self.key, self.after = around, key, after
         self.pieces: list[str] = []
         self.quotes = QuoteScan(around.arguments.values)
-        self.buffers = emit is None
+        self.buffers = emit is None and not quoted
         self.doubted = False
         """Whether the text that is left begins with a closer that seems to stand in a string."""
         self.take: Emit = self._keep if emit is None else _escaping(emit)
+        opens = [opening.core for opening in around.openings if opening.core]
         closers = [after.core] if after.core else [around.separator.core, *around.stops]
-        stops = [(after.before, text, True) for text in closers]
-        if after.core:
+        stops: list[tuple[str, str, bool | None]]
+        stops = [(after.before if after.core else around.space, text, True) for text in closers]
+        if not after.core and not around.separator.core:
+            # Nothing but the next entry's beginning ends the value.
+            stops += [(around.separator.text, text, True) for text in opens]
+        if after.core and not escapes:
             # Without its closer a value ends before the next marker, and before what the
             # template writes between the two.
-            space = after.before + after.after + around.separator.text + around.opening.before
-            markers = (text for text in (*around.stops, around.opening.core) if len(text) > _SHORT)
+            space = after.before + after.after + around.separator.text + around.openings[0].before
+            markers = (text for text in (*around.stops, *opens) if len(text) > _SHORT)
             stops += [(space, text, False) for text in markers]
-        self.stops: Stops[bool] = Stops(stops)
+        stops += [("", text, None) for text in escapes]
+        self.stops: Stops[bool | None] = Stops(stops)
         search = self.stops.search
         if emit is not None:
             # What needs no escape passes by without being looked at again.
@@ -82,14 +102,16 @@ class RawReader:
                 continue
             cut = stops.written_before(tape.text, found, tape.at)
             closes = self._decides(found, cut)
-            if closes:
+            if found.label is None and closes is not None:
+                looked = tape.offset + found.end
+            elif closes:
                 return self._close(found, cut)
-            if closes is None:
+            elif closes is None:
                 yield
             else:
                 looked = tape.offset + found.start + 1
 
-    def _decides(self, found: Found[bool], cut: int) -> bool | None:
+    def _decides(self, found: Found[bool | None], cut: int) -> bool | None:
         """Whether a text ends the value; None: not to be seen yet. What stands before it goes on.
 
         What ends it, but for the string that it stands in, is left where it is.
@@ -101,19 +123,19 @@ class RawReader:
         self.doubted = self.doubted or doubts
         return False if doubts else closes
 
-    def _close(self, found: Found[bool], cut: int) -> Outcome:
+    def _close(self, found: Found[bool | None], cut: int) -> Outcome:
         """End the value here, or where it was doubted that it ends, if it is not whole here."""
         if self.doubted and not self._is_whole(cut):
             return Outcome.COMPLETE
         self._pass(cut)
         return Outcome.COMPLETE if found.label else Outcome.REPAIRED
 
-    def _in_string(self, found: Found[bool]) -> bool:
+    def _in_string(self, found: Found[bool | None]) -> bool:
         """Whether a closer stands inside a string of an array or object."""
         tape = self.around.tape
         return self.buffers and self.quotes.inside(tape.text[tape.at : found.start])
 
-    def _is_too_far(self, found: Found[bool] | None) -> bool:
+    def _is_too_far(self, found: Found[bool | None] | None) -> bool:
         """Whether no other closer is near enough to the one that seems to be text."""
         tape = self.around.tape
         if found is None:
@@ -152,39 +174,49 @@ class RawReader:
         tape.take(tape.left(), SpanKind.MARKUP)
         return Outcome.REPAIRED
 
-    def _closes(self, found: Found[bool]) -> bool | None:
+    def _closes(self, found: Found[bool | None]) -> bool | None:
         """Whether a text is the end of the value; None: not to be seen yet."""
         tape = self.around.tape
         if not tape.closed and self.stops.unsure(tape.text, found, tape.at):
             return None
+        if found.label is None:
+            return False
         if not found.label:
             return self._forgotten(tape.text[tape.at : found.start], tape.text[found.start :])
-        return not self.after.core or self._follows(tape.text[found.end :])
+        if not self.after.core:
+            return self._opens(tape.text[found.start :])
+        return self._follows(tape.text[found.end :])
 
     def _forgotten(self, before: str, behind: str) -> bool | None:
         """Whether a marker shows that the closer was forgotten; None: not to be seen yet."""
         if self.buffers and self.quotes.inside(before):
             # In a string of an array or an object it is text.
             return False
-        opening = self.around.opening.core
-        if behind.startswith(opening) and opening not in self.around.stops:
-            return self._keyed(behind[len(opening) :].lstrip())
+        return self._opens(behind)
+
+    def _opens(self, behind: str) -> bool | None:
+        """Whether what looks like the next entry is one; true for all else that may follow."""
+        for opening in self.around.openings:
+            core = opening.core
+            if core and behind.startswith(core) and core not in self.around.stops:
+                return self._keyed(behind[len(core) :].lstrip())
         return True
 
     def _follows(self, behind: str) -> bool | None:
         """Whether what stands behind a closer may stand there; None: not to be seen yet."""
         around = self.around
         rest = behind.lstrip()
-        wanted = [around.separator.core, *around.opening.units[:1], *around.stops]
+        begin = [unit for opening in around.openings for unit in opening.units[:1]]
+        wanted = [around.separator.core, *begin, *around.stops]
         if any(row.keyed_close for row in around.rows):
             wanted = [self.key]
         if any(text and rest.startswith(text) for text in wanted):
             return True
         if around.tape.closed:
-            return not rest or (not around.opening.core and self._keyed(rest) is True)
+            return not rest or (not begin and self._keyed(rest) is True)
         if any(text.startswith(rest) for text in wanted):
             return None
-        return self._keyed(rest) if not around.opening.core else False
+        return self._keyed(rest) if not begin else False
 
     def _keyed(self, rest: str) -> bool | None:
         """Whether a key follows, in notations where nothing opens an entry."""
@@ -192,6 +224,10 @@ class RawReader:
         match = _WORD.match(rest)
         if match is None:
             return None if not rest and not around.tape.closed else False
+        if any(row.middle.isspace() for row in around.rows):
+            if match.end() == len(rest):
+                return None if not around.tape.closed and match.end() < _LONGEST_KEY else False
+            return not around.properties or match.group() in around.properties
         behind = rest[match.end() :].lstrip()
         middles = [Literal.of(row.middle).units[:1] for row in around.rows]
         if any(behind.startswith(unit) for units in middles for unit in units):

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Literal
-from autoparser.analysis.format import Arguments, Escape, JsonType
+from autoparser.analysis.format import Arguments, Escape, JsonType, Text
 
 from .brackets import BracketScan
 from .decoding import Unreadable, decode
 from .json_text import Emit, Outcome, read_json
 from .literals import at_text, behind_space, read_literal, skip_space
 from .raw_text import RawReader, json_of
-from .rows import EntryRow
+from .rows import EntryRow, openings_of
 from .tape import Reading, SpanKind, Tape
 from .typed import allowed_types
 
@@ -32,13 +32,15 @@ class ValueReader:
         stops: Sequence[str],
         rows: Sequence[EntryRow],
         emit: Emit,
+        space: str = "",
     ) -> None:
         self.tape, self.arguments, self.emit = tape, arguments, emit
         properties = (schema or {}).get("properties")
         self.properties: Mapping[str, Json] = properties if isinstance(properties, dict) else {}
         self.stops, self.rows = tuple(stops), rows
         self.separator = Literal.of(arguments.members.separator)
-        self.opening = Literal.of(rows[0].before)
+        self.openings = openings_of(rows)
+        self.space = space
         self.repaired = False
 
     def read(self, key: str, row: EntryRow) -> Reading[Outcome | None]:
@@ -51,7 +53,7 @@ class ValueReader:
         text = self.arguments.values.string
         quote = text.open.strip()
         if text.escape is Escape.PYTHON or (
-            quote in ('"', "'") and text.escape is not Escape.VERBATIM
+            quote in ('"', "'") and text.escape is not Escape.VERBATIM and not _by_itself(text)
         ):
             return (yield from self._quoted(row))
         if quote:
@@ -77,8 +79,7 @@ class ValueReader:
             yield close.core
         if self.separator.core:
             yield self.separator.core
-        if self.opening.core:
-            yield self.opening.units[0]
+        yield from (opening.units[0] for opening in self.openings if opening.core)
 
     def _raw(
         self,
@@ -96,7 +97,8 @@ class ValueReader:
         emit = self.emit
         if streams:
             emit('"')
-        reader = RawReader(self, key, after, emit if streams else None)
+        escapes = string.escapes if quoted else ()
+        reader = RawReader(self, key, after, emit if streams else None, escapes, quoted=quoted)
         ended = yield from reader.read()
         if ended is Outcome.CUT:
             return Outcome.CUT
@@ -116,7 +118,8 @@ class ValueReader:
     ) -> Reading[Outcome | None]:
         """Read a value that nothing closes but what follows it: by its own brackets and quotes."""
         tape = self.tape
-        ends = tuple(text for text in (self.separator.core, *self.stops) if text)
+        opens = [] if self.separator.core else [opening.core for opening in self.openings]
+        ends = tuple(text for text in (self.separator.core, *opens, *self.stops) if text)
         scan = BracketScan(self.arguments.values)
         while True:
             size = scan.end_of(tape.text, tape.at, ends, closed=tape.closed)
@@ -166,3 +169,8 @@ class ValueReader:
             if (yield from at_text(self.tape, text)):
                 self.tape.take(len(text), SpanKind.MARKUP)
         return None
+
+
+def _by_itself(text: Text) -> bool:
+    """Whether a quote in a string is escaped without a backslash, such as by doubling it."""
+    return bool(text.escapes) and not any("\\" in written for written in text.escapes)

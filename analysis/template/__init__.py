@@ -1,7 +1,9 @@
 """A chat template: its text, its special tokens, and its renders."""
 
 from .chat_template import ChatTemplate
+from .emission import Emission
 from .environment import GENERATION_CLOSE, GENERATION_OPEN
+from .isolated import IsolatedTemplate, isolated
 from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 
 __all__ = [
@@ -9,6 +11,9 @@ __all__ = [
     "GENERATION_OPEN",
     "REASONING_FIELDS",
     "ChatTemplate",
+    "Emission",
+    "IsolatedTemplate",
+    "isolated",
     "plain",
     "prepared_messages",
     "prepared_tools",

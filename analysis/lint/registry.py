@@ -1,0 +1,62 @@
+"""All rules, found in `rules/`: each module there that has a ``RULE``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from pkgutil import walk_packages
+
+from autoparser.analysis.errors import AutoparserError
+
+from . import rules
+from .rule import Rule
+
+
+class UnknownRuleError(AutoparserError):
+    """A code that no rule has."""
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Give every rule, by code."""
+    return tuple(sorted(_found(), key=lambda rule: rule.code))
+
+
+def _found() -> Iterator[Rule]:
+    for module in walk_packages(rules.__path__, f"{rules.__name__}."):
+        if not module.ispkg:
+            rule = getattr(import_module(module.name), "RULE", None)
+            if isinstance(rule, Rule):
+                yield rule
+
+
+def rule_of(code_or_name: str) -> Rule:
+    """Give the rule of a code such as ``AP301`` or of a name. Raises UnknownRuleError."""
+    wanted = code_or_name.strip()
+    for rule in all_rules():
+        if wanted.upper() == rule.code or wanted.lower() == rule.name:
+            return rule
+    names = [each for rule in all_rules() for each in (rule.code, rule.name)]
+    close = get_close_matches(wanted, names, n=1, cutoff=0.5) or get_close_matches(
+        wanted.upper(), names, n=1, cutoff=0.5
+    )
+    raise UnknownRuleError(
+        f"there is no rule {wanted!r}",
+        hint=f"did you mean {close[0]}?" if close else "'autoparser rule' lists all",
+    )
+
+
+def rules_of(selector: str) -> tuple[Rule, ...]:
+    """Give the rules of a code, of the beginning of one such as ``AP3``, of a name, or ``ALL``.
+
+    Raises UnknownRuleError where there is none.
+    """
+    wanted = selector.strip()
+    if wanted.upper() == "ALL":
+        return all_rules()
+    found = tuple(
+        rule for rule in all_rules() if len(wanted) > 1 and rule.code.startswith(wanted.upper())
+    )
+    return found or (rule_of(wanted),)

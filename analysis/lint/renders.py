@@ -1,0 +1,118 @@
+"""What a rule looks at: conversations as an engine sends them, each rendered at most once."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.errors import TemplateRenderError
+from autoparser.analysis.template import (
+    ChatTemplate,
+    Emission,
+    prepared_messages,
+    prepared_tools,
+)
+
+from .finding import Cause, Evidence, Shown
+
+NOON = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
+"""The time at which rules render, unless they ask for another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Render:
+    """A conversation and the text that came of it, or the template's refusal."""
+
+    messages: tuple[Mapping[str, Json], ...]
+    text: str = ""
+    error: TemplateRenderError | None = None
+    emissions: tuple[Emission, ...] = field(default=(), compare=False, repr=False)
+    """The text piece by piece, each with the template's line that wrote it."""
+
+    @property
+    def rendered(self) -> bool:
+        """Whether a text came out."""
+        return self.error is None
+
+    @property
+    def crashed(self) -> bool:
+        """Whether it failed without the template's meaning to."""
+        return self.error is not None and not self.error.refused
+
+    def shown(self, label: str) -> Shown:
+        """Give it as one half of evidence."""
+        reason = "" if self.error is None else self.error.reason
+        return Shown(label, self.text, reason, tuple(dict(each) for each in self.messages))
+
+    @property
+    def cause(self) -> Cause | None:
+        """The failure as the cause of findings; None where there is none."""
+        error = self.error
+        return None if error is None else Cause("raises", error.line, error.reason)
+
+    def line_of(self, text: str) -> int | None:
+        """Give the template's line that wrote the first piece that holds `text`."""
+        return next((each.line for each in self.emissions if text in each.text), None)
+
+
+def compared(one: Render, label: str, other: Render, other_label: str) -> Evidence:
+    """Put two renders side by side."""
+    return Evidence(one.shown(label), other.shown(other_label))
+
+
+def alone(render: Render, label: str) -> Evidence:
+    """Show one render."""
+    return Evidence(render.shown(label))
+
+
+class Renders:
+    """Renders conversations through one template, as transformers prepares them."""
+
+    def __init__(self, template: ChatTemplate, tokens: Mapping[str, str]) -> None:
+        """Prepare to render `template`, with `tokens` as its special tokens."""
+        self._template = template
+        self._tokens = tokens
+        self._known: dict[str, Render] = {}
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: Sequence[Json] | None = None,
+        generation: bool = False,
+        setting: Mapping[str, Json] | None = None,
+        clock: datetime.datetime = NOON,
+        as_given: bool = False,
+    ) -> Render:
+        """Render messages; `as_given` leaves out what transformers does to them before.
+
+        Those are the keys whose value is None, which it drops, and the fields of reasoning,
+        which it fills from each other.
+        """
+        key = repr((messages, tools, generation, setting, clock, as_given))
+        known = self._known.get(key)
+        if known is None:
+            sent: object = [*messages] if as_given else prepared_messages(messages)
+            variables: dict[str, object] = {
+                "strftime_now": clock.strftime,
+                **self._tokens,
+                "messages": sent,
+                "tools": prepared_tools(tools),
+                "documents": None,
+                "add_generation_prompt": generation,
+                **(setting or {}),
+            }
+            known = self._render(tuple(messages), variables)
+            self._known[key] = known
+        return known
+
+    def _render(
+        self, messages: tuple[Mapping[str, Json], ...], variables: Mapping[str, object]
+    ) -> Render:
+        try:
+            emissions = self._template.trace(variables)
+        except TemplateRenderError as error:
+            return Render(messages, error=error)
+        return Render(messages, "".join(each.text for each in emissions), None, tuple(emissions))

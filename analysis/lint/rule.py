@@ -1,0 +1,92 @@
+"""A rule: a stable code, a weight, a page, and the function that looks.
+
+A rule is a module of its own under `rules/`, in the folder of its group. Its docstring is its
+page: the first line says what is wrong, what follows why it matters, and the indented blocks
+behind ``Before:`` and ``After:`` show a template that has it and the same one mended. The module
+ends in ``RULE = Rule(...)``.
+
+A rule fires on behaviour that it has observed: it compares renders. It never decides by a word
+in the template's source; the source may only suggest what to render.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from .finding import Confidence, Hit, Severity
+from .page import Page, page_of
+
+if TYPE_CHECKING:
+    from .subject import Subject
+
+
+class Group(StrEnum):
+    """What a rule is about; the first digit of its code."""
+
+    LOADS = "loads and renders"
+    TURNS = "turns"
+    CONTENT = "content"
+    REASONING = "reasoning"
+    TOOL_CALLS = "tool calls"
+    ROUND_TRIP = "round trip"
+    TRAINING = "training"
+    PORTABILITY = "portability"
+    SECURITY = "security"
+
+    @property
+    def digit(self) -> str:
+        """The first digit of the codes of this group."""
+        return str(list(Group).index(self) + 1)
+
+
+class Need(StrEnum):
+    """What must be there for a rule to be able to look."""
+
+    SOURCE = "a template"
+    RENDERS = "a template that compiles"
+    ANALYSIS = "a template that can be analysed"
+    CALLS = "a template that writes tool calls"
+    REASONING = "a template that writes reasoning"
+    TOKENIZER = "a tokenizer"
+    DIRECTORY = "a model directory"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing to look for."""
+
+    code: str
+    """``AP`` and three digits; the first is the group's. Never given to another rule."""
+    name: str
+    """Short, in kebab case."""
+    doc: str | None
+    """The module's docstring: the rule's page."""
+    severity: Severity
+    check: Callable[[Subject], Iterator[Hit]]
+    """Looks; asked only where all of `needs` are there."""
+    confidence: Confidence = Confidence.HIGH
+    needs: Need = Need.ANALYSIS
+    fix: str = ""
+    """What to do, in one sentence, where every hit is mended alike."""
+    covers: tuple[str, ...] = ()
+    """Codes of rules whose findings are but consequences of this one's."""
+    default: bool = True
+    """Whether it is among the rules that run where none are selected."""
+
+    @property
+    def group(self) -> Group:
+        """What it is about."""
+        return next(each for each in Group if each.digit == self.code[2])
+
+    @property
+    def page(self) -> Page:
+        """Its page."""
+        return page_of(self.doc or "")
+
+    @property
+    def summary(self) -> str:
+        """What is wrong, in one line without a full stop."""
+        return self.page.summary

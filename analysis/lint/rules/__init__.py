@@ -1,0 +1,1 @@
+"""The rules, a folder a group, a module a rule."""

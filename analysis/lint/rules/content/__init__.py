@@ -1,0 +1,1 @@
+"""Rules about what becomes of the text of messages."""

@@ -1,0 +1,1 @@
+"""Rules about whether a template compiles and renders."""

@@ -1,0 +1,1 @@
+"""Rules about other engines and older versions."""

@@ -1,0 +1,1 @@
+"""Rules about what becomes of reasoning."""

@@ -1,0 +1,1 @@
+"""Rules about whether a prompt stays what it was."""

@@ -1,0 +1,1 @@
+"""Rules about templates that may not be meant well."""

@@ -1,0 +1,1 @@
+"""Rules about tools, calls and their results."""

@@ -1,0 +1,1 @@
+"""Rules about how turns begin and end."""

@@ -1,0 +1,35 @@
+"""Every rule on one template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .finding import Finding
+from .merging import merged
+from .registry import all_rules
+from .rule import Need, Rule
+from .subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the rules found in one template."""
+
+    findings: tuple[Finding, ...]
+    """Merged by cause, the weightiest first."""
+    left_out: tuple[tuple[Rule, Need], ...]
+    """Rules that could not look, and what they lack."""
+
+
+def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> Report:
+    """Let the rules look at a template; None takes those that run by default."""
+    chosen = [rule for rule in all_rules() if rule.default] if rules is None else rules
+    found: list[Finding] = []
+    left_out: list[tuple[Rule, Need]] = []
+    for rule in chosen:
+        if subject.has(rule.needs):
+            found += [Finding(rule, hit) for hit in rule.check(subject)]
+        else:
+            left_out.append((rule, rule.needs))
+    return Report(merged(found), tuple(left_out))

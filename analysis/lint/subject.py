@@ -1,0 +1,230 @@
+"""What rules look at: a template, its analysis, and its renders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from autoparser.analysis.analysis import SPECIAL_TOKENS, Analysis, analyze
+from autoparser.analysis.conversation import Answer, Dialogue, Json, Message, Tool, ToolCall, User
+from autoparser.analysis.errors import (
+    AutoparserError,
+    TemplateRenderError,
+    TemplateSyntaxError,
+    TemplateUnusableError,
+)
+from autoparser.analysis.format import Part
+from autoparser.analysis.probing import (
+    Sentinels,
+    Shape,
+    Suggestions,
+    choose_sentinels,
+    offered,
+    suggest,
+)
+from autoparser.analysis.template import ChatTemplate
+
+from .renders import NOON, Render, Renders
+from .rule import Need
+from .tools import functions_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tokenizers import Tokenizer
+
+    from autoparser.analysis.format import TurnFormat
+
+
+class Subject:
+    """One template under inspection; what several rules ask for is found out once."""
+
+    def __init__(
+        self,
+        template: ChatTemplate,
+        *,
+        tokenizer: Tokenizer | None = None,
+        directory: Path | None = None,
+        analysis: Analysis | None = None,
+    ) -> None:
+        """Look at `template`; an `analysis` that there is already is not made again."""
+        self.template = template
+        self.tokenizer = tokenizer
+        self.directory = directory
+        self._given = analysis
+
+    @cached_property
+    def syntax_error(self) -> TemplateSyntaxError | None:
+        """Why Jinja cannot compile the template; None where it can."""
+        try:
+            self.template.check_syntax()
+        except TemplateSyntaxError as error:
+            return error
+        return None
+
+    @cached_property
+    def _outcome(self) -> Analysis | AutoparserError:
+        if self._given is not None:
+            return self._given
+        try:
+            return analyze(self.template)
+        except (TemplateRenderError, TemplateSyntaxError, TemplateUnusableError) as error:
+            return error
+
+    @property
+    def failure(self) -> AutoparserError | None:
+        """Why the template cannot be analysed; None where it can."""
+        return None if isinstance(self._outcome, Analysis) else self._outcome
+
+    @property
+    def analysis(self) -> Analysis:
+        """The analysis. Raises the error with which it failed: see `failure`."""
+        if isinstance(self._outcome, AutoparserError):
+            raise self._outcome
+        return self._outcome
+
+    @property
+    def format(self) -> TurnFormat:
+        """The format of a turn. Raises like `analysis`."""
+        return self.analysis.format
+
+    def has(self, need: Need) -> bool:
+        """Whether it is there."""
+        match need:
+            case Need.SOURCE:
+                return True
+            case Need.TOKENIZER:
+                return self.tokenizer is not None
+            case Need.DIRECTORY:
+                return self.directory is not None
+            case Need.RENDERS:
+                return self.syntax_error is None
+            case _ if self.syntax_error is not None or self.failure is not None:
+                return False
+            case Need.ANALYSIS:
+                return True
+            case Need.CALLS:
+                return self.format.calls is not None
+            case Need.REASONING:
+                return any(Part.REASONING in each.parts for each in self.format.layouts.values())
+
+    @cached_property
+    def marks(self) -> Sentinels:
+        """Words that occur nowhere in the template, to tell the parts of messages by."""
+        return choose_sentinels(self.template.text)
+
+    @cached_property
+    def suggestions(self) -> Suggestions:
+        """What the syntax tree suggests to render with. Raises TemplateSyntaxError."""
+        return suggest(self.template.syntax_tree)
+
+    @cached_property
+    def tokens(self) -> Mapping[str, str]:
+        """The special tokens; names in angle brackets for those that are read and not known."""
+        known = self.template.special_tokens
+        unknown = [each for each in SPECIAL_TOKENS if each in self.suggestions.names]
+        return {**{name: f"<{name}>" for name in unknown}, **known}
+
+    @property
+    def shape(self) -> Shape:
+        """The shape in which the template takes messages; the plainest where it takes none."""
+        return Shape() if self.failure is not None else self.analysis.shape
+
+    @cached_property
+    def tools(self) -> tuple[Json, ...]:
+        """Tools in OpenAI's form: functions of the marks' names and keys."""
+        return tuple({"type": "function", "function": each} for each in self._functions)
+
+    @cached_property
+    def _functions(self) -> tuple[Tool, ...]:
+        return functions_for(self.marks)
+
+    @cached_property
+    def _renders(self) -> Renders:
+        return Renders(self.template, self.tokens)
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: Sequence[Json] | None = None,
+        generation: bool = False,
+        setting: Mapping[str, Json] | None = None,
+        clock: datetime = NOON,
+        as_given: bool = False,
+    ) -> Render:
+        """Render messages exactly as they are given here: for rules about their shape."""
+        return self._renders.render(
+            messages,
+            tools=tools,
+            generation=generation,
+            setting=setting,
+            clock=clock,
+            as_given=as_given,
+        )
+
+    def play(
+        self,
+        dialogue: Dialogue,
+        *,
+        system: str = "",
+        tools: bool = False,
+        generation: bool = False,
+        setting: Mapping[str, Json] | None = None,
+        clock: datetime = NOON,
+    ) -> Render:
+        """Render a conversation in the shape that the template takes: for all other rules.
+
+        `system` goes before it where it is given, and always where the template wants one.
+        With `setting` these values are set on top of the ones that the template needs.
+        """
+        shape = self.shape
+        messages = shape.messages(dialogue, self.marks.system)
+        if system and not shape.system:
+            content: Json = shape.user_text(system)
+            messages = [{"role": "system", "content": content}, *messages]
+        return self.render(
+            messages,
+            tools=self.offered if tools else None,
+            generation=generation,
+            setting={**self.usual_setting, **(setting or {})},
+            clock=clock,
+        )
+
+    @cached_property
+    def offered(self) -> tuple[Json, ...] | None:
+        """The tools in the shape that the template takes; None where it takes none."""
+        given = offered(self._functions, self.shape)
+        return None if given is None else tuple(given)
+
+    @property
+    def usual_setting(self) -> Mapping[str, Json]:
+        """The switches under which the format was seen; none where it cannot be analysed."""
+        return {} if self.failure is not None else self.format.setting
+
+    @property
+    def user(self) -> User:
+        """The first user message of most conversations."""
+        return User(self.marks.user)
+
+    @property
+    def next_user(self) -> User:
+        """A later user message."""
+        return User(self.marks.next_user)
+
+    def call(self, position: int = 0, **arguments: Json) -> ToolCall:
+        """Give a call of one of the tools; without arguments it has one, a string."""
+        marks = self.marks
+        given = arguments or {marks.keys[0]: marks.values[position]}
+        return ToolCall(marks.names[position], given, marks.ids[position])
+
+    def answer(self, call: ToolCall, text: str = "") -> Answer:
+        """Give the answer to a call."""
+        return Answer(text or self.marks.answer, call.name, call.id)
+
+    def turn(self, message: Message) -> Dialogue:
+        """Put a message behind a user message, with answers where the template wants them."""
+        answers = [self.answer(call) for call in message.calls] if self.shape.answered else []
+        return (self.user, message, *answers)

@@ -1,0 +1,81 @@
+"""Every rule: it fires on a fixture, is quiet on the nearest one that is sound, and has a page.
+
+`fixtures/lint/<code>/` holds `fires` and `quiet`: each a `.jinja` file, or a model directory for
+rules that need more than the template.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from autoparser import load_template
+from autoparser.analysis.lint import Need, Report, Rule, Subject, all_rules, lint
+from autoparser.analysis.sources import load_tokenizer, tokenizer_beside
+
+LINT = Path(__file__).parents[3] / "fixtures" / "lint"
+RULES = all_rules()
+CODES = [rule.code for rule in RULES]
+
+
+def report(rule: Rule, which: str) -> Report:
+    directory = LINT / rule.code / which
+    source = directory if directory.is_dir() else directory.with_suffix(".jinja")
+    tokenizer = None
+    if directory.is_dir() and rule.needs is Need.TOKENIZER:
+        beside = tokenizer_beside(str(source))
+        assert beside is not None
+        tokenizer = load_tokenizer(beside)
+    subject = Subject(
+        load_template(source),
+        tokenizer=tokenizer,
+        directory=directory if directory.is_dir() else None,
+    )
+    return lint(subject, [rule])
+
+
+@pytest.mark.parametrize("rule", RULES, ids=CODES)
+def test_it_fires(rule: Rule) -> None:
+    found = report(rule, "fires")
+    assert found.findings
+    assert not found.left_out
+    for finding in found.findings:
+        assert finding.message
+        assert not finding.message.endswith(".")
+        assert finding.message.isprintable()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=CODES)
+def test_its_neighbour_is_quiet(rule: Rule) -> None:
+    found = report(rule, "quiet")
+    assert [each.message for each in found.findings] == []
+    assert not found.left_out, "the neighbour must be looked at, or it proves nothing"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=CODES)
+def test_it_has_a_page(rule: Rule) -> None:
+    page = rule.page
+    assert all((page.summary, page.why, page.before, page.after))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=CODES)
+def test_it_stands_where_its_code_says(rule: Rule) -> None:
+    home = rule.check.__module__.split(".")
+    assert home[-1] == rule.name.replace("-", "_")
+    assert home[-2] == rule.group.name.lower()
+    assert sys.modules[rule.check.__module__].__doc__ == rule.doc
+
+
+def test_codes_and_names_are_unique() -> None:
+    assert len(set(CODES)) == len(CODES)
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+def test_covered_rules_exist() -> None:
+    assert {code for rule in RULES for code in rule.covers} <= set(CODES)
+
+
+def test_every_fixture_belongs_to_a_rule() -> None:
+    assert {each.name for each in LINT.iterdir() if each.is_dir()} == set(CODES)
