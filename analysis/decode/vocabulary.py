@@ -112,8 +112,8 @@ def _texts(node: Node) -> Iterator[str]:
         case FreeText(exits):
             yield from (each.close for each in exits if each.prose is not None)
             nodes = [each.then for each in exits]
-        case Pattern(regex) if regex.startswith("'"):
-            yield "'"
+        case Pattern(close=close):
+            yield close
         case _:
             return
     for inner in nodes:
