@@ -15,14 +15,19 @@ import typer
 from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError, one_line
 
 from .analyze import analyze
+from .compare import compare
 from .decode import decode
 from .export import export
+from .fetch import fetch
 from .grammar import grammar
 from .isolation import in_worker, in_workers
 from .output import be_printable, quiet_standard_output
 from .parse import parse
 from .render import render
+from .report import report
 from .roundtrip import roundtrip
+from .survey import survey
+from .watch import watched
 
 __all__ = ["app", "main", "run"]
 
@@ -36,13 +41,17 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(in_worker()(analyze))
+app.command()(watched()(in_worker()(analyze)))
 app.command()(in_worker()(parse))
 app.command()(in_worker()(grammar))
 app.command()(in_worker()(export))
 app.command()(in_worker(seconds=300)(roundtrip))
 app.command()(in_workers(decode))
 app.command()(in_worker(one_render=True)(render))
+app.command()(fetch)
+app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))
+app.command()(in_worker(seconds=300)(compare))
+app.command()(in_workers(survey))
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors
@@ -90,6 +99,11 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except _UsageError as error:
         return _complain(_usage(error))
+    except BaseException as error:
+        # The tokenizers library panics on what it did not expect; no class of it is exported.
+        if type(error).__name__ != "PanicException":
+            raise
+        return _complain(f"the tokenizer failed on a text: {one_line(str(error))}")
     return code if isinstance(code, int) else 0
 
 

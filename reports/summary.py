@@ -20,25 +20,30 @@ from autoparser.analysis.probing import (
 from autoparser.analysis.view import ContentMode, MarkerRegistry, ReasoningMode, ToolFormat
 
 from .layout import Lines, Row, joined, rows, sentence
+from .provenance import provenance_words
 from .values import value_samples
 from .verdict import verdict
 from .visible import quoted, visible
 from .words import doubt
 
-__all__ = ["summary_section"]
+__all__ = ["summary_rows", "summary_section"]
 
 
 def summary_section(analysis: Analysis, width: int) -> Lines:
     """Say how the model reasons, speaks and calls, and how sure that is."""
-    return rows(list(_rows(analysis)), width, indent=0)
+    return rows(list(summary_rows(analysis)), width, indent=0)
 
 
-def _rows(analysis: Analysis) -> Iterator[Row]:
+def summary_rows(analysis: Analysis) -> Iterator[Row]:
+    """Give the summary as labels and texts."""
     template, format_ = analysis.template, analysis.format
     origin = Text(visible(template.origin or "a text"))
     if template.name not in (None, "default"):
         origin.append(f" (named {visible(str(template.name))})")
     yield "Template", origin
+    came = provenance_words(template.source)
+    if came is not None:
+        yield "Source", Text(came)
     yield "Verdict", _verdict(analysis.check)
     doubted = format_.unconfirmed
     yield "Reasoning", _doubted(_reasoning(analysis), Part.REASONING in doubted)

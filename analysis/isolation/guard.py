@@ -15,10 +15,11 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from itertools import islice
 from time import process_time
+from typing import TypeVar
 
 from autoparser.analysis.errors import Limit
 
@@ -26,6 +27,8 @@ from .limits import MEGABYTE, LimitReached, Limits, TaskLimitReached
 from .memory import held_memory
 
 __all__ = ["Guard", "current_guard", "guarded"]
+
+Piece = TypeVar("Piece")
 
 TICK = 0.02
 """Seconds between two looks at the clock."""
@@ -45,11 +48,14 @@ def current_guard() -> Guard | None:
 
 
 @contextmanager
-def guarded(limits: Limits) -> Generator[Guard]:
-    """Hold what runs inside to the limits. Only for a worker's main thread: it sets signals."""
+def guarded(limits: Limits, has: int | None) -> Generator[Guard]:
+    """Hold what runs inside to the limits. Only for a worker's main thread: it sets signals.
+
+    `has` is what `data_bytes` said of this process.
+    """
     global _current  # noqa: PLW0603 - a process has one main thread, and that one task
     guard = Guard(limits)
-    with held_memory(limits.memory), _clocks(guard):
+    with held_memory(limits.memory, has), _clocks(guard):
         _current = guard
         try:
             yield guard
@@ -71,13 +77,15 @@ class Guard:
         seconds = limits.render_seconds
         self._kill_after = None if seconds is None else seconds + GRACE
 
-    def collected(self, pieces: Iterable[str]) -> str:
-        """Give a render's text. Raises LimitReached."""
-        with self.rendering():
-            most = self.limits.characters
-            if most is None:
-                return "".join(pieces)
-            return _counted(iter(pieces), most)
+    def kept(self, pieces: Iterable[Piece], length: Callable[[Piece], int]) -> list[Piece]:
+        """Give the pieces that a render writes, of this length each. Raises LimitReached."""
+        most = self.limits.characters
+        # No context manager: this is all that a worker adds to a render, thousands of times.
+        self.begin()
+        try:
+            return list(pieces) if most is None else _counted(pieces, length, most)
+        finally:
+            self.end()
 
     @contextmanager
     def rendering(self) -> Generator[None]:
@@ -104,7 +112,7 @@ class Guard:
         self._rendering = True
 
     def end(self) -> None:
-        """End the render."""
+        """End the render; once more does no harm, as where a limit was reached on the way here."""
         self._rendering = False
         if self._kill_after is not None and sys.platform != "win32":
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -131,18 +139,24 @@ class Guard:
             raise LimitReached(Limit.RENDER_TIME, f"it takes more than {most:.3g} s")
 
 
-def _counted(pieces: Iterable[str], most: int) -> str:
+def _counted(pieces: Iterable[Piece], length: Callable[[Piece], int], most: int) -> list[Piece]:
     # Counted by the handful, in C: the loop over single pieces would cost what the render does.
     source = iter(pieces)
-    kept: list[str] = []
-    length, size = 0, FIRST_PIECES
+    kept: list[Piece] = []
+    total, size = 0, FIRST_PIECES
     while some := list(islice(source, size)):
-        length += sum(map(len, some))
-        if length > most:
+        total += sum(map(length, some))
+        if total > most:
             raise LimitReached(Limit.OUTPUT, f"its text has more than {most} characters")
         kept += some
         size *= 2
-    return "".join(kept)
+    return kept
+
+
+def _tick(number: int, frame: object) -> None:
+    del number, frame
+    if _current is not None:
+        _current.tick()
 
 
 @contextmanager
@@ -153,10 +167,6 @@ def _clocks(guard: Guard) -> Generator[None]:
     # Windows has none.
     from resource import RLIM_INFINITY, RLIMIT_CPU, getrlimit, setrlimit  # noqa: PLC0415
 
-    def tick(number: int, frame: object) -> None:
-        del number, frame
-        guard.tick()
-
     soft, hard = getrlimit(RLIMIT_CPU)
     seconds = guard.limits.seconds
     if seconds is not None:
@@ -164,7 +174,8 @@ def _clocks(guard: Guard) -> Generator[None]:
         due = math.ceil(process_time() + seconds + GRACE)
         ceiling = due if hard == RLIM_INFINITY else min(due, hard)
         setrlimit(RLIMIT_CPU, (ceiling, hard))
-    before = signal.signal(signal.SIGVTALRM, tick)
+    # It stays: a tick that is under way when the task ends would find nobody to take it.
+    signal.signal(signal.SIGVTALRM, _tick)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
     try:
@@ -172,5 +183,4 @@ def _clocks(guard: Guard) -> Generator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGVTALRM, before)
         setrlimit(RLIMIT_CPU, (soft, hard))

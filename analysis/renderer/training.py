@@ -57,10 +57,20 @@ class TrainingTemplate:
 def training_template(analysis: Analysis) -> TrainingTemplate:
     """Give the template with generation markers. Raises TrainingTemplateError."""
     original = analysis.template
+    if original.source is not None and original.source.ran_code:
+        raise TrainingTemplateError(
+            "an encoder in Python has no template that markers could stand in",
+            file=original.origin,
+            hint="use the loss mask of autoparser's renderer instead",
+        )
     if original.marks_generation:
         return TrainingTemplate(original, _proved(analysis, original), patched=False)
     patched = ChatTemplate(
-        _wrapped(analysis), original.special_tokens, original.name, original.origin
+        _wrapped(analysis),
+        original.special_tokens,
+        original.name,
+        original.origin,
+        original.source,
     )
     try:
         patched.check_syntax()

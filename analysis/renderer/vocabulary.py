@@ -10,16 +10,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 
-from autoparser.analysis.errors import AutoparserError
-
-
-class TokenizerError(AutoparserError):
-    """The tokenizer cannot be read, or does not know a text or an id."""
+from autoparser.analysis.errors import TokenizerError
 
 
 class FastTokenizer(Protocol):
@@ -208,20 +203,4 @@ def _cannot_encode(text: str, reason: str) -> TokenizerError:
     return TokenizerError(
         f"the tokenizer cannot encode {text[:40]!r} ({reason})",
         hint="give the tokenizer of the template's model",
-    )
-
-
-def load_tokenizer(path: Path) -> Tokenizer:
-    """Read a tokenizer.json, or the one of a directory. Raises TokenizerError."""
-    file = path / "tokenizer.json" if path.is_dir() else path
-    if not file.is_file():
-        raise TokenizerError(
-            "there is no such file", file=str(file), hint="name a tokenizer.json, or its directory"
-        )
-    try:
-        return Tokenizer.from_file(str(file))
-    except Exception as error:  # noqa: BLE001 - the library raises bare exceptions
-        reason = str(error)
-    raise TokenizerError(
-        f"this is no tokenizer ({reason})", file=str(file), hint="name a tokenizer.json"
     )

@@ -98,10 +98,22 @@ ALLOWED: dict[tuple[str, str], str] = {
         "decode/server.py",
         "llama-server",
     ): "the name of an engine that a person gives: it decides in which field a grammar is sent",
+    (
+        "sources/vocabulary/from_gguf.py",
+        "gpt2",
+    ): "what a GGUF header calls every byte-level vocabulary; it decides how a tokenizer is read",
+    (
+        "sources/vocabulary/from_gguf.py",
+        "gpt-2",
+    ): "what a GGUF header calls the rule that the tokenizers library has built in",
     ("check/battery.py", "<b>bold</b> & <br/> [x] {y} %}"): HOSTILE,
     ("check/battery.py", "<c>"): HOSTILE,
     ("check/battery.py", "Report <1>"): HOSTILE,
     ("check/battery.py", 'Use <b> & [x], {y} or "z":\n\n```\ncode\n```'): HOSTILE,
+    (
+        "renderer/asked.py",
+        "thinking_retention",
+    ): "the name of an argument of the bridge, in the error that refuses its value",
     (
         "template/messages.py",
         "thinking",
