@@ -18,10 +18,12 @@ from .analyze import analyze
 from .decode import decode
 from .export import export
 from .grammar import grammar
+from .lint import lint
 from .output import be_printable, quiet_standard_output
 from .parse import parse
 from .render import render
 from .roundtrip import roundtrip
+from .rule import rule
 
 __all__ = ["app", "main", "run"]
 
@@ -42,6 +44,8 @@ app.command()(export)
 app.command()(roundtrip)
 app.command()(decode)
 app.command()(render)
+app.command()(lint)
+app.command()(rule)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

@@ -9,8 +9,11 @@ __all__ = ["progress_of"]
 
 
 @contextmanager
-def progress_of(total: int) -> Generator[Callable[[], object]]:
-    """Show a bar of `total` steps on a terminal; give what is to be called after each step."""
+def progress_of(total: int, words: str = "decoding") -> Generator[Callable[[], object]]:
+    """Show a bar of `total` steps on a terminal; give what is to be called after each step.
+
+    `words` say what is going on.
+    """
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -20,5 +23,5 @@ def progress_of(total: int) -> Generator[Callable[[], object]]:
     from rich.progress import Progress
 
     with Progress(console=console, transient=True) as bar:
-        task = bar.add_task("decoding", total=total)
+        task = bar.add_task(words, total=total)
         yield lambda: bar.advance(task)

@@ -1,6 +1,7 @@
 """A chat template: its text, its special tokens, and its renders."""
 
 from .chat_template import ChatTemplate
+from .comments import comments
 from .emission import Emission
 from .environment import GENERATION_CLOSE, GENERATION_OPEN
 from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
@@ -11,6 +12,7 @@ __all__ = [
     "REASONING_FIELDS",
     "ChatTemplate",
     "Emission",
+    "comments",
     "plain",
     "prepared_messages",
     "prepared_tools",

@@ -1,0 +1,81 @@
+"""Work on many values in processes; the answers come in the order of the values.
+
+The one place that knows how it is done.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.context import BaseContext
+from typing import TypeVar
+
+_Value = TypeVar("_Value")
+_Answer = TypeVar("_Answer")
+
+
+def usual_jobs() -> int:
+    """Give how many processes are worth while here."""
+    available = getattr(os, "sched_getaffinity", None)
+    return len(available(0)) if available is not None else os.cpu_count() or 1
+
+
+def in_order(
+    work: Callable[[_Value], _Answer],
+    values: Sequence[_Value],
+    jobs: int,
+    *,
+    lost: Callable[[_Value], _Answer],
+    advance: Callable[[], object],
+) -> list[_Answer]:
+    """Give the answers to all values, in their order.
+
+    `lost` answers for a value on which a process died; `advance` is called as often as there are
+    values.
+    """
+    if min(jobs, len(values)) <= 1:
+        return list(_here(work, values, advance))
+    context = multiprocessing.get_context(_method())
+    with ProcessPoolExecutor(min(jobs, len(values)), mp_context=context) as pool:
+        futures = [pool.submit(work, value) for value in values]
+        for future in futures:
+            future.add_done_callback(lambda _: advance())
+        answers = [_answer(future) for future in futures]
+    # A process that dies takes the waiting values with it: those have another try, each alone.
+    return [
+        _alone(work, value, context, lost) if answer is None else answer[0]
+        for value, answer in zip(values, answers, strict=True)
+    ]
+
+
+def _method() -> str:
+    return "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+
+
+def _here(
+    work: Callable[[_Value], _Answer], values: Sequence[_Value], advance: Callable[[], object]
+) -> Iterator[_Answer]:
+    for value in values:
+        yield work(value)
+        advance()
+
+
+def _answer(future: Future[_Answer]) -> tuple[_Answer] | None:
+    try:
+        return (future.result(),)
+    except BrokenProcessPool:
+        return None
+
+
+def _alone(
+    work: Callable[[_Value], _Answer],
+    value: _Value,
+    context: BaseContext,
+    lost: Callable[[_Value], _Answer],
+) -> _Answer:
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        answer = _answer(pool.submit(work, value))
+    return lost(value) if answer is None else answer[0]
