@@ -283,10 +283,12 @@ def _run(request: Request) -> LintRun:
 
 def _give_baseline(run: LintRun, file: Path) -> int:
     from autoparser.analysis.lint.project import baseline_of
+    from autoparser.reports.lint import many
 
     found = baseline_of(run)
     write_file(file, found.text())
-    typer.echo(f"{file}: {len(found.entries)} findings of {len(run.templates)} templates", err=True)
+    counted = f"{many(len(found.entries), 'finding')} of {many(len(run.templates), 'template')}"
+    typer.echo(f"{file}: {counted}", err=True)
     for problem in run.problems:
         line = AutoparserError(
             problem.message, file=problem.path, place=problem.place, hint=problem.hint

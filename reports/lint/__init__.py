@@ -14,6 +14,7 @@ from .page_markdown import page_file, page_markdown, rules_index
 from .sarif import sarif_report
 from .statistics import counted, statistics_report
 from .text import lint_report
+from .words import many
 
 __all__ = [
     "LINT_SCHEMA",
@@ -23,6 +24,7 @@ __all__ = [
     "junit_report",
     "lint_document",
     "lint_report",
+    "many",
     "markdown_report",
     "page_file",
     "page_markdown",

@@ -11,7 +11,7 @@ from autoparser.reports.difference import compared, difference_lines
 from autoparser.reports.layout import Lines, prose, wrapped
 from autoparser.reports.visible import lines, visible
 
-__all__ = ["evidence_lines"]
+__all__ = ["evidence_lines", "text_lines"]
 
 HEAD, TAIL = 160, 480
 """Characters of a text that is shown alone; what matters is mostly at its end."""
@@ -55,12 +55,13 @@ def _alone(shown: Shown, width: int, indent: int) -> Lines:
     room = max(width - indent - 2, 10)
     return [
         Text.assemble(" " * (indent + 2), piece)
-        for line in _kept(shown.text)
+        for line in text_lines(shown.text)
         for piece in wrapped(line, room, words=False)
     ]
 
 
-def _kept(text: str) -> Iterator[Text]:
+def text_lines(text: str) -> Iterator[Text]:
+    """Give the lines of a text that is shown alone, of a long one its beginning and its end."""
     if not text:
         yield Text("(nothing)", style="dim italic")
     elif len(text) <= HEAD + TAIL:

@@ -14,6 +14,7 @@ from autoparser.analysis.lint.project import Inspected, LintRun
 from autoparser.reports.difference import compared, difference_lines
 from autoparser.reports.visible import visible
 
+from .evidence import text_lines
 from .words import message_words, notes, problem_words, summary_words, template_title, unused_words
 
 __all__ = ["markdown_report"]
@@ -113,24 +114,26 @@ def _evidence(evidence: Evidence) -> Iterator[str]:
     one, other = evidence.one, evidence.other
     if other is None:
         yield f"# {visible(one.label)}"
-        yield from _alone(one)
+        yield from (f"  {line}" for line in _alone(one))
         return
     yield f"--- {visible(one.label)}"
     yield f"+++ {visible(other.label)}"
     if one.error or other.error:
         yield from (f"- {line}" for line in _alone(one))
         yield from (f"+ {line}" for line in _alone(other))
-        return
-    for line in difference_lines(compared(one.text, other.text), WIDTH, indent=0):
-        yield line.plain
+    elif one.text == other.text:
+        yield "# both texts are alike"
+        yield from (f"  {line}" for line in _alone(one))
+    else:
+        for line in difference_lines(compared(one.text, other.text), WIDTH, indent=0):
+            yield line.plain
 
 
 def _alone(shown: Shown) -> Iterator[str]:
     if shown.error:
         yield f"raises: {visible(shown.error)}"
-        return
-    for line in difference_lines(compared(shown.text, shown.text), WIDTH, indent=0):
-        yield line.plain
+    else:
+        yield from (line.plain for line in text_lines(shown.text))
 
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~$^])")

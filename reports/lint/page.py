@@ -40,7 +40,8 @@ def rule_page(rule: Rule, width: int) -> Text:
 
 
 def _facts(rule: Rule) -> list[tuple[str, Text]]:
-    facts = [("looks at", Text(rule.needs.value))]
+    facts = [("fix", Text(rule.fix))] if rule.fix else []
+    facts.append(("looks at", Text(rule.needs.value)))
     if rule.covers:
         facts.append(("covers", Text(", ".join(rule.covers))))
     ignore = f"{{#- autoparser: ignore {rule.code} reason -#}}"
@@ -49,7 +50,7 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
 
 
 def page_lines(rule: Rule, width: int, indent: int) -> Lines:
-    """Give what a page says: what is wrong, why it matters, before, after, and the fix."""
+    """Give what a page says: what is wrong, why it matters, before and after."""
     page = rule.page
     drawn = prose(Text(f"{_capital(page.summary)}.", style="bold"), width, indent)
     for paragraph in _BLANK_LINES.split(page.why):
@@ -58,9 +59,6 @@ def page_lines(rule: Rule, width: int, indent: int) -> Lines:
         if code:
             drawn += [*blank(), *prose(Text(title, style="bold"), width, indent)]
             drawn += _code(code, width, indent + 2)
-    if rule.fix:
-        fix = sentence(("fix: ", "green"), rule.fix)
-        drawn += [*blank(), *prose(fix, width, indent, hang=5)]
     return drawn
 
 

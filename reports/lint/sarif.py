@@ -151,7 +151,7 @@ def _location(path: str, line: int | None) -> Mapping[str, object]:
 
 def _artifact(path: str) -> Mapping[str, object]:
     """Give a place relative to the root of the sources, or an absolute one that is beside it."""
-    encoded = quote(path.encode("utf-8", "surrogateescape"))
+    encoded = quote(path.encode("utf-8", "surrogatepass"))
     if PurePath(path).is_absolute():
         return {"uri": f"file://{encoded}"}
     return {"uri": encoded, "uriBaseId": "%SRCROOT%"}

@@ -19,7 +19,12 @@ TREE = {
     "model/tokenizer_config.json": json.dumps({"bos_token": "<s>"}),
     "model/other.jinja": TEXT,
     "old/config/tokenizer_config.json": json.dumps(
-        {"chat_template": [{"name": "default", "template": TEXT}, {"name": "rag", "template": TEXT}]}
+        {
+            "chat_template": [
+                {"name": "default", "template": TEXT},
+                {"name": "rag", "template": TEXT},
+            ]
+        }
     ),
     "plain/tokenizer_config.json": json.dumps({"bos_token": "<s>"}),
     "legacy/chat_template.json": json.dumps({"chat_template": TEXT}),
@@ -39,19 +44,22 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+JINJA = ("a.jinja", "b.j2", "c.jinja2")
 FOUND: list[tuple[list[str], tuple[str, ...], list[str]]] = [
     (
         ["."],
         (),
-        ["a.jinja", "b.j2", "c.jinja2", "legacy", "model", "model/other.jinja"]
-        + ["old/config", "plain"],
+        [*JINJA, "legacy", "model", "model/other.jinja", "old/config", "plain"],
     ),
     (["model"], (), ["model", "model/other.jinja"]),
     (["a.jinja", "./a.jinja", "a.jinja"], (), ["a.jinja"]),
     (["b.j2", "."], ("*.jinja", "old", "plain", "legacy", "model"), ["b.j2", "c.jinja2"]),
-    (["*.j*"], (), ["a.jinja", "b.j2", "c.jinja2"]),
-    (["**/*.jinja"], ("additional_chat_templates",), ["a.jinja", "model/chat_template.jinja"]
-     + ["model/other.jinja", "node_modules/x.jinja"]),
+    (["*.j*"], (), [*JINJA]),
+    (
+        ["**/*.jinja"],
+        ("additional_chat_templates",),
+        ["a.jinja", "model/chat_template.jinja", "model/other.jinja", "node_modules/x.jinja"],
+    ),
     (["*/"], ("model",), ["legacy", "old/config", "plain", "node_modules/x.jinja"]),
     (["org/name"], (), ["org/name"]),
     (["notes.txt"], ("notes.txt",), ["notes.txt"]),

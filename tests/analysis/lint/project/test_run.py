@@ -163,9 +163,7 @@ def test_it_fails_from_a_severity_on(
     assert replace(run, fail_on=fail_on).fails(weighed) is fails
 
 
-def test_less_sure_findings_can_be_left_out(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unsure(task: Task) -> Seen:
         seen = inspection.inspect(task)
         hits = tuple(
