@@ -137,7 +137,8 @@ def test_an_input_is_no_code(name: str, runner: Runner) -> None:
     shutil.copy(QUIET, runner.repository / "chat.jinja")
     value = HOSTILE if name == "paths" else HOSTILE.replace("\n", " ").replace("--output", "--o")
     ran = runner.run(STEPS["Lint"], **{name: value})
-    assert ran.code == 2
+    # A file may be called like this.
+    assert ran.code == (0 if name == "sarif-file" else 2)
     assert not list(runner.place.rglob("pwned"))
 
 
