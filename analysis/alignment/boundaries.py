@@ -12,12 +12,23 @@ from itertools import pairwise
 
 _UNIT = re.compile(
     r"""
-    <[^<>\n]*>            # a tag, attributes included
-  | <[^<>\n]*$            # a tag that a slot follows
-  | \[/?\w+\]             # a word in square brackets
-  | [⟦⟨⟪「『【〔〖《〈⦅⦃❨❪❬❮❰❲❴](?:[^\s]*?[⟧⟩⟫」』】〕〗》〉⦆⦄❩❫❭❯❱❳❵]|[^\s\w]*\w[^\s]*$)
+    (?P<marker>
+        <[^<>\n]*>                              # a tag, attributes included
+      | <[^<>\n]*$                              # a tag that a slot follows
+      | <<+[^<>\n]*(?:>>+|$)
+      | \[[|/\#@%!~^$&]*\w+[|/\#@%!~^$&]*\]     # a word in square brackets, with signs or without
+      | \[\[+[|/\#@%!~^$&]*[^\W\d][^\[\]\n]*(?:\]\]+|$)  # words in doubled brackets
+      | \{\{+[|/\#@%!~^$&]*[^\W\d][^{}\n]*(?:\}\}+|$)
+      | \(\(+[|/\#@%!~^$&]*[^\W\d][^()\n]*(?:\)\)+|$)
+      | \{[|/\#@%!~^$&]*[^\W\d]\w*(?:[|/\#@%!~^$&]*\}|[ ]?$)
+      | \([|/\#@%!~^$&]*[^\W\d]\w*(?:[|/\#@%!~^$&]*\)|[ ]$)
+      | [⟦⟨⟪「『【〔〖《〈⦅⦃❨❪❬❮❰❲❴«‹](?:[^\s]*?[⟧⟩⟫」』】〕〗》〉⦆⦄❩❫❭❯❱❳❵»›]+|[^\s\w]*\w[^\s]*$)
+                                                # a word between signs: %call%, ::call::
+      | (?P<signs>[@%\#~$^|§¶&!]+|([:*=+-])\3+)[|/\#]*[^\W\d]\w*
+        (?:(?!(?P=signs))[ =:|][\w ="'.]*)?(?:(?P=signs)|$)
+    )
   | \w+
-  | ([^\w\s<>\[\](){}"'])\1+
+  | ([^\w\s<>\[\](){}"'])\4+
     """,
     re.VERBOSE,
 )
@@ -107,7 +118,7 @@ def common_suffix(first: str, *others: str) -> str:
 def _marker_ending(text: str, position: int) -> int | None:
     """Give the beginning of the bracketed unit that ends at `position`."""
     for match in _UNIT.finditer(text, _line_start(text, position)):
-        if match.end() == position and _bracketed(match.group()):
+        if match.end() == position and match["marker"]:
             return match.start()
         if match.start() >= position:
             break
@@ -117,12 +128,7 @@ def _marker_ending(text: str, position: int) -> int | None:
 def _marker_beginning(text: str, position: int) -> int | None:
     """Give the end of the bracketed unit that begins at `position`."""
     match = _UNIT.match(text, position)
-    return match.end() if match and _bracketed(match.group()) else None
-
-
-def _bracketed(unit: str) -> bool:
-    first, last = unit[0], unit[-1]
-    return not (first.isalnum() or first == "_") and first != last and len(unit) > 2  # noqa: PLR2004
+    return match.end() if match and match["marker"] else None
 
 
 def edge_units(text: str) -> list[str]:
@@ -135,9 +141,12 @@ def edge_units(text: str) -> list[str]:
 
 
 def is_unit(text: str) -> bool:
-    """Whether the text is one bracketed unit, the usual look of a marker."""
+    """Whether the text is one word in brackets or between signs, the usual look of a marker."""
     match = _UNIT.fullmatch(text)
-    return match is not None and _bracketed(text)
+    return match is not None and bool(match["marker"]) and len(text) > _SHORTEST_MARKER
+
+
+_SHORTEST_MARKER = 2
 
 
 def first_marker(text: str) -> str:

@@ -44,6 +44,8 @@ class RowReader:
         self.tape, self.call, self.around, self.collector = tape, call, around, collector
         self.name = ""
         self.id = ""
+        self.early: str | None = None
+        """Arguments that stand before the name."""
         self.status = Status.OK
         last = call.empty_row[-1] if call.empty_row else None
         self.behind_name = last.units[:1] if isinstance(last, Literal) else ()
@@ -70,6 +72,11 @@ class RowReader:
             return self._unread()
         if isinstance(item, Name):
             self.name = word
+            if self.early is not None and not self.collector.calling:
+                if not self._is_offered():
+                    return CallEnd.NO_CALL
+                self.collector.open_call(word, self.id)
+                self.collector.arguments(self.early)
         elif item.slot is Slot.ID:
             self.id = word
             if not any(isinstance(other, Name) for other in self.call.row):
@@ -179,7 +186,8 @@ class RowReader:
 
     def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Open the call and read its arguments; give how it ends where that is not the close."""
-        if not self.name or not self._is_offered():
+        unnamed = not self.name and any(isinstance(each, Name) for each in rest)
+        if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
         closers = [
             first_marker(each.core).strip()
@@ -187,14 +195,18 @@ class RowReader:
             if isinstance(each, Literal) and each.core
         ]
         stops = (*closers, *self.around.stops)
-        self.collector.open_call(self.name, self.id)
+        early: list[str] = []
+        if not unnamed:
+            self.collector.open_call(self.name, self.id)
         outcome = yield from read_arguments(
             self.tape,
             item.arguments,
             cast("Mapping[str, Json] | None", item.schemas.get(self.name)),
             stops,
-            self.collector.arguments,
+            early.append if unnamed else self.collector.arguments,
+            space=rest[0].before if rest and isinstance(rest[0], Literal) else "",
         )
+        self.early = "".join(early) if unnamed else None
         match outcome:
             case Outcome.BAD:
                 return self._unread()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.alignment import edge_units, first_marker, is_unit
-from autoparser.analysis.expression import JsonCall, Literal, Name, RowCall, Section
+from autoparser.analysis.expression import JsonCall, Literal, Name, RowCall, RowItem, Section
 
 
 def call_open(call: RowCall | JsonCall) -> Literal:
@@ -37,17 +37,29 @@ def named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator
     if at < 0 or at + 1 >= len(call.row):
         return
     first = call.row[0] if isinstance(call.row[0], Literal) else Literal()
-    before = f"{section.open.core}{first.core}"
+    befores = [f"{section.open.core}{first.core}"]
     if is_marked(section):
-        before = first.units[-1] if at and len(first.units) > 1 else ""
-        if not any(char.isalnum() for char in before):
+        befores = [*first.units[-1:]] if at and len(first.units) > 1 else []
+        if not any(char.isalnum() for before in befores for char in before):
             return
-    behind = call.row[at + 1]
-    text = behind.units[0] if isinstance(behind, Literal) and behind.units else ""
-    if not text and isinstance(behind, Literal):
-        text = behind.text
+    elif first.core:
+        # As it is written, and without the whitespace.
+        befores.append(f"{section.open.text.lstrip()}{first.before}{first.core}{first.after}")
+    behind = [_begin(call.row[at + 1])]
+    if call.empty_row is not None and isinstance(call.empty_row[-1], Literal):
+        behind.append(_begin(call.empty_row[-1]))
     for name in sorted(offered or ()):
-        yield f"{before}{name}{text}"
+        for before in befores:
+            yield from (f"{before}{name}{text}" for texts in behind for text in texts)
+
+
+def _begin(item: RowItem) -> tuple[str, ...]:
+    """Give what may stand right behind a name: as it is written, and without the whitespace."""
+    if not isinstance(item, Literal):
+        return ("",)
+    if not item.units:
+        return (item.text,)
+    return (item.units[0], f"{item.before}{item.units[0]}")
 
 
 def trigger(literal: Literal) -> str:

@@ -20,10 +20,13 @@ def read_arguments(
     schema: Mapping[str, Json] | None,
     stops: Sequence[str],
     emit: Emit,
+    *,
+    space: str = "",
 ) -> Reading[Outcome]:
     """Read arguments and emit them as the text of one JSON object.
 
-    `schema` is that of the parameters, `stops` are the texts that may follow the arguments.
+    `schema` is that of the parameters, `stops` are the texts that may follow the arguments, and
+    `space` is the whitespace that the template writes before them.
     """
     if arguments.encoded:
         return (yield from _read_encoded(tape, emit, stops))
@@ -33,7 +36,7 @@ def read_arguments(
             # Models also write the object as text inside a string.
             return (yield from _read_encoded(tape, emit, stops))
         return (yield from read_json(tape, emit, stops))
-    return (yield from EntryReader(tape, arguments, schema, stops, emit).read())
+    return (yield from EntryReader(tape, arguments, schema, stops, emit, space).read())
 
 
 def _pasted(arguments: Arguments) -> bool:

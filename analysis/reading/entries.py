@@ -12,7 +12,7 @@ from autoparser.analysis.format import Arguments
 
 from .json_text import Emit, Outcome
 from .literals import at_any, at_text, skip_space, skip_written
-from .rows import EntryRow, entry_rows
+from .rows import EntryRow, entry_rows, openings_of
 from .tape import Reading, SpanKind, Tape
 from .values import ValueReader
 
@@ -27,14 +27,14 @@ class EntryReader:
         schema: Mapping[str, Json] | None,
         stops: Sequence[str],
         emit: Emit,
+        space: str = "",
     ) -> None:
         self.tape, self.emit = tape, emit
         self.stops = tuple(stop for stop in stops if stop)
         self.rows = entry_rows(arguments)
         self.separator = Literal.of(arguments.members.separator)
-        self.opening = Literal.of(self.rows[0].before)
-        self.middles = _middles(self.rows)
-        self.values = ValueReader(tape, arguments, schema, self.stops, self.rows, emit)
+        self.openings = openings_of(self.rows)
+        self.values = ValueReader(tape, arguments, schema, self.stops, self.rows, emit, space)
         self.count = 0
 
     def read(self) -> Reading[Outcome]:
@@ -52,41 +52,58 @@ class EntryReader:
                 tape.take(len(self.separator.core), SpanKind.MARKUP)
                 continue
             stop = yield from at_any(tape, self.stops)
-            core = self.opening.core
-            opens = bool(core) and (yield from at_text(tape, self.opening.units[0]))
-            if stop is not None and (not opens or len(stop) > len(core)):
+            opening = yield from self._opening()
+            if stop is not None and (opening is None or len(stop) > len(opening.core)):
                 self.emit("}")
                 return Outcome.REPAIRED if self.values.repaired else Outcome.COMPLETE
-            if core and not opens:
+            if opening is None and self.openings[0].core:
                 return Outcome.CUT if tape.cut else Outcome.BAD
-            outcome = yield from self._entry()
+            outcome = yield from self._entry(opening or self.openings[0])
             if outcome is not None:
                 return outcome
 
-    def _entry(self) -> Reading[Outcome | None]:
+    def _opening(self) -> Reading[Literal | None]:
+        """Say which opening of an entry comes next; None where none does, or none is written."""
+        if len(self.openings) > 1:
+            whole = yield from at_any(self.tape, tuple(each.core for each in self.openings))
+            for opening in self.openings:
+                if opening.core == whole:
+                    return opening
+        for opening in self.openings:
+            if opening.core and (yield from at_text(self.tape, opening.units[0])):
+                return opening
+        return None
+
+    def _entry(self, opening: Literal) -> Reading[Outcome | None]:
         tape = self.tape
-        for unit in self.opening.units:
+        rows = [row for row in self.rows if Literal.of(row.before).core == opening.core]
+        for unit in opening.units:
             yield from skip_space(tape)
             if not (yield from at_text(tape, unit)):
                 return Outcome.CUT if tape.cut else Outcome.BAD
             tape.take(len(unit), SpanKind.MARKUP)
-        key = yield from self._key()
+        key = yield from self._key(rows)
         if key is None:
             return Outcome.CUT if tape.closed else Outcome.BAD
-        row = yield from self._middle()
+        row = yield from self._middle(_middles(rows))
         if row is None:
             return Outcome.CUT if tape.closed and not tape.left() else Outcome.BAD
         self.emit((", " if self.count else "") + encode_basestring(key) + ": ")
         self.count += 1
         return (yield from self.values.read(key, row))
 
-    def _key(self) -> Reading[str | None]:
+    def _key(self, rows: Sequence[EntryRow]) -> Reading[str | None]:
         """Read a key up to what stands between it and its value."""
-        middles = [Literal.of(row.middle) for row in self.rows]
+        middles = [Literal.of(row.middle) for row in rows]
         firsts = tuple(middle.units[0] for middle in middles if middle.core)
+        spaced = any(not middle.core for middle in middles)
+        if spaced:
+            yield from skip_space(self.tape)
         while True:
             text = self.tape.text
             found = [at for first in firsts if (at := text.find(first, self.tape.at)) >= 0]
+            if spaced and (space := _SPACE.search(text, self.tape.at)):
+                found.append(space.start())
             if found:
                 size = min(found) - self.tape.at
                 return self.tape.take(size, SpanKind.ARGUMENTS).strip().strip("\"'")
@@ -94,11 +111,13 @@ class EntryReader:
                 return None
             yield
 
-    def _middle(self) -> Reading[EntryRow | None]:
+    def _middle(
+        self, middles: Sequence[tuple[re.Pattern[str], EntryRow]]
+    ) -> Reading[EntryRow | None]:
         """Take what stands between key and value; it may tell the value's type."""
         tape = self.tape
         while True:
-            for pattern, row in self.middles:
+            for pattern, row in middles:
                 match = pattern.match(tape.text, tape.at)
                 if match:
                     tape.take(match.end() - tape.at, SpanKind.MARKUP)
@@ -110,13 +129,17 @@ class EntryReader:
 
 
 _LONGEST_KEY = 4096
+_SPACE = re.compile(r"\s")
 
 
 def _middles(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]]:
     """Give what stands between key and value, whitespace between its units forgiven."""
-    cores = {Literal.of(row.middle).core: row for row in reversed(rows)}
+    blank = [row for row in rows if row.middle and not row.middle.strip()]
+    cores = {Literal.of(row.middle).core: row for row in reversed(rows) if row not in blank}
     found: list[tuple[re.Pattern[str], EntryRow]] = []
     for core in sorted(cores, key=len, reverse=True):
         units = Literal(core=core).units
         found.append((re.compile(r"\s*" + r"\s*".join(map(re.escape, units))), cores[core]))
+    # Where only whitespace leads to the value, as much is its own as is not the template's.
+    found += [(re.compile(rf"{re.escape(row.middle)}|\s"), row) for row in blank]
     return found

@@ -28,9 +28,10 @@ class Entries(Protocol):
     tape: Tape
     arguments: Arguments
     stops: tuple[str, ...]
+    space: str
     rows: Sequence[EntryRow]
     separator: Literal
-    opening: Literal
+    openings: tuple[Literal, ...]
     properties: Mapping[str, Json]
 
 
@@ -44,13 +45,17 @@ class RawReader:
         self.quotes = QuoteScan(around.arguments.values)
         self.buffers = emit is None
         self.take: Emit = self._keep if emit is None else _escaping(emit)
+        opens = [opening.core for opening in around.openings if opening.core]
         closers = [after.core] if after.core else [around.separator.core, *around.stops]
-        stops = [(after.before, text, True) for text in closers]
+        stops = [(after.before if after.core else around.space, text, True) for text in closers]
+        if not after.core and not around.separator.core:
+            # Nothing but the next entry's beginning ends the value.
+            stops += [(around.separator.text, text, True) for text in opens]
         if after.core:
             # Without its closer a value ends before the next marker, and before what the
             # template writes between the two.
-            space = after.before + after.after + around.separator.text + around.opening.before
-            markers = (text for text in (*around.stops, around.opening.core) if len(text) > _SHORT)
+            space = after.before + after.after + around.separator.text + around.openings[0].before
+            markers = (text for text in (*around.stops, *opens) if len(text) > _SHORT)
             stops += [(space, text, False) for text in markers]
         self.stops: Stops[bool] = Stops(stops)
         search = self.stops.search
@@ -112,32 +117,40 @@ class RawReader:
             return None
         if not found.label:
             return self._forgotten(tape.text[tape.at : found.start], tape.text[found.start :])
-        return not self.after.core or self._follows(tape.text[found.end :])
+        if not self.after.core:
+            return self._opens(tape.text[found.start :])
+        return self._follows(tape.text[found.end :])
 
     def _forgotten(self, before: str, behind: str) -> bool | None:
         """Whether a marker shows that the closer was forgotten; None: not to be seen yet."""
         if self.buffers and self.quotes.inside(before):
             # In a string of an array or an object it is text.
             return False
-        opening = self.around.opening.core
-        if behind.startswith(opening) and opening not in self.around.stops:
-            return self._keyed(behind[len(opening) :].lstrip())
+        return self._opens(behind)
+
+    def _opens(self, behind: str) -> bool | None:
+        """Whether what looks like the next entry is one; true for all else that may follow."""
+        for opening in self.around.openings:
+            core = opening.core
+            if core and behind.startswith(core) and core not in self.around.stops:
+                return self._keyed(behind[len(core) :].lstrip())
         return True
 
     def _follows(self, behind: str) -> bool | None:
         """Whether what stands behind a closer may stand there; None: not to be seen yet."""
         around = self.around
         rest = behind.lstrip()
-        wanted = [around.separator.core, *around.opening.units[:1], *around.stops]
+        begin = [unit for opening in around.openings for unit in opening.units[:1]]
+        wanted = [around.separator.core, *begin, *around.stops]
         if any(row.keyed_close for row in around.rows):
             wanted = [self.key]
         if any(text and rest.startswith(text) for text in wanted):
             return True
         if around.tape.closed:
-            return not rest or (not around.opening.core and self._keyed(rest) is True)
+            return not rest or (not begin and self._keyed(rest) is True)
         if any(text.startswith(rest) for text in wanted):
             return None
-        return self._keyed(rest) if not around.opening.core else False
+        return self._keyed(rest) if not begin else False
 
     def _keyed(self, rest: str) -> bool | None:
         """Whether a key follows, in notations where nothing opens an entry."""
@@ -145,6 +158,10 @@ class RawReader:
         match = _WORD.match(rest)
         if match is None:
             return None if not rest and not around.tape.closed else False
+        if any(row.middle.isspace() for row in around.rows):
+            if match.end() == len(rest):
+                return None if not around.tape.closed and match.end() < _LONGEST_KEY else False
+            return not around.properties or match.group() in around.properties
         behind = rest[match.end() :].lstrip()
         middles = [Literal.of(row.middle).units[:1] for row in around.rows]
         if any(behind.startswith(unit) for units in middles for unit in units):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from autoparser.analysis.expression import Literal
 from autoparser.analysis.format import Arguments, JsonType, Row, Slot
 
 
@@ -23,6 +26,11 @@ class EntryRow:
             else:
                 setattr(self, place, getattr(self, place) + str(piece))
         self.kinds: set[JsonType] = set()
+
+
+def openings_of(rows: Sequence[EntryRow]) -> tuple[Literal, ...]:
+    """Give what may open an entry, each once."""
+    return tuple(dict.fromkeys(Literal.of(row.before) for row in rows))
 
 
 def entry_rows(arguments: Arguments) -> list[EntryRow]:

@@ -13,7 +13,7 @@ from .decoding import Unreadable, decode
 from .json_text import Emit, Outcome, read_json
 from .literals import at_text, behind_space, read_literal, skip_space
 from .raw_text import RawReader, json_of
-from .rows import EntryRow
+from .rows import EntryRow, openings_of
 from .tape import Reading, SpanKind, Tape
 from .typed import allowed_types
 
@@ -32,13 +32,15 @@ class ValueReader:
         stops: Sequence[str],
         rows: Sequence[EntryRow],
         emit: Emit,
+        space: str = "",
     ) -> None:
         self.tape, self.arguments, self.emit = tape, arguments, emit
         properties = (schema or {}).get("properties")
         self.properties: Mapping[str, Json] = properties if isinstance(properties, dict) else {}
         self.stops, self.rows = tuple(stops), rows
         self.separator = Literal.of(arguments.members.separator)
-        self.opening = Literal.of(rows[0].before)
+        self.openings = openings_of(rows)
+        self.space = space
         self.repaired = False
 
     def read(self, key: str, row: EntryRow) -> Reading[Outcome | None]:
@@ -77,8 +79,7 @@ class ValueReader:
             yield close.core
         if self.separator.core:
             yield self.separator.core
-        if self.opening.core:
-            yield self.opening.units[0]
+        yield from (opening.units[0] for opening in self.openings if opening.core)
 
     def _raw(
         self,
@@ -116,7 +117,8 @@ class ValueReader:
     ) -> Reading[Outcome | None]:
         """Read a value that nothing closes but what follows it: by its own brackets and quotes."""
         tape = self.tape
-        ends = tuple(text for text in (self.separator.core, *self.stops) if text)
+        opens = [] if self.separator.core else [opening.core for opening in self.openings]
+        ends = tuple(text for text in (self.separator.core, *opens, *self.stops) if text)
         scan = BracketScan(self.arguments.values)
         while True:
             size = scan.end_of(tape.text, tape.at, ends, closed=tape.closed)

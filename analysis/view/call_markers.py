@@ -161,10 +161,15 @@ def _own_opening(opening: str, behind: str, calls: CallFormat) -> str:
         return opening[:-1] if bracketed else ""
     rest = opening[len(first) :].strip()
     entry = "".join(str(piece) for piece in calls.arguments.members.entry)
-    unfinished = first.startswith("<") and not first.endswith(">")
-    if unfinished or (rest and first in entry) or (not rest and _closes(first, behind)):
+    if not _finished(first) or (rest and first in entry) or (not rest and _closes(first, behind)):
         return ""
     return first
+
+
+def _finished(unit: str) -> bool:
+    """Whether a unit is closed: it does not lead to the slot behind it."""
+    last = unit.rstrip()[-1]
+    return not last.isalnum() and (last == ">" or not unit.startswith("<"))
 
 
 def _closes(opening: str, behind: str) -> bool:
@@ -250,7 +255,7 @@ def _split_middle(middle: str) -> tuple[str, str]:
     """Tell what closes the key from what opens the value: the first complete unit closes."""
     middle = middle.strip()
     units = [unit for unit in edge_units(middle) if unit.strip()]
-    if len(units) > 1 and is_unit(units[0]) and units[0].endswith((">", "]")):
+    if len(units) > 1 and is_unit(units[0]) and _finished(units[0]):
         return units[0], middle[len(units[0]) :]
     return middle, ""
 

@@ -1,0 +1,55 @@
+"""Formats that no model has, of many kinds: written, read, and held by a grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from autoparser import Analysis, ChatTemplate, analyze
+from autoparser.analysis.check import battery
+
+from .grammar.proofs import prove
+from .parsing.loop import TOKENS, difference
+
+NOVEL = Path(__file__).parents[2] / "fixtures" / "novel"
+NAMES = sorted(path.stem for path in NOVEL.glob("*.jinja"))
+
+READ: Mapping[str, tuple[str, int]] = {
+    "thought-action": ("the end of a line closes reasoning that has lines of its own", 34),
+}
+"""Formats whose text is ambiguous: why, and how many messages come back."""
+
+HELD: Mapping[str, str] = {
+    "attributes": "a value is the whole of an attribute, quotes escaped as markup escapes them",
+    "names-are-tags": "a string's own tags look like an argument's",
+    "directive-lines": "an argument's text ends where a line begins like the next one",
+}
+"""Formats whose grammar refuses some text that the template writes, and why."""
+
+
+@cache
+def analysis_of(name: str) -> Analysis:
+    return analyze(ChatTemplate((NOVEL / f"{name}.jinja").read_text(encoding="utf-8"), TOKENS))
+
+
+def test_there_are_formats() -> None:
+    assert len(NAMES) == 20
+    assert {*READ, *HELD} <= {*NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_written_and_read(name: str) -> None:
+    analysis = analysis_of(name)
+    assert analysis.check.passed == analysis.check.total
+    lost = [case.title for case in battery() if difference(analysis.format, case.message)]
+    expected = READ[name][1] if name in READ else analysis.check.total
+    assert analysis.check.total - len(lost) == expected, lost
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_grammar_holds(name: str) -> None:
+    verdict = prove(analysis_of(name).format, 1)
+    assert bool(verdict.faults) is (name in HELD), verdict.faults[:1]
