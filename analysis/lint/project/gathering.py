@@ -69,9 +69,9 @@ def gather(
     `exclude` are patterns of paths below `root` (the working directory where it is None); they
     are for what is found, not for what is named.
     """
-    walk = _Walk(tuple(exclude), (root or Path.cwd()).resolve())
-    found: dict[str, Source] = {}
     problems: list[Problem] = []
+    walk = _Walk(tuple(exclude), (root or Path.cwd()).resolve(), problems)
+    found: dict[str, Source] = {}
     for argument in arguments:
         sources = list(walk.sources(argument))
         if not sources and is_pattern(argument):
@@ -111,6 +111,8 @@ def _identity(given: str) -> str:
 class _Walk:
     exclude: tuple[str, ...]
     root: Path
+    problems: list[Problem]
+    """Where folders go that cannot be searched."""
 
     def sources(self, argument: str) -> Iterator[Source]:
         path = Path(argument)
@@ -129,7 +131,7 @@ class _Walk:
             yield Source(argument)
 
     def _below(self, directory: str, argument: str) -> Iterator[Source]:
-        for folder, folders, files in os.walk(directory):
+        for folder, folders, files in os.walk(directory, onerror=self._unreadable):
             of_model = ADDITIONAL in folders or any(name in files for name in MODEL_FILES)
             folders[:] = sorted(
                 name
@@ -148,6 +150,12 @@ class _Walk:
                     and not self._excluded(path)
                 ):
                     yield Source(path, argument)
+
+    def _unreadable(self, error: OSError) -> None:
+        reason = error.strerror or type(error).__name__
+        folder = os.fspath(error.filename) if error.filename is not None else "."
+        hint = "let yourself in, or leave it out with exclude"
+        self.problems.append(Problem(str(folder), f"cannot be searched ({reason})", hint))
 
     def _excluded(self, path: str) -> bool:
         if not self.exclude:

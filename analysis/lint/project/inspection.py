@@ -45,6 +45,16 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Trouble:
+    """What was in the way of looking."""
+
+    message: str
+    hint: str = ""
+    file: str | None = None
+    """The file that it is about, where that is not the template's."""
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """What the rules saw."""
 
@@ -52,9 +62,10 @@ class Seen:
     """A code, its hit, and the codes that were merged into it."""
     left_out: tuple[tuple[str, Need], ...] = ()
     """Rules that could not look, and what they lack."""
-    failure: str = ""
-    """Why nothing was seen, where that is so."""
-    hint: str = ""
+    troubles: tuple[Trouble, ...] = ()
+    """What was in the way."""
+    looked: bool = True
+    """Whether the rules looked at all."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -63,19 +74,27 @@ class Seen:
 
 
 def inspect(task: Task) -> Seen:
-    """Let the rules look at a template."""
+    """Let the rules look at a template; without its tokenizer, where that cannot be read."""
+    troubles: list[Trouble] = []
+    encoder = None
     try:
         encoder = None if task.tokenizer is None else _tokenizer(task.tokenizer)
+    except AutoparserError as error:
+        troubles.append(Trouble(error.message, error.hint or "", error.file))
+    try:
         subject = Subject(task.template, tokenizer=encoder, directory=task.directory)
         report = lint(subject, [rule_of(code) for code in task.rules])
     except AutoparserError as error:
-        return Seen(failure=error.message, hint=error.hint or "")
+        troubles.append(Trouble(error.message, error.hint or ""))
     except Exception as error:  # noqa: BLE001 - one template must not end the run for all
-        return Seen(failure=_crash(error), hint="this is a fault of autoparser, please report it")
-    return Seen(
-        tuple((each.code, each.hit, each.also) for each in report.findings),
-        tuple((rule.code, need) for rule, need in report.left_out),
-    )
+        troubles.append(Trouble(_crash(error), "this is a fault of autoparser, please report it"))
+    else:
+        return Seen(
+            tuple((each.code, each.hit, each.also) for each in report.findings),
+            tuple((rule.code, need) for rule, need in report.left_out),
+            tuple(troubles),
+        )
+    return Seen(troubles=tuple(troubles), looked=False)
 
 
 def _crash(error: Exception) -> str:

@@ -29,18 +29,21 @@ def in_order(
     jobs: int,
     *,
     lost: Callable[[_Value], _Answer],
-    advance: Callable[[], object],
+    progress: Callable[[int], Callable[[], object]],
 ) -> list[_Answer]:
     """Give the answers to all values, in their order.
 
-    `lost` answers for a value on which a process died; `advance` is called as often as there are
-    values.
+    `lost` answers for a value on which a process died; `progress` is told how many values there
+    are, and gives what is called after each.
     """
     if min(jobs, len(values)) <= 1:
-        return list(_here(work, values, advance))
+        return list(_here(work, values, progress(len(values))))
     context = multiprocessing.get_context(_method())
     with ProcessPoolExecutor(min(jobs, len(values)), mp_context=context) as pool:
         futures = [pool.submit(work, value) for value in values]
+        # Asked once the processes are there: what shows it may have a thread, and those that have
+        # are not to be forked.
+        advance = progress(len(values))
         for future in futures:
             future.add_done_callback(lambda _: advance())
         answers = [_answer(future) for future in futures]

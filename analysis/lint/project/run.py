@@ -15,7 +15,7 @@ from .baseline import Baseline, Key, digest_of
 from .choice import codes_of
 from .gathering import gather, relative_to
 from .ignores import Ignore, ignores_of, unused
-from .inspection import Seen, Task, inspect
+from .inspection import Seen, Task, Trouble, inspect
 from .loading import Target, load_targets
 from .patterns import matches
 from .pool import in_order
@@ -25,8 +25,13 @@ from .settings import FailOn, Settings
 
 _CONFIDENCES = [*Confidence]
 _LOST = Seen(
-    failure="the process that looked at this template died",
-    hint="it may take more memory than there is: look at it alone",
+    looked=False,
+    troubles=(
+        Trouble(
+            "the process that looked at this template died",
+            "it may take more memory than there is: look at it alone",
+        ),
+    ),
 )
 
 
@@ -63,7 +68,7 @@ def lint_project(
         [*distinct.values()],
         request.jobs,
         lost=lambda _: _LOST,
-        advance=(lambda: None) if progress is None else progress(len(distinct)),
+        progress=progress or (lambda _: lambda: None),
     )
     seen = dict(zip(distinct, answers, strict=True))
     problems = [*wrong_sources, *wrong_files]
@@ -75,7 +80,8 @@ def lint_project(
             templates.append(template)
     run = LintRun(
         tuple(templates),
-        tuple(replace(each, path=shown_path(each.path)) for each in problems),
+        # Templates of one directory may have one trouble.
+        tuple(replace(each, path=shown_path(each.path)) for each in dict.fromkeys(problems)),
         request.rules,
         request.fail_on,
     )
@@ -111,8 +117,11 @@ def _task(target: Target, request: Request) -> Task:
 def _inspected(
     target: Target, seen: Seen, request: Request
 ) -> tuple[Inspected | None, tuple[Problem, ...]]:
-    if seen.failure:
-        return None, (Problem(target.path, seen.failure, seen.hint),)
+    troubles = [
+        Problem(each.file or target.path, each.message, each.hint) for each in seen.troubles
+    ]
+    if not seen.looked:
+        return None, tuple(troubles)
     ignores, problems = ignores_of(target.template.text, target.path)
     if not target.in_lines:
         problems = tuple(
@@ -136,7 +145,7 @@ def _inspected(
         unused=tuple(each for each in unused(ignores, met) if each.codes <= looked),
         left_out=tuple((rule_of(code), need) for code, need in seen.left_out),
     )
-    return template, problems
+    return template, (*troubles, *problems)
 
 
 def _accepted(target: Target, ignores: Sequence[Ignore], settings: Settings) -> frozenset[str]:

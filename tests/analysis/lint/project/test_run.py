@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.lint import Confidence, Severity, rule_of
+from autoparser.analysis.lint import Confidence, Need, Severity, rule_of
 from autoparser.analysis.lint.project import (
     FailOn,
     LintRun,
@@ -67,11 +68,11 @@ def test_identical_templates_are_looked_at_once(
     told: list[int] = []
     steps: list[None] = []
 
-    def progress(total: int) -> object:
+    def progress(total: int) -> Callable[[], object]:
         told.append(total)
         return lambda: steps.append(None)
 
-    run = lint_project(request(project), progress)  # type: ignore[arg-type]
+    run = lint_project(request(project), progress)
     assert found(run) == ALL
     assert len(looked) == len(set(looked)) == 2
     assert (told, len(steps)) == ([2], 2)
@@ -176,6 +177,28 @@ def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.M
     for least, expected in ((Confidence.LOW, 3), (Confidence.MEDIUM, 3), (Confidence.HIGH, 0)):
         run = lint_project(replace(request(project), min_confidence=least))
         assert len(found(run)) == expected
+
+
+def test_a_broken_tokenizer_is_a_problem_of_its_own(project: Path) -> None:
+    (project / "tokenizer.json").write_text("{}", encoding="utf-8")
+    needing = replace(RULES[1], needs=Need.TOKENIZER)
+    run = lint_project(replace(request(project, "drops.jinja"), rules=(RULES[0], needing)))
+    assert found(run) == [("drops.jinja", "AP306")]
+    assert [each.path for each in run.problems] == ["tokenizer.json"]
+    assert "this is no tokenizer" in run.problems[0].message
+
+
+def test_a_folder_that_cannot_be_searched_is_a_problem(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(folder: str, onerror: Callable[[OSError], None]) -> list[object]:
+        onerror(PermissionError(13, "Permission denied", f"{folder}/secret"))
+        return [(folder, [], ["drops.jinja"])]
+
+    monkeypatch.setattr("os.walk", refusing)
+    run = lint_project(request(project))
+    assert found(run) == [("drops.jinja", "AP306")]
+    assert run.problems[0].message == "cannot be searched (Permission denied)"
 
 
 def test_a_crash_is_a_problem_of_its_template(
