@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from rich.text import Text
@@ -11,7 +12,7 @@ from autoparser.reports.difference import compared, difference_lines
 from autoparser.reports.layout import Lines, prose, wrapped
 from autoparser.reports.visible import lines, visible
 
-__all__ = ["evidence_lines", "text_lines"]
+__all__ = ["evidence_lines", "messages_text", "text_lines"]
 
 HEAD, TAIL = 160, 480
 """Characters of a text that is shown alone; what matters is mostly at its end."""
@@ -31,12 +32,17 @@ def evidence_lines(evidence: Evidence, width: int, indent: int) -> Lines:
             drawn += _alone(shown, width, indent)
         return drawn
     if one.text == other.text:
-        return [
-            *drawn,
-            *prose(Text("both texts are alike:", style="dim"), width, indent),
-            *_alone(one, width, indent),
-        ]
+        said, other_said = messages_text(one), messages_text(other)
+        if said != other_said:
+            drawn += difference_lines(compared(said, other_said), width, indent)
+        drawn += prose(Text("come out alike:", style="dim"), width, indent)
+        return [*drawn, *_alone(one, width, indent)]
     return [*drawn, *difference_lines(compared(one.text, other.text), width, indent)]
+
+
+def messages_text(shown: Shown) -> str:
+    """Give the conversation as JSON, a message a line; empty where there is none."""
+    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in shown.messages)
 
 
 def _label(sign: str, shown: Shown) -> Text:

@@ -14,7 +14,7 @@ from autoparser.analysis.lint.project import Inspected, LintRun
 from autoparser.reports.difference import compared, difference_lines
 from autoparser.reports.visible import visible
 
-from .evidence import text_lines
+from .evidence import messages_text, text_lines
 from .words import message_words, notes, problem_words, summary_words, template_title, unused_words
 
 __all__ = ["markdown_report"]
@@ -28,13 +28,16 @@ _SIGNS = {Severity.ERROR: "🔴 error", Severity.WARNING: "🟡 warning", Severi
 
 def markdown_report(run: LintRun) -> str:
     """Give Markdown of at most `LONGEST` characters; what does not fit is counted."""
-    rows = [*_rows(run)]
-    details = [*_details(run)]
+    rows, details = [*_rows(run)], [*_details(run)]
     head = f"### autoparser lint: {_words(summary_words(run))}\n"
     title = "\n| severity | rule | where | what happens |\n|---|---|---|---|\n"
     tail = "".join(f"\n{_words(each)}.\n" for each in notes(run))
     room = LONGEST - len(head) - len(title) - len(tail)
-    kept, room = _fitting(rows, room)
+    # Evidence of what weighs most goes before a row of what weighs least.
+    whole = sum(map(len, rows))
+    share = room * 2 // 3 if details and whole + sum(map(len, details)) > room else room
+    kept, left = _fitting(rows, share)
+    room -= share - left
     text = head
     if rows:
         text += title + "".join(kept) + _left_out(len(rows) - len(kept), "more row")
@@ -59,20 +62,26 @@ def _left_out(count: int, what: str, more: str = "") -> str:
     return f"\n… and {count} {words}.\n" if count else ""
 
 
+def _by_weight(run: LintRun) -> Iterator[tuple[Inspected, Finding]]:
+    """Give the findings, the weightiest first: what does not fit is at the end."""
+    for severity in Severity:
+        yield from (each for each in run.findings if each[1].severity is severity)
+
+
 def _rows(run: LintRun) -> Iterator[str]:
-    for template in run.templates:
-        for finding in template.findings:
-            fix = f"<br>Fix: {_words(visible(finding.fix))}" if finding.fix else ""
-            rule = f"`{finding.code}` {finding.rule.name}"
-            what = f"{_words(message_words(template, finding))}{fix}"
-            yield _row(_SIGNS[finding.severity], rule, _place(template, finding.line), what)
-        for ignore in template.unused:
-            what = _words(unused_words(ignore))
-            yield _row("note", "unused ignore", _place(template, ignore.line), what)
     for problem in run.problems:
         line = "" if problem.line is None else f":{problem.line}"
         place = _code(f"{problem.path}{line}")
         yield _row("⛔ problem", "", place, _words(problem_words(problem)))
+    for template, finding in _by_weight(run):
+        fix = f"<br>Fix: {_words(visible(finding.fix))}" if finding.fix else ""
+        rule = f"`{finding.code}` {finding.rule.name}"
+        what = f"{_words(message_words(template, finding))}{fix}"
+        yield _row(_SIGNS[finding.severity], rule, _place(template, finding.line), what)
+    for template in run.templates:
+        for ignore in template.unused:
+            what = _words(unused_words(ignore))
+            yield _row("note", "unused ignore", _place(template, ignore.line), what)
 
 
 def _row(*cells: str) -> str:
@@ -85,7 +94,7 @@ def _place(template: Inspected, line: int | None) -> str:
 
 
 def _details(run: LintRun) -> Iterator[str]:
-    for template, finding in run.findings:
+    for template, finding in _by_weight(run):
         if finding.evidence:
             yield "\n".join(_detail(template, finding)) + "\n"
 
@@ -122,11 +131,18 @@ def _evidence(evidence: Evidence) -> Iterator[str]:
         yield from (f"- {line}" for line in _alone(one))
         yield from (f"+ {line}" for line in _alone(other))
     elif one.text == other.text:
-        yield "# both texts are alike"
+        said, other_said = messages_text(one), messages_text(other)
+        if said != other_said:
+            yield from _difference(said, other_said)
+        yield "# come out alike"
         yield from (f"  {line}" for line in _alone(one))
     else:
-        for line in difference_lines(compared(one.text, other.text), WIDTH, indent=0):
-            yield line.plain
+        yield from _difference(one.text, other.text)
+
+
+def _difference(left: str, right: str) -> Iterator[str]:
+    for line in difference_lines(compared(left, right), WIDTH, indent=0):
+        yield line.plain
 
 
 def _alone(shown: Shown) -> Iterator[str]:

@@ -57,9 +57,9 @@ def statistics_report(run: LintRun, width: int) -> Text:
     drawn: Lines = []
     rows = counted(run)
     if rows:
-        drawn.append(Text("findings  templates  merged  rule", style="bold"))
+        drawn.append(Text(f"{'found':>5} {'templates':>9} {'merged':>6}  rule", style="bold"))
     for row in rows:
-        head = f"{row.findings:8}  {row.templates:9}  {row.merged or '':>6}  "
+        head = f"{row.findings:5} {row.templates:9} {row.merged or '':>6}  "
         rule = sentence((row.rule.code, SEVERITY_STYLES[row.rule.severity]), f" {row.rule.name}")
         lines = wrapped(rule, max(width - len(head), 10), words=True)
         drawn += [

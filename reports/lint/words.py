@@ -94,13 +94,15 @@ def notes(run: LintRun) -> Iterator[str]:
     lacking = Counter(
         need for template in run.templates for need in {need for _, need in template.left_out}
     )
-    for need, hint in (
-        (Need.TOKENIZER, "name one with --tokenizer"),
-        (Need.DIRECTORY, "name the model's directory"),
-    ):
-        if lacking[need]:
-            rules = sum(rule.needs is need for rule in run.rules)
-            yield (
-                f"{many(rules, 'rule')} could not look at {many(lacking[need], 'template')} without"
-                f" {need.value}: {hint}"
-            )
+    left_out = [
+        f"{many(sum(rule.needs is need for rule in run.rules), 'rule')} without {need.value}"
+        f" ({hint}) at {many(lacking[need], 'template')}"
+        for need, hint in _HINTS.items()
+        if lacking[need]
+    ]
+    if left_out:
+        yield f"could not look: {', '.join(left_out)}"
+
+
+_HINTS = {Need.TOKENIZER: "see --tokenizer", Need.DIRECTORY: "name it instead of a file"}
+"""What to do about what is lacking; of all else a template has it or has it not."""

@@ -82,7 +82,7 @@ def test_the_exit_code(arguments: tuple[str, ...], code: int, autoparser: Run) -
 
 WRONG = [
     ((), "Missing argument"),
-    ((DROPS, "--select", "AP366"), "there is no rule 'AP366'; did you mean AP306?"),
+    ((DROPS, "--select", "AP3066"), "there is no rule 'AP3066'; did you mean AP306?"),
     ((DROPS, "--ignore", "does-not-compil"), "did you mean does-not-compile?"),
     ((DROPS, "--extend-select", "AP9999"), "there is no rule 'AP9999'"),
     ((DROPS, "--select", "AP101", "--ignore", "AP101"), "no rule is left"),

@@ -74,7 +74,7 @@ def test_markdown_is_that_of_the_docs(autoparser: Run) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("AP366", "there is no rule 'AP366'; did you mean AP306?"),
+        ("AP3066", "there is no rule 'AP3066'; did you mean AP306?"),
         ("does-not-compil", "did you mean does-not-compile?"),
         ("zzz", "'autoparser rule' lists all"),
     ],

@@ -35,7 +35,11 @@ BAD = [
     ("{# autoparser: ignore AP306, AP101 #}", "gives no reason", "say why"),
     ("{# autoparser: ignore AP306 -#}", "gives no reason", "say why"),
     ("{# autoparser: ignore AP306 — #}", "gives no reason", "say why"),
-    ("{# autoparser: ignore AP366 a reason #}", "there is no rule 'AP366'", "did you mean AP3"),
+    (
+        "{# autoparser: ignore AP3066 a reason #}",
+        "there is no rule 'AP3066'",
+        "did you mean AP306?",
+    ),
     ("{# autoparser: ignore since it is fine #}", "there is no rule 'since'", ""),
     ("{# autoparser: ignore #}", "names no rule", "write {#-"),
     ("{# autoparser: ignroe AP306 a reason #}", "says 'ignroe'", "did you mean ignore?"),
