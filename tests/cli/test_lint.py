@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +214,37 @@ def test_no_bar_where_no_one_watches(project: Path, process: Run) -> None:
     ran = process("lint", project, *SELECT, "--statistics", "--jobs", "2")
     assert (ran.code, ran.err) == (1, "")
     assert "11 templates, 11 findings: 11 errors." in ran.out
+
+
+def test_a_bar_where_someone_watches(project: Path) -> None:
+    pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
+    for at in range(10):
+        (project / f"{at}.jinja").write_text(f"{{{{ messages[{at}] }}}}", "utf-8")
+    mine, theirs = pty.openpty()
+    out = project / "out.txt"
+    with (
+        out.open("wb") as file,
+        subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
+            [sys.executable, "-m", "autoparser", "lint", project, "--select", "AP101", "-j", "2"],
+            cwd=ROOT,
+            env={**os.environ, "TERM": "xterm", "PYTHONPATH": str(ROOT)},
+            stdout=file,
+            stderr=theirs,
+        ) as process,
+    ):
+        os.close(theirs)
+        shown = b"".join(read_all(mine))
+    assert (process.returncode, out.read_bytes()) == (0, b"11 templates, no finding.\n")
+    assert b"linting" in shown
+    assert shown.endswith(b"\x1b[2K"), "it wipes itself away"
+
+
+def read_all(terminal: int) -> Iterator[bytes]:
+    """Read what is shown until nobody is left to show anything."""
+    with suppress(OSError):
+        while piece := os.read(terminal, 4096):
+            yield piece
+    os.close(terminal)
 
 
 def test_a_template_comes_from_standard_input(process: Run) -> None:

@@ -153,7 +153,7 @@ class _Walk:
 
     def _unreadable(self, error: OSError) -> None:
         reason = error.strerror or type(error).__name__
-        folder = os.fspath(error.filename) if error.filename is not None else "."
+        folder: object = error.filename
         hint = "let yourself in, or leave it out with exclude"
         self.problems.append(Problem(str(folder), f"cannot be searched ({reason})", hint))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -39,7 +40,7 @@ def in_order(
     if min(jobs, len(values)) <= 1:
         return list(_here(work, values, progress(len(values))))
     context = multiprocessing.get_context(_method())
-    with ProcessPoolExecutor(min(jobs, len(values)), mp_context=context) as pool:
+    with _Pool(min(jobs, len(values)), mp_context=context, initializer=_uninterrupted) as pool:
         futures = [pool.submit(work, value) for value in values]
         # Asked once the processes are there: what shows it may have a thread, and those that have
         # are not to be forked.
@@ -52,6 +53,18 @@ def in_order(
         _alone(work, value, context, lost) if answer is None else answer[0]
         for value, answer in zip(values, answers, strict=True)
     ]
+
+
+class _Pool(ProcessPoolExecutor):
+    """A pool that is left at once when something is raised, an interrupt among others."""
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self.shutdown(cancel_futures=kind is not None)
+
+
+def _uninterrupted() -> None:
+    """Leave an interrupt to the parent, which ends the worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _method() -> str:
@@ -79,6 +92,6 @@ def _alone(
     context: BaseContext,
     lost: Callable[[_Value], _Answer],
 ) -> _Answer:
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
+    with _Pool(1, mp_context=context, initializer=_uninterrupted) as pool:
         answer = _answer(pool.submit(work, value))
     return lost(value) if answer is None else answer[0]
