@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from autoparser.analysis.assembly import assemble, requires_nonnull_content
@@ -11,9 +11,10 @@ from autoparser.analysis.check import Check, self_check
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.document import document
 from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
-from autoparser.analysis.expression import build, request_of
+from autoparser.analysis.expression import build, expression_document, request_of
 from autoparser.analysis.format import JsonType, TurnFormat
 from autoparser.analysis.grammar import Grammar, grammar_of
+from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.switches import MOST_VARIABLES, Switch, find_switches
 from autoparser.analysis.parsing import OutputParser
@@ -32,7 +33,7 @@ from autoparser.analysis.probing import (
     suggest,
     switch_candidates,
 )
-from autoparser.analysis.template import ChatTemplate
+from autoparser.analysis.template import ChatTemplate, IsolatedTemplate, isolated
 from autoparser.analysis.view import MarkerRegistry, View, view_of
 
 SPECIAL_TOKENS = (
@@ -67,8 +68,12 @@ class Analysis:
     """How many renders the analysis took."""
 
     def to_dict(self) -> dict[str, Json]:
-        """Give everything as JSON values; the schema is versioned and described in the docs."""
-        return document(self)
+        """Give everything as JSON values; the schema is versioned and described in the docs.
+
+        This is `document`, and as `parser` the expression of a turn for any request.
+        """
+        turn = build(self.format, request_of(None))
+        return {**document(self), "parser": expression_document(turn)}
 
     def parser(
         self,
@@ -139,12 +144,27 @@ class Analysis:
         return self.view.markers
 
 
-def analyze(template: ChatTemplate) -> Analysis:
-    """Analyse a template.
+def analyze(template: ChatTemplate, *, isolate: bool | Limits = False) -> Analysis:
+    """Analyse a template; with `isolate`, in a worker process, under limits.
+
+    So is a template that `isolated` gave, whatever `isolate` says, and under its own limits. What
+    the analysis renders later, for a round trip or a prompt, is then rendered in a worker too.
 
     Raises TemplateSyntaxError where Jinja cannot read it, and TemplateUnusableError where no
     conversation can be rendered so that its messages show, or where renders are not repeatable.
+    In a worker raises TemplateLimitError where renders are beyond a limit again and again,
+    TaskLimitError where all of them together are, WorkerDiedError where the worker was killed.
     """
+    if isolate and not isinstance(template, IsolatedTemplate):
+        template = isolated(template, DEFAULT_LIMITS if isolate is True else isolate)
+    if not isinstance(template, IsolatedTemplate):
+        return _analyzed(template)
+    file = template.origin or template.name
+    found = run_task(_analyzed, template.plain(), limits=template.limits, file=file)
+    return replace(found, template=template)
+
+
+def _analyzed(template: ChatTemplate) -> Analysis:
     suggestions = suggest(template.syntax_tree)
     stand_ins = {
         name: f"<{name}>"

@@ -2,20 +2,31 @@
 
 Contract: ``str(error)`` is a single printable line that names the file, the place in
 it and what to do. Text that comes from a template or a file is shown with its control
-characters escaped and is cut where it is long; the attributes keep it whole.
+characters escaped and is cut where it is long; the attributes keep more of it.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import TypeVar
+
+from .inert import escaped
+
 __all__ = [
     "AutoparserError",
+    "Limit",
+    "TaskLimitError",
+    "TemplateLimitError",
     "TemplateNotFoundError",
     "TemplateReadError",
     "TemplateRenderError",
     "TemplateSyntaxError",
     "TemplateUnusableError",
+    "WorkerDiedError",
     "one_line",
 ]
+
+_Error = TypeVar("_Error", bound="AutoparserError")
 
 LONGEST_TEXT = 400
 """Characters of one part of an error line; what is longer is cut in the middle."""
@@ -26,12 +37,16 @@ def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
     if len(text) > longest:
         kept = longest // 2
         text = f"{text[:kept]} … {text[-kept:]}"
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in text
-    )
+    return escaped(text)
+
+
+class Limit(StrEnum):
+    """What a worker's task is held to; the words by which messages name it."""
+
+    RENDER_TIME = "time of one render"
+    TASK_TIME = "time"
+    MEMORY = "memory"
+    OUTPUT = "output"
 
 
 class AutoparserError(Exception):
@@ -60,6 +75,11 @@ class AutoparserError(Exception):
         line = ": ".join([*where, one_line(self.message)])
         return f"{line}; {one_line(self.hint)}" if self.hint else line
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # An exception is rebuilt from its constructor's arguments by default, and those of the
+        # errors below are not what they keep.
+        return _rebuilt, (type(self), self.args, {**self.__dict__})
+
 
 class TemplateNotFoundError(AutoparserError):
     """There is no template where one was looked for."""
@@ -80,6 +100,7 @@ class TemplateSyntaxError(AutoparserError):
         line: int | None = None,
         column: int | None = None,
         excerpt: str = "",
+        limit: Limit | None = None,
         hint: str | None = None,
     ) -> None:
         super().__init__(message, file=file, place=_place(line, column), hint=hint)
@@ -89,6 +110,8 @@ class TemplateSyntaxError(AutoparserError):
         """The column in that line in characters, from 1; None where it is not known."""
         self.excerpt = excerpt
         """The line with a caret under the column, two lines of text; empty if unknown."""
+        self.limit = limit
+        """Which limit of a worker its compilation went beyond; None: that was not it."""
 
 
 class TemplateRenderError(AutoparserError):
@@ -127,6 +150,51 @@ class TemplateUnusableError(AutoparserError):
         super().__init__(message, file=file, place=_place(line, None), hint=hint)
         self.line = line
         """The template's line, from 1; None where it is not known."""
+
+
+class TemplateLimitError(TemplateRenderError):
+    """A render went beyond a limit; only a worker holds renders to limits."""
+
+    def __init__(
+        self,
+        limit: Limit,
+        reason: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(reason, file=file, line=line, hint=hint)
+        self.limit = limit
+        """Which limit."""
+
+
+class TaskLimitError(AutoparserError):
+    """A worker's whole task went beyond a limit, and was ended."""
+
+    def __init__(
+        self,
+        limit: Limit,
+        message: str,
+        *,
+        file: str | None = None,
+        place: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, file=file, place=place, hint=hint)
+        self.limit = limit
+        """Which limit."""
+
+
+class WorkerDiedError(AutoparserError):
+    """A worker was killed or crashed in the middle of a task, which has no result."""
+
+
+def _rebuilt(kind: type[_Error], arguments: tuple[object, ...], state: dict[str, object]) -> _Error:
+    error = kind.__new__(kind)
+    error.args = arguments
+    error.__dict__.update(state)
+    return error
 
 
 def _place(line: int | None, column: int | None) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,15 @@ import typer
 
 from autoparser.analysis.errors import AutoparserError
 
-from .output import PLAIN_WIDTH, keep_source, print_report, report_width, write_file
+from .output import (
+    PLAIN_WIDTH,
+    keep_source,
+    print_json,
+    print_report,
+    report_width,
+    say,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +101,7 @@ def analyze(
         _give_report(analysis, wanted, output, diffs=diffs, grammar=show is not None)
     check = analysis.check
     if output is not None and not check.ok:
-        typer.echo(f"{source}: self-check {check.passed}/{check.total}, see {output}", err=True)
+        say(f"{source}: self-check {check.passed}/{check.total}, see {output}")
     return 0 if check.ok else FAILURES
 
 
@@ -125,16 +132,13 @@ def _phases(analysis: Analysis, asked: Sequence[str]) -> list[str]:
 
 
 def _give_json(analysis: Analysis, output: Path | None) -> None:
-    from autoparser.analysis.document import document
-    from autoparser.reports import expression_document, turn_expression
+    from autoparser.reports import json_text
 
-    parser = expression_document(turn_expression(analysis))
-    # ASCII alone: no reader and no terminal takes it for anything else.
-    text = json.dumps({**document(analysis), "parser": parser}, indent=2, allow_nan=False)
+    found = analysis.to_dict()
     if output is None:
-        typer.echo(text)
+        print_json(found, indent=2)
     else:
-        write_file(output, f"{text}\n")
+        write_file(output, f"{json_text(found, indent=2)}\n")
 
 
 def _give_report(

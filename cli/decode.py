@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.isolation import Limits
 
 from .decoding import (
     Size,
@@ -22,7 +22,7 @@ from .decoding import (
     warn_of_markers,
 )
 from .inputs import read_prompt, read_schema, read_tools
-from .output import print_report, report_width
+from .output import print_json, print_report, report_width
 from .request import check_choice, warn_of
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def decode(
     served_model: Annotated[
         str, typer.Option(metavar="NAME", help="The model's name at the server, if it wants one.")
     ] = "",
-    timeout: Annotated[
+    server_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
     ] = 120.0,
     name: Annotated[
@@ -138,6 +138,7 @@ def decode(
         typer.Option(help="Which of several named templates, such as tool_use."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    limits: Limits | None = None,
 ) -> int:
     """Write answers under the grammar of a request, and check every one of them.
 
@@ -166,7 +167,7 @@ def decode(
     from autoparser.analysis.decode import DecodingTrial, Engine, MarkerFit, Server, rendered_prompt
     from autoparser.analysis.sources import load_template
 
-    analysis = analyzed(load_template(source, name=name))
+    analysis = analyzed(load_template(source, name=name), isolate=limits or False)
     warn_of(source, prompt, analysis, asked, offered)
     if asked is None and (model is not None or server is not None):
         asked = rendered_prompt(analysis.template, analysis.shape, offered, analysis.stand_ins)
@@ -197,7 +198,7 @@ def decode(
     if loaded is not None:
         report, figures = by_model(trial, loaded, size, batch or BATCH)
     elif server is not None and engine is not None:
-        asks = Server(server, Engine(engine.value), served_model, timeout)
+        asks = Server(server, Engine(engine.value), served_model, server_timeout)
         report = by_server(trial, asks, size)
     else:
         report = by_chance(trial, size)
@@ -260,7 +261,6 @@ def _give(report: Report, setting: DecodeSetting, *, as_json: bool) -> None:
     from autoparser.reports import decode_document, decode_report
 
     if as_json:
-        # ASCII alone: no reader and no terminal takes it for anything else.
-        typer.echo(json.dumps(decode_document(report, setting), indent=2, allow_nan=False))
+        print_json(decode_document(report, setting), indent=2)
     else:
         print_report(decode_report(report, setting, report_width()))

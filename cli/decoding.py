@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import typer
-
 from .inputs import STANDARD_INPUT
+from .output import warn
 from .progress import progress_of
 
 if TYPE_CHECKING:
@@ -151,8 +150,8 @@ def warn_of_markers(tokenizer: str, fit: MarkerFit) -> None:
     from autoparser.reports import visible
 
     names = ", ".join(map(visible, fit.plain))
-    typer.echo(
-        f"{tokenizer}: warning: this tokenizer may be another model's: these markers of the"
+    warn(
+        tokenizer,
+        "this tokenizer may be another model's: these markers of the"
         f" template are no tokens of it, but text: {names}",
-        err=True,
     )

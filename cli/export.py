@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +13,7 @@ from autoparser.analysis.errors import AutoparserError
 
 from .grammar import GrammarFormat, written
 from .inputs import read_tools
-from .output import keep_source, print_report, report_width, write_file
+from .output import keep_source, print_report, print_text, report_width, warn, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +96,7 @@ def export(
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.export import response_template
     from autoparser.analysis.sources import load_template
-    from autoparser.reports import export_report
+    from autoparser.reports import export_report, json_text
 
     analysis = analyzed(load_template(source, name=name))
     if to is not Target.RESPONSE_TEMPLATE:
@@ -105,15 +104,14 @@ def export(
         return _give(written(analysis.grammar(offered), form, None), source, analysis, output)
     exported = response_template(analysis.format)
     trial = None if check is False else _tried(analysis, exported, asked=bool(check))
-    # ASCII alone: no reader and no terminal takes it for anything else.
-    text = json.dumps(exported.document, indent=2, allow_nan=False)
+    text = json_text(exported.document, indent=2)
     if output is None:
         typer.echo(text)
     else:
         write_file(output, f"{text}\n")
     warnings = list(_warnings(analysis, text))
     for warning in warnings:
-        typer.echo(f"{source}: warning: {warning}", err=True)
+        warn(source, warning)
     print_report(export_report(exported, trial, report_width()), beside=True)
     good = not warnings and exported.whole and (trial is None or trial.ok)
     return 0 if good else FINDINGS
@@ -138,12 +136,12 @@ def _warnings(analysis: Analysis, text: str) -> Iterator[str]:
 def _give(text: str, source: str, analysis: Analysis, output: Path | None) -> int:
     """Give a grammar, which is whole or an error, and say what may make it wrong."""
     if output is None:
-        typer.echo(text, nl=not text.endswith("\n"))
+        print_text(text if text.endswith("\n") else f"{text}\n")
     else:
         write_file(output, text if text.endswith("\n") else f"{text}\n")
     warnings = list(_warnings(analysis, text))
     for warning in warnings:
-        typer.echo(f"{source}: warning: {warning}", err=True)
+        warn(source, warning)
     return FINDINGS if warnings else 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_prompt, read_schema, read_tools, read_vocabulary
-from .output import keep_source, write_file
+from .output import keep_source, print_text, warn, write_file
 from .request import check_choice, prompt_of, warn_of
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ def grammar(
         _warn_of_markers(source, made, known)
     text = written(made, form, known)
     if output is None:
-        typer.echo(text, nl=not text.endswith("\n"))
+        print_text(text if text.endswith("\n") else f"{text}\n")
     else:
         write_file(output, text if text.endswith("\n") else f"{text}\n")
     return 0
@@ -153,6 +152,8 @@ def grammar(
 
 def written(made: Grammar, form: GrammarFormat, known: Vocabulary | None) -> str:
     """Write a grammar as text. Raises GrammarError and SchemaError for what cannot be said."""
+    from autoparser.reports import json_text
+
     match form:
         case GrammarFormat.GBNF | GrammarFormat.EBNF:
             # xgrammar reads what llama.cpp does.
@@ -160,9 +161,9 @@ def written(made: Grammar, form: GrammarFormat, known: Vocabulary | None) -> str
         case GrammarFormat.LARK:
             return made.lark(cast("Vocabulary", known))
         case GrammarFormat.STRUCTURAL_TAG:
-            return json.dumps(made.structural_tag(), indent=2)
+            return json_text(made.structural_tag(), indent=2)
         case GrammarFormat.JSON:
-            return json.dumps(_everything(made, known), indent=2)
+            return json_text(_everything(made, known), indent=2)
 
 
 def _everything(made: Grammar, known: Vocabulary | None) -> dict[str, Json]:
@@ -197,8 +198,8 @@ def _warn_of_markers(source: str, made: Grammar, known: Vocabulary) -> None:
     """Say which of the template's markers are no tokens of their own."""
     missing = [token for token in made.preserved_tokens if token not in known.added]
     if missing:
-        typer.echo(
-            f"{source}: warning: these markers are no special tokens of the tokenizer, so they are"
+        warn(
+            source,
+            "these markers are no special tokens of the tokenizer, so they are"
             f" spelled out: {' '.join(missing)}; see that the tokenizer is the template's",
-            err=True,
         )

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, cast
 
 from autoparser.analysis.errors import AutoparserError
 
+from .kinds import kind_of
+from .messages import checked_message
 from .schemas import check_schema, check_tool
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def read_tools(path: Path) -> list[object]:
     """Give the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
     text = _read(path, "the tools").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     value = _listed(_loaded(text, path))
-    kind = _kind(value)
+    kind = kind_of(value)
     if not isinstance(value, list):
         raise AutoparserError(
             f"this is {kind}, not a list of tools",
@@ -75,34 +77,12 @@ def read_messages(path: Path) -> list[dict[str, object]]:
             advice = f"did you mean messages for {close[0]}? " if close else ""
             raise AutoparserError("there are no messages", file=str(path), hint=advice + hint)
         value = members["messages"]
-    kind = _kind(value)
+    kind = kind_of(value)
     items = cast("list[object]", value) if isinstance(value, list) else None
     if not items:
         what = kind if items is None else "an empty list"
         raise AutoparserError(f"this is {what}, not a list of messages", file=str(path), hint=hint)
-    return [_message(each, f"messages[{at}]", path) for at, each in enumerate(items)]
-
-
-def _message(value: object, place: str, path: Path) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise AutoparserError(
-            f"this is {_kind(value)}, not a message",
-            file=str(path),
-            place=place,
-            hint="give {role: user, content: …}",
-        )
-    message = cast("dict[str, object]", value)
-    role = message.get("role")
-    if not isinstance(role, str):
-        close = get_close_matches("role", map(str, message), n=1, cutoff=0.6)
-        advice = f"did you mean role for {close[0]}? " if close else ""
-        raise AutoparserError(
-            "this message has no role",
-            file=str(path),
-            place=place,
-            hint=f"{advice}give one such as user, assistant, system or tool",
-        )
-    return message
+    return [checked_message(each, f"messages[{at}]", str(path)) for at, each in enumerate(items)]
 
 
 def read_schema(path: Path) -> Mapping[str, object]:
@@ -111,7 +91,7 @@ def read_schema(path: Path) -> Mapping[str, object]:
     value = _loaded(text, path)
     if not isinstance(value, Mapping):
         raise AutoparserError(
-            f"this is {_kind(value)}, not a JSON schema",
+            f"this is {kind_of(value)}, not a JSON schema",
             file=str(path),
             hint='give an object such as {"type": "object", "properties": …}',
         )
@@ -232,18 +212,3 @@ def _broken(
 
 def _too_deep(path: Path) -> AutoparserError:
     return AutoparserError("nested too deep", file=str(path), hint="write simpler schemas")
-
-
-_KINDS: Mapping[type[object], str] = {
-    bool: "true or false",
-    dict: "an object",
-    float: "a number",
-    int: "a number",
-    list: "a list",
-    str: "a text",
-    type(None): "empty",
-}
-
-
-def _kind(value: object) -> str:
-    return _KINDS.get(type(value), f"a {type(value).__name__}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.isolation import Limits
 
 from .lint_formats import Format, Shown, reports_of, written
 from .output import print_report, report_width, write_file
@@ -122,6 +123,7 @@ def lint(
             "--jobs", "-j", metavar="N", min=1, help="How many processes. [default: one a core]"
         ),
     ] = None,
+    limits: Limits | None = None,
 ) -> int:
     """Find what makes templates lose calls, break the prefix cache or train wrong.
 
@@ -150,6 +152,7 @@ def lint(
         tokenizer=tokenizer,
         baseline=None if write_baseline or baseline is None else _baseline(baseline),
         jobs=jobs,
+        limits=limits,
     )
     run = _run(request)
     if write_baseline and baseline is not None:
@@ -213,6 +216,7 @@ def _request(
     tokenizer: Path | None,
     baseline: Baseline | None,
     jobs: int | None,
+    limits: Limits | None,
 ) -> Request:
     from autoparser.analysis.lint import Confidence
     from autoparser.analysis.lint.project import Choice, FailOn, Request, usual_jobs
@@ -240,6 +244,7 @@ def _request(
         given,
         baseline,
         jobs or usual_jobs(),
+        limits,
     )
 
 

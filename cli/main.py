@@ -18,6 +18,7 @@ from .analyze import analyze
 from .decode import decode
 from .export import export
 from .grammar import grammar
+from .isolation import in_worker, in_workers
 from .lint import lint
 from .output import be_printable, quiet_standard_output
 from .parse import parse
@@ -37,14 +38,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(analyze)
-app.command()(parse)
-app.command()(grammar)
-app.command()(export)
-app.command()(roundtrip)
-app.command()(decode)
-app.command()(render)
-app.command()(lint)
+app.command()(in_worker()(analyze))
+app.command()(in_worker()(parse))
+app.command()(in_worker()(grammar))
+app.command()(in_worker()(export))
+app.command()(in_worker(seconds=300)(roundtrip))
+app.command()(in_workers(decode))
+app.command()(in_worker(one_render=True)(render))
+app.command()(in_workers(lint))
 app.command()(rule)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])

@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.errors import AutoparserError
+import typer
+
+from autoparser.analysis.errors import AutoparserError, one_line
+from autoparser.analysis.inert import is_inert
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -16,9 +19,13 @@ __all__ = [
     "PLAIN_WIDTH",
     "be_printable",
     "keep_source",
+    "print_json",
     "print_report",
+    "print_text",
     "quiet_standard_output",
     "report_width",
+    "say",
+    "warn",
     "write_file",
 ]
 
@@ -27,6 +34,10 @@ PLAIN_WIDTH = 80
 
 WIDEST = 120
 """Longer lines are hard to read."""
+
+
+LONGEST_LINE = 4000
+"""Characters of a line on standard error; what is longer is cut in the middle."""
 
 
 def be_printable() -> None:
@@ -59,6 +70,41 @@ def print_report(report: Text, *, beside: bool = False) -> None:
     Console(stderr=beside).print(report, soft_wrap=True)
 
 
+def print_text(text: str) -> None:
+    """Print a text that is the result itself, without a newline of its own.
+
+    A pipe or a file gets it as it is. A terminal would obey some of it, so that it gets escapes in
+    their places, and standard error a word about it.
+    """
+    if not sys.stdout.isatty() or is_inert(text.replace("\n", "").replace("\t", "")):
+        # Typer would take colours out of it.
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    from autoparser.reports import visible_lines
+
+    sys.stdout.write(visible_lines(text))
+    sys.stdout.flush()
+    say("some characters are shown as escapes here; a pipe or a file gets the text as it is")
+
+
+def print_json(value: object, indent: int | None = None) -> None:
+    """Print a value as JSON, in ASCII."""
+    from autoparser.reports import json_text
+
+    typer.echo(json_text(value, indent))
+
+
+def say(words: str) -> None:
+    """Print a line on standard error, where every character that is no sign is an escape."""
+    typer.echo(one_line(words, longest=LONGEST_LINE), err=True)
+
+
+def warn(source: object, words: str) -> None:
+    """Say on standard error what may be wrong with what comes of a file."""
+    say(f"{source}: warning: {words}")
+
+
 def keep_source(source: str, output: Path | None) -> None:
     """Raise AutoparserError where the output would overwrite what it is made from."""
     if output is None or not output.exists() or not Path(source).exists():
@@ -72,7 +118,7 @@ def keep_source(source: str, output: Path | None) -> None:
 def write_file(path: Path, text: str) -> None:
     """Write a report to a file. Raises AutoparserError where that cannot be done."""
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
     except OSError as error:
         reason = error.strerror or type(error).__name__
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 
 from .inputs import STANDARD_INPUT, read_output, read_prompt, read_schema, read_tools
-from .output import print_report, report_width
+from .output import print_json, print_report, report_width
 from .request import check_choice, prompt_of, warn_of
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def _give_message(
 
     message = parser.parse(text, complete=complete)
     if as_json:
-        _print_json(message_document(message, text), indent=2)
+        print_json(message_document(message, text), indent=2)
     else:
         print_report(message_report(message, text, report_width()))
     return message
@@ -167,18 +166,13 @@ def _give_stream(
         chunk = text[start : start + size]
         deltas = stream.feed(chunk)
         if as_json:
-            _print_json(chunk_document(chunk, deltas))
+            print_json(chunk_document(chunk, deltas))
         else:
             print_report(chunk_report(chunk, deltas, size))
     deltas = stream.finish(complete=complete)
     message = stream.message
     if as_json:
-        _print_json(end_document(deltas, message))
+        print_json(end_document(deltas, message))
     else:
         print_report(end_report(deltas, message, size))
     return message
-
-
-def _print_json(value: object, indent: int | None = None) -> None:
-    # ASCII alone: no reader and no terminal takes it for anything else.
-    typer.echo(json.dumps(value, indent=indent, allow_nan=False))

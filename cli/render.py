@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,11 +11,11 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_messages, read_tools
-from .output import print_report, report_width, write_file
+from .output import print_json, print_report, print_text, report_width, say, write_file
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
-    from autoparser.analysis.renderer import TrainingTemplate
+    from autoparser.analysis.renderer import Renderer as TokenRenderer, TrainingTemplate
     from autoparser.analysis.template import ChatTemplate
 
 __all__ = ["render"]
@@ -100,7 +99,16 @@ def render(
 
     Exit code: 0 if it was rendered, 2 if not: the template's own words say why.
     """
-    _check(messages, tokens=tokens, tokenizer=tokenizer, to=to, as_json=as_json)
+    about = {
+        "--messages": messages,
+        "--tools": tools,
+        "--switch": switch,
+        "--generation-prompt": generation_prompt,
+        "--tokens": tokens or None,
+        "--tokenizer": tokenizer,
+        "--json": as_json or None,
+    }
+    _check({option for option, value in about.items() if value is not None}, to)
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.sources import load_template
@@ -136,7 +144,7 @@ def render(
         write_file(output, text)
     else:
         # The prompt and nothing else: no newline behind it.
-        typer.echo(text, nl=False)
+        print_text(text)
 
 
 def _rendered(
@@ -150,25 +158,21 @@ def _rendered(
     return template.render(messages, tools, prompt, **switches)
 
 
-def _check(
-    messages: Path | None,
-    *,
-    tokens: bool,
-    tokenizer: Path | None,
-    to: str | None,
-    as_json: bool,
-) -> None:
+def _check(given: set[str], to: str | None) -> None:
+    """Raise AutoparserError for options that do not go together."""
     if to is not None and to != TRAINING:
         raise AutoparserError(f"there is no form {to!r}", hint=f"give --to {TRAINING}")
-    if to is not None and (messages is not None or tokens):
+    if to is not None and given:
+        options = ", ".join(sorted(given))
         raise AutoparserError(
-            "--to writes the template, not a conversation", hint="leave out --messages and --tokens"
+            "--to writes the template, not a conversation", hint=f"leave out {options}"
         )
-    if to is None and messages is None:
+    if to is None and "--messages" not in given:
         raise AutoparserError("there is no conversation to render", hint="give --messages FILE")
-    if not tokens and (tokenizer is not None or as_json):
-        given = "--tokenizer" if tokenizer is not None else "--json"
-        raise AutoparserError(f"{given} is about tokens", hint="add --tokens")
+    if "--tokens" not in given:
+        for option in ("--tokenizer", "--json"):
+            if option in given:
+                raise AutoparserError(f"{option} is about tokens", hint="add --tokens")
 
 
 def _tokenizer(source: str, given: Path | None) -> Path:
@@ -199,7 +203,7 @@ def _shown_tokens(
 
     from autoparser.analysis.analysis import analyze
     from autoparser.analysis.renderer import Renderer, load_tokenizer
-    from autoparser.reports import tokens_document, tokens_report
+    from autoparser.reports import json_text, tokens_document, tokens_report
 
     from .output import PLAIN_WIDTH
 
@@ -207,18 +211,33 @@ def _shown_tokens(
     special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
     template = replace(template, special_tokens={**template.special_tokens, **special})
     renderer = Renderer(analyze(template), loaded, switches=switches)
+    _warn_of_stops(tokenizer, renderer)
     found = renderer.attribute(messages, tools, add_generation_prompt=prompt)
     rendered, pieces = renderer.tokens(found)
     roles = [str(message["role"]) for message in messages]
     if as_json:
-        text = json.dumps(tokens_document(rendered, pieces, roles), indent=2) + "\n"
+        told = tokens_document(rendered, pieces, roles)
         if not plain:
-            typer.echo(text, nl=False)
-        return text
+            print_json(told, indent=2)
+        return f"{json_text(told, indent=2)}\n"
     report = tokens_report(rendered, pieces, roles, PLAIN_WIDTH if plain else report_width())
     if not plain:
         print_report(report)
     return f"{report.plain}\n"
+
+
+def _warn_of_stops(tokenizer: Path, renderer: TokenRenderer) -> None:
+    """Say on standard error where the tokenizer takes a stop string for several tokens."""
+    from autoparser.reports import visible
+
+    for stop in renderer.analysis.format.stop_strings:
+        size = len(renderer.encode(stop))
+        if size > 1:
+            typer.echo(
+                f"{tokenizer}: warning: the stop string {visible(stop)} is {size} tokens:"
+                " is this the model's own tokenizer?",
+                err=True,
+            )
 
 
 def _give_training(template: ChatTemplate, source: str, output: Path | None) -> None:
@@ -230,12 +249,11 @@ def _give_training(template: ChatTemplate, source: str, output: Path | None) -> 
     if output is not None:
         write_file(output, text)
     else:
-        typer.echo(text, nl=False)
+        print_text(text)
     proof = made.proof
     what = "with markers around the same template" if made.patched else "it has markers itself"
-    typer.echo(
+    say(
         f"{source}: {what}: the same text in {proof.conversations} conversations"
         f" ({proof.refused} refused by both), the markers as autoparser's loss mask in"
-        f" {proof.masked} of {proof.conversations - proof.refused}",
-        err=True,
+        f" {proof.masked} of {proof.conversations - proof.refused}"
     )

@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import typer
-
 from autoparser.analysis.errors import AutoparserError
+
+from .output import warn
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
@@ -92,15 +92,13 @@ def warn_of(
 
     check = analysis.check
     if not check.ok:
-        typer.echo(
-            f"{source}: warning: self-check {check.passed}/{check.total}, so the message may be"
+        warn(
+            source,
+            f"self-check {check.passed}/{check.total}, so the message may be"
             " wrong; see autoparser analyze",
-            err=True,
         )
     if tools and analysis.format.calls is None:
-        typer.echo(
-            f"{source}: warning: this template writes no tool calls, so none is found", err=True
-        )
+        warn(source, "this template writes no tool calls, so none is found")
     warning = None if asked is None else prompt_warning(analysis.format, asked)
     if warning is not None:
-        typer.echo(f"{prompt}: warning: {warning}", err=True)
+        warn(prompt, warning)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_value
-from .output import print_report, report_width
-from .request import switch_of
+from .output import print_json, print_report, report_width, warn
+from .switches import read_switches
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -99,7 +98,7 @@ def roundtrip(
 
     wanted = _checked_kinds(fail_on or [])
     chosen = _chosen(scenarios, scenario or [])
-    setting = dict(map(switch_of, switch or []))
+    setting = cast("dict[str, Json]", read_switches(switch or []))
     encoder = _tokenizer(source, tokenizer)
     if encoder is None and "tokens" in wanted:
         raise AutoparserError(
@@ -159,18 +158,17 @@ def _warn(source: str, analysis: Analysis, setting: dict[str, Json]) -> None:
     """Say on standard error what may make verdicts wrong, or a switch do nothing."""
     check = analysis.check
     if not check.ok:
-        typer.echo(
-            f"{source}: warning: self-check {check.passed}/{check.total}, so what is sampled may"
+        warn(
+            source,
+            f"self-check {check.passed}/{check.total}, so what is sampled may"
             " not be what a model writes; see autoparser analyze",
-            err=True,
         )
     known = [switch.name for switch in analysis.switches]
     for name in setting:
         if name not in known:
             close = get_close_matches(name, known, n=1, cutoff=0.5)
             advice = f"; did you mean {close[0]}?" if close else ""
-            words = f"{name} is no switch that the analysis found{advice}"
-            typer.echo(f"{source}: warning: {words}", err=True)
+            warn(source, f"{name} is no switch that the analysis found{advice}")
 
 
 def _progress(done: int, total: int) -> None:
@@ -184,8 +182,6 @@ def _give(analysis: Analysis, found: RoundTrip, *, as_json: bool, in_full: bool)
     from autoparser.reports import roundtrip_document, roundtrip_report
 
     if as_json:
-        # ASCII alone: no reader and no terminal takes it for anything else.
-        document = roundtrip_document(analysis, found)
-        typer.echo(json.dumps(document, indent=2, allow_nan=False))
+        print_json(roundtrip_document(analysis, found), indent=2)
     else:
         print_report(roundtrip_report(analysis, found, report_width(), in_full=in_full))

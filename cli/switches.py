@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, cast
 
-import typer
-
 from autoparser.analysis.errors import AutoparserError
+
+from .output import warn
 
 if TYPE_CHECKING:
     from autoparser.analysis.template import ChatTemplate
@@ -57,4 +57,4 @@ def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str,
             continue
         close = get_close_matches(name, sorted(read), n=1, cutoff=0.6)
         advice = f"; did you mean {close[0]}?" if close else ""
-        typer.echo(f"{source}: warning: this template reads no variable {name!r}{advice}", err=True)
+        warn(source, f"this template reads no variable {name!r}{advice}")

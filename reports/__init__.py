@@ -8,7 +8,6 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 from .analysis import analysis_report, phases_report
 from .decode import DecodeSetting, decode_document, decode_report
 from .export import export_report
-from .expression import expression_document
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .prompt import prompt_warning
@@ -16,7 +15,7 @@ from .roundtrip import roundtrip_report
 from .roundtrip_document import ROUNDTRIP_SCHEMA, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
 from .tokens import tokens_document, tokens_report
-from .visible import visible
+from .visible import json_text, visible, visible_lines, xml_text
 
 __all__ = [
     "ROUNDTRIP_SCHEMA",
@@ -30,8 +29,8 @@ __all__ = [
     "end_document",
     "end_report",
     "export_report",
-    "expression_document",
     "grammar_report",
+    "json_text",
     "message_document",
     "message_report",
     "phases_report",
@@ -42,4 +41,6 @@ __all__ = [
     "tokens_report",
     "turn_expression",
     "visible",
+    "visible_lines",
+    "xml_text",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from autoparser.analysis.expression.blocks import reasoning_of
+from autoparser.analysis.expression.prompted import open_reasoning
 from autoparser.analysis.format import TurnFormat
 
 from .visible import shown
@@ -21,10 +23,13 @@ def prompt_warning(format_: TurnFormat, prompt: str) -> str | None:
     bare = prompt.rstrip()
     if not cores or any(bare.endswith(core) for core in cores):
         return None
+    if open_reasoning(reasoning_of(format_), prompt) is not None:
+        return None
     wanted = " or ".join(f"`{shown(text)}`" for text in expected if text.strip())
     ends = f"ends with `{shown(prompt[-TAIL:])}`" if prompt else "is empty"
     header = format_.header.strip()
     taken = ""
-    if header and header in prompt:
+    behind = prompt.rpartition(header)[2] if header else ""
+    if header and header in prompt and not any(stop in behind for stop in format_.stop_strings):
         taken = "; what follows the last header is taken for the beginning of the message"
     return f"the prompt {ends}, but this template's prompts end with {wanted}{taken}"

@@ -55,7 +55,7 @@ ABOUT: dict[Cause, str] = {
     Cause.VALUES: "an argument's value is written otherwise",
     Cause.IDS: "the calls have other ids than those that the model wrote",
     Cause.CALL_LOST: "a call that the model wrote, whole or not, is not in the history",
-    Cause.CALL_REPAIRED: "the parser read a call that was not whole; it is written whole",
+    Cause.CALL_REPAIRED: "a call that was not whole was read all the same, and is written whole",
     Cause.END: "what ends a turn in the history is not what stops the model",
     Cause.RETOKENIZED: "the texts agree, and where they meet the tokens do not",
     Cause.REWRITTEN: "the template writes the turn otherwise, and no one change explains it",

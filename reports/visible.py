@@ -1,13 +1,32 @@
-"""Text of a template as a person can see it: nothing hidden, nothing that a terminal obeys."""
+"""Text of a template as a person can see it: nothing hidden, nothing that a terminal obeys.
+
+Contract: whatever was not written here, a template's text, a file's name, a model's words, passes
+one of these functions before it is shown. `visible` and what builds on it make one line,
+`visible_lines` keeps lines and tabs, `xml_text` makes what an XML or HTML document may hold.
+"""
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from collections.abc import Mapping
 
 from rich.text import Text
 
-__all__ = ["LEGEND", "lines", "literal", "quoted", "shown", "visible"]
+from autoparser.analysis.inert import escaped, is_inert
+
+__all__ = [
+    "LEGEND",
+    "json_text",
+    "lines",
+    "literal",
+    "quoted",
+    "shown",
+    "visible",
+    "visible_lines",
+    "xml_text",
+]
 
 LITERAL_STYLE = "cyan"
 
@@ -15,6 +34,7 @@ _SIGNS: Mapping[str, str] = {"\n": "↵", "\t": "⇥", "\r": r"\r"}
 """The frequent ones by a sign, so that a marker is not longer than it is."""
 
 _EDGE_SPACES = re.compile(r"^ +| +$")
+_BREAKS = re.compile(r"([\n\t])")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _SPACE = "␣"
 
@@ -27,15 +47,34 @@ def visible(text: str) -> str:
     Control characters, marks that change the writing direction, invisible and unassigned
     characters and lone surrogates come out as escapes; what a person can see stays as it is.
     """
-    if text.isprintable():
+    if is_inert(text):
         return text
-    return "".join(_sign(character) for character in text)
+    return "".join(_SIGNS.get(character) or escaped(character) for character in text)
 
 
-def _sign(character: str) -> str:
-    if character.isprintable():
-        return character
-    return _SIGNS.get(character) or character.encode("unicode_escape").decode()
+def visible_lines(text: str) -> str:
+    """Give the text as it is, line by line, with escapes for all else that shows no sign.
+
+    For a terminal that a text of several lines goes to: newlines and tabs are what they are.
+    """
+    return "".join(part if part in "\n\t" else escaped(part) for part in _BREAKS.split(text))
+
+
+def xml_text(text: str) -> str:
+    """Give the text for an element or an attribute of XML or HTML, markup and quotes escaped.
+
+    XML 1.0 has no way to write most control characters and lone surrogates, so those are shown.
+    """
+    return html.escape(visible_lines(text), quote=True)
+
+
+def json_text(value: object, indent: int | None = None) -> str:
+    """Give a value as JSON that no reader and no terminal takes for anything else: ASCII alone.
+
+    Raises ValueError for a number that JSON has no way to write.
+    """
+    # The one control character that JSON lets stand as it is.
+    return json.dumps(value, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def shown(text: str) -> str:

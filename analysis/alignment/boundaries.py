@@ -8,6 +8,7 @@ character. Cutting between units keeps a marker whole when its neighbour begins 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 
 _UNIT = re.compile(
@@ -149,6 +150,7 @@ def is_unit(text: str) -> bool:
 _SHORTEST_MARKER = 2
 
 
+@lru_cache(maxsize=512)
 def first_marker(text: str) -> str:
     """Cut a text behind its first marker and the whitespace that follows it.
 

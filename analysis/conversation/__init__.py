@@ -1,5 +1,6 @@
 """What a conversation is to the engine, before any template's wishes are known."""
 
+from .beyond_json import beyond_json
 from .dialogue import Answer, Dialogue, Entry, User
 from .message import Json, Message, Presence, ToolCall
 from .tools import Tool, tool_for
@@ -14,5 +15,6 @@ __all__ = [
     "Tool",
     "ToolCall",
     "User",
+    "beyond_json",
     "tool_for",
 ]

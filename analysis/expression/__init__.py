@@ -1,6 +1,8 @@
 """The expression of a turn: what a model may write, for one request."""
 
 from .build import build
+from .document import expression_document
+from .kept import Kept
 from .nodes import (
     ArgumentList,
     Block,
@@ -27,6 +29,7 @@ __all__ = [
     "Block",
     "Body",
     "JsonCall",
+    "Kept",
     "Literal",
     "Name",
     "Request",
@@ -42,6 +45,7 @@ __all__ = [
     "Turn",
     "Word",
     "build",
+    "expression_document",
     "request_of",
     "whole_header",
 ]

@@ -3,39 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from autoparser.analysis.format import TurnFormat
 
 from .blocks import content_of, ends_of, reasoning_of
-from .nodes import Literal, Start, Turn
+from .kept import Kept
+from .nodes import Block, Literal, Start, Strict, Turn
 from .prompted import header_mark, lead, prompted, whole_header
 from .request import Request
 from .section import section_of
-from .strict import strict
+from .strict import strict, written_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What a format says of every turn, whatever the request."""
+
+    format: TurnFormat
+    """With its whole header."""
+    header: Literal
+    reasoning: Block | None
+    content: Block
+    ends: tuple[Literal, ...]
+    goes_on: bool
+    lead: str
+    tail: str
+
+
+_FRAMES: Kept[_Frame] = Kept(64)
+_ROWS: Kept[Strict] = Kept(256)
 
 
 def build(format_: TurnFormat, request: Request) -> Turn:
     """Build the expression of a turn."""
-    format_ = replace(format_, header=whole_header(format_))
-    reasoning = reasoning_of(format_)
-    content = content_of(format_, reasoning)
-    ends = ends_of(format_)
+    frame = _FRAMES.of((format_,), None, lambda: _frame(format_))
+    format_, reasoning = frame.format, frame.reasoning
     begun = prompted(format_, request, reasoning)
+    written = written_of(format_, request, reasoning)
+    asked = (written, begun.start, request.calls, request.required)
     return Turn(
         start=begun.start,
+        header=frame.header,
+        reasoning=reasoning,
+        content=frame.content,
+        calls=section_of(format_, request, reasoning, frame.content),
+        ends=frame.ends,
+        goes_on=frame.goes_on,
+        lead=frame.lead,
+        tail=frame.tail,
+        unwritten=begun.unwritten,
+        json=request.json,
+        prefill=begun.prefill,
+        strict=_ROWS.of(
+            (frame,), asked, lambda: strict(format_, request, written, begun.start, reasoning)
+        ),
+    )
+
+
+def _frame(format_: TurnFormat) -> _Frame:
+    format_ = replace(format_, header=whole_header(format_))
+    reasoning = reasoning_of(format_)
+    ends = ends_of(format_)
+    return _Frame(
+        format=format_,
         header=Literal.of(format_.header),
         reasoning=reasoning,
-        content=content,
-        calls=section_of(format_, request, reasoning, content),
+        content=content_of(format_, reasoning),
         ends=ends,
         goes_on=_goes_on(format_, ends),
         lead=lead(format_, reasoning, format_.header, Start.HEADER),
         tail=next((end.text for end in format_.ends if end.text.isspace()), ""),
-        unwritten=begun.unwritten,
-        json=request.json,
-        prefill=begun.prefill,
-        strict=strict(format_, request, begun.start, reasoning),
     )
 
 

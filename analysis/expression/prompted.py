@@ -71,12 +71,32 @@ def prompted(format_: TurnFormat, request: Request, reasoning: Block | None) -> 
         core = opening.text.rstrip()
         if core and request.prompt.rstrip().endswith(core):
             return _behind(format_, opening, request.prompt, reasoning)
+    opened = open_reasoning(reasoning, request.prompt)
+    if opened is not None:
+        return Prompted(Start.REASONING, opened)
     unwritten = lead(format_, reasoning, format_.header, Start.HEADER)
     mark = header_mark(format_.header)
     if mark and mark in request.prompt:
         written = request.prompt.rpartition(mark)[2]
-        return Prompted(Start.HEADER, unwritten, "" if written.isspace() else written)
+        # Behind a stop comes what is not the message: the results of its calls, in one turn.
+        ended = any(stop in written for stop in format_.stop_strings)
+        return Prompted(Start.HEADER, unwritten, "" if ended or written.isspace() else written)
     return Prompted(Start.HEADER, unwritten)
+
+
+def open_reasoning(reasoning: Block | None, prompt: str) -> str | None:
+    """Give the whitespace that is missing behind reasoning that a prompt opens at its very end.
+
+    None where it opens none. The front of a generation prompt varies: behind the result of a call
+    some templates write no header.
+    """
+    core = prompt.rstrip()
+    mark = "" if reasoning is None else header_mark(reasoning.open.core)
+    if reasoning is None or not mark or not core.endswith(mark):
+        return None
+    space = prompt[len(core) :]
+    after = reasoning.open.after
+    return after[len(space) :] if after.startswith(space) else ""
 
 
 def _behind(

@@ -10,9 +10,13 @@ from .nodes import Block, Body, Literal, Start, Strict, StrictItem, StrictRow
 from .request import Request
 
 
-def strict(format_: TurnFormat, request: Request, start: Start, reasoning: Block | None) -> Strict:
-    """Give the rows that a model may write behind the request's prompt."""
-    written = _written(format_, request, reasoning)
+def strict(
+    format_: TurnFormat, request: Request, written: str, start: Start, reasoning: Block | None
+) -> Strict:
+    """Give the rows that a model may write behind what the prompt has `written` of the turn.
+
+    Of the request, only whether calls may and have to be written counts.
+    """
     found: dict[StrictRow, None] = {}
     for presence, layout in format_.layouts.items():
         if layout.refusal or (presence.calls and Part.CALLS not in layout.parts):
@@ -29,7 +33,7 @@ def strict(format_: TurnFormat, request: Request, start: Start, reasoning: Block
     return Strict(tuple(found), format_.calls)
 
 
-def _written(format_: TurnFormat, request: Request, reasoning: Block | None) -> str:
+def written_of(format_: TurnFormat, request: Request, reasoning: Block | None) -> str:
     """Give the beginning of the turn that the prompt has already written."""
     header = format_.header
     if request.start is Start.TURN:

@@ -11,7 +11,7 @@ from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.format import Arguments, CallFormat, Container, JsonType, Limit, Row, Slot
 
 from .notations import object_style
-from .paths import Item, Path, joined
+from .paths import Brancher, Item, Path, joined
 from .rules import NOTHING, JsonStyle, JsonValue, Node, Pattern
 from .schema import SchemaReader
 from .strings import escaped
@@ -46,6 +46,10 @@ class CallWriter:
         closers = [first_marker(text.strip()).strip() for text in tail if text.strip()]
         self.stops = [text for text in (*closers, *stops) if text[1:]]
         self._members = _without_refused(calls.arguments)
+        self.head = _head(calls, table.brancher)
+        """What every call begins with, whatever the tool; empty where nothing stands before it."""
+        self.open: dict[str, bool] = {}
+        """The rules for what follows the head, by name; whether it is that of the first call."""
         self._known: dict[bool, list[Path]] = {}
         self._closed: Closed = {}
 
@@ -81,21 +85,41 @@ class CallWriter:
         first = first or Slot.INDEX not in (*self.calls.row, *(self.calls.empty_row or ()))
         known = self._known.get(first)
         if known is None:
-            paths: list[Path] = self._each(first=first)
-            heads = [path[0] if path and isinstance(path[0], str) else "" for path in paths]
-            text = self.table.brancher.shared(heads) if heads else ""
+            name = "call" if first else "next-call"
+            text = self.head
             if text:
-                behind = [_without(path, text) for path in paths]
-                name = "call" if first else "next-call"
-                tools = self.table.rule(name, name, lambda: self.table.brancher.branch(behind))
-                paths = [joined(text, tools)]
+                self.open[name] = first
+                paths: list[Path] = [(text, self.table.rule(name, name, lambda: NOTHING))]
+            else:
+                paths = self._each(first=first)
+                text = self.table.brancher.shared(_heads(paths)) if paths else ""
+                if text:
+                    behind = [_without(path, text) for path in paths]
+                    tools = self.table.rule(name, name, lambda: self.table.brancher.branch(behind))
+                    paths = [joined(text, tools)]
             known = self._known[first] = paths
         return known
 
+    def fill(self, name: str, *, first: bool) -> None:
+        """Make the rule for what follows the head of a call, left open before."""
+        behind = [_without(path, self.head) for path in self._each(first=first)]
+        self.table.named[name] = self.table.brancher.branch(behind)
+
     def _each(self, *, first: bool) -> list[Path]:
-        return [
+        """Give the ways to call each tool.
+
+        A tool is left out where its schema requires what the format never writes.
+        """
+        found = [
             path for name, schema in self.tools.items() for path in self._call(name, schema, first)
         ]
+        if not found:
+            raise GrammarError(
+                "each tool requires an argument of a type that this format does not write",
+                place=", ".join(self.tools),
+                hint="offer tools with arguments of other types, or none",
+            )
+        return found
 
     def _call(self, name: str, schema: Json, first: bool) -> list[Path]:
         """Give the ways to call one tool."""
@@ -152,6 +176,16 @@ class CallWriter:
                 case _:
                     items.append(str(piece))
         return items
+
+
+def _head(calls: CallFormat, brancher: Brancher) -> str:
+    """Give the text before the first slot of a call."""
+    rows = [calls.row] if calls.empty_row is None else [calls.row, calls.empty_row]
+    return brancher.shared([literal_at(row, 0) for row in rows])
+
+
+def _heads(paths: Sequence[Path]) -> list[str]:
+    return [path[0] if path and isinstance(path[0], str) else "" for path in paths]
 
 
 def _without(path: Path, begun: str) -> Path:

@@ -27,6 +27,8 @@ from .rules import (
 )
 from .until import states
 
+_NEVER = "[^\\x00-\U0010ffff]"
+"""No character at all."""
 _LONGEST = 1000
 """Characters of a text that ends free text; llguidance takes minutes for ten times as many."""
 
@@ -106,7 +108,7 @@ class _GbnfWriter:
             case InRow(items):
                 return " ".join(map(self.node, items)) or '""'
             case Choice(options):
-                return f"({' | '.join(map(self.node, options))})"
+                return f"({' | '.join(map(self.node, options)) or _NEVER})"
             case FreeText():
                 if node not in self._written:
                     self._written[node] = self.free_text(node)
@@ -144,7 +146,7 @@ class _GbnfWriter:
                 f"text ends with one of {longest} characters: GBNF would need a rule for each",
                 hint=f"write the grammar as Lark; GBNF is written up to {_LONGEST} characters",
             )
-        found = states(list(thens), prose.exclude)
+        found = states(list(thens), (*prose.exclude, *prose.forgiven))
         behind = [_either(each) for each in thens.values()]
         names = [self.table.reserve("text") for _ in found]
         for name, state in zip(names, found, strict=True):
@@ -154,7 +156,7 @@ class _GbnfWriter:
             if not state.begun:
                 ways += [*([] if state is found[0] else [f"{others} {names[0]}"]), *ends]
             # A state that nothing can leave is one that nothing may reach.
-            body = " | ".join(ways) or "[^\\x00-\U0010ffff]"
+            body = " | ".join(ways) or _NEVER
             if state is found[0]:
                 # A repetition, since llguidance takes no more than 2000 rules in one another.
                 body = f"{self.table.add('run', f'({others} {self.table.seam})*')} ({body})"

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
+_NO_TOKENS = Vocabulary()
+
+
 @dataclass(frozen=True)
 class Grammar:
     """What a model may write for one request: no more than the template would write."""
@@ -51,7 +54,7 @@ class Grammar:
             parallel=self.parallel,
             json_schema=self.json_schema,
             lazy=self.lazy,
-            vocabulary=vocabulary or Vocabulary(),
+            vocabulary=vocabulary or _NO_TOKENS,
         )
 
     def lark(self, tokenizer: Tokenizer | Vocabulary) -> str:

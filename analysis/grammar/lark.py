@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.expression import Kept
 from autoparser.analysis.format import Strip
 
 from .rules import (
@@ -47,78 +48,85 @@ _SHORT = 40
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def write_lark(rules: Rules, vocabulary: Vocabulary) -> str:
-    """Write a grammar in llguidance's Lark, its root as `start`."""
-    return _LarkWriter(rules, vocabulary).write()
-
-
 class _LarkWriter:
-    def __init__(self, rules: Rules, vocabulary: Vocabulary) -> None:
-        self.rules = rules
+    def __init__(self, vocabulary: Vocabulary, begun: _LarkWriter | None = None) -> None:
+        """Begin with nothing, or with what another one has written."""
         self.vocabulary = vocabulary
-        self.lines: dict[str, str] = {}
-        self._terminals: dict[str, str] = {}
-        self._made: dict[str, str] = {}
-        self._texts: dict[str, str] = {}
-        self._plain = True
+        self.root: str = "" if begun is None else begun.root
+        self.named: dict[str, str] = {} if begun is None else begun.named.copy()
+        self.lines: dict[str, str] = {} if begun is None else begun.lines.copy()
+        self.terminals: dict[str, str] = {} if begun is None else begun.terminals.copy()
+        self.made: dict[str, str] = {} if begun is None else begun.made.copy()
+        self.texts: dict[str, str] = {} if begun is None else begun.texts.copy()
+        self.plain: bool = begun is None or begun.plain
         """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
         that it would choose itself, and it chooses others where a token ends within a character.
         """
 
+    def take(self, rules: Rules) -> _LarkWriter:
+        """Write the root, and the rules that are not written yet."""
+        self.root = self.root or self.node(rules.root)
+        for name, node in rules.named.items():
+            if name not in self.named:
+                self.named[name] = self.body(node)
+        return self
+
+    def body(self, node: Node) -> str:
+        """Write what a rule of its own is."""
+        if isinstance(node, Choice) and node.options:
+            return " | ".join([self.node(option) for option in node.options])
+        return self.node(node)
+
     def write(self) -> str:
-        """Write the whole."""
-        root = self.node(self.rules.root)
-        named = {name: self.node(node) for name, node in self.rules.named.items()}
-        options = "{}" if self._plain else '{"no_forcing": true}'
-        lines = [f"%llguidance {options}", "", f"start: {root}"]
-        lines += [f"{_rule(name)}: {text}" for name, text in named.items()]
+        """Give the whole."""
+        options = "{}" if self.plain else '{"no_forcing": true}'
+        lines = [f"%llguidance {options}", "", f"start: {self.root}"]
+        lines += [f"{_rule(name)}: {text}" for name, text in self.named.items()]
         lines += [f"{name}{text}" for name, text in self.lines.items()]
-        lines += [f"{name}: {text}" for text, name in self._terminals.items()]
+        lines += [f"{name}: {text}" for text, name in self.terminals.items()]
         return "\n".join(lines) + "\n"
 
     def node(self, node: Node) -> str:
         """Write a node."""
         match node:
-            case Literal(text):
-                return self.text(text)
-            case Pattern(regex, but_not):
-                return self.terminal("PATTERN", _but_not(regex, but_not))
-            case JsonValue(schema, style):
-                return self.json(schema, style)
             case Ref(name):
                 return _rule(name)
             case Sequence(items):
-                return " ".join(map(self.node, items)) or '""'
+                return " ".join([self.node(item) for item in items]) or '""'
+            case Literal(text):
+                return self.text(text)
             case Choice(options):
                 return self._either([self.node(option) for option in options])
+            case JsonValue(schema, style):
+                return self.json(schema, style)
+            case Pattern(regex, but_not):
+                return self.terminal("PATTERN", _but_not(regex, but_not))
             case FreeText():
                 return self.free_text(node)
 
     def text(self, text: str) -> str:
         """Write a text: quoted, its added tokens by their ids."""
-        known = self._texts.get(text)
+        known = self.texts.get(text)
         if known is None:
-            known = self._texts[text] = self._text(text)
+            known = self.texts[text] = self._text(text)
         return known
 
     def _text(self, text: str) -> str:
         pieces = self.vocabulary.pieces(text)
-        self._plain = self._plain and all(
-            isinstance(each, int) or each.isascii() for each in pieces
-        )
+        self.plain = self.plain and all(isinstance(each, int) or each.isascii() for each in pieces)
         return " ".join(_token(each) if isinstance(each, int) else quoted(each) for each in pieces)
 
     def terminal(self, hint: str, text: str) -> str:
         """Name a terminal; the same text is the same terminal."""
-        return self._terminals.setdefault(text, f"{hint}_{len(self._terminals)}")
+        return self.terminals.setdefault(text, f"{hint}_{len(self.terminals)}")
 
     def rule(self, hint: str, text: str, mark: str = "") -> str:
         """Name a rule of the writer's own; the same text is the same rule."""
         key = f"{mark}: {text}"
-        if key not in self._made:
-            self._made[key] = f"{hint}_{len(self._made)}"
-            self.lines[self._made[key]] = key
-        return self._made[key]
+        if key not in self.made:
+            self.made[key] = f"{hint}_{len(self.made)}"
+            self.lines[self.made[key]] = key
+        return self.made[key]
 
     def json(self, schema: Json, style: JsonStyle) -> str:
         """Write a JSON value: the schema as it is, the separators as the format has them."""
@@ -152,6 +160,8 @@ class _LarkWriter:
 
     def _either(self, ways: list[str]) -> str:
         """Write alternatives; long ones become a rule, since they come up in many places."""
+        if not ways:
+            return self.never
         if len(ways) == 1:
             return ways[0]
         text = " | ".join(ways)
@@ -192,7 +202,12 @@ class _LarkWriter:
         left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
         first = left.pop() if len(left) == 1 else ""
         anything = self.terminal("ANY", f"/{first}{_ANYTHING}/")
-        yield f"{anything} {self.terminal('NEVER', '/a/ & /b/')}"
+        yield f"{anything} {self.never}"
+
+    @property
+    def never(self) -> str:
+        """The terminal that matches nothing."""
+        return self.terminal("NEVER", "/a/ & /b/")
 
     def _is_any(self, prose: Prose) -> bool:
         """Whether nothing has to be kept out of a text: what might be holds an added token."""
@@ -213,6 +228,19 @@ class _LarkWriter:
                 return before, piece, text[len(before) + len(token) :]
             before += piece
         return before, None, ""
+
+
+_FRAMES: Kept[_LarkWriter] = Kept(64)
+"""What is written of the rules that tools do not change."""
+
+
+def write_lark(rules: Rules, vocabulary: Vocabulary) -> str:
+    """Write a grammar in llguidance's Lark, its root as `start`."""
+    frame = rules.frame
+    if frame is None:
+        return _LarkWriter(vocabulary).take(rules).write()
+    begun = _FRAMES.of((frame, vocabulary), None, lambda: _LarkWriter(vocabulary).take(frame))
+    return _LarkWriter(vocabulary, begun).take(rules).write()
 
 
 def _rule(name: str) -> str:
@@ -248,7 +276,7 @@ def _prose(prose: Prose, *, quick: bool) -> str:
     if prose.shape:
         whole += f" & /{_slashes(prose.shape)}/"
     if prose.exclude and not quick:
-        kept_out = "|".join(map(escaped, prose.exclude))
+        kept_out = "|".join(map(escaped, (*prose.exclude, *prose.forgiven)))
         whole += f" & ~/{_ANYTHING}(?:{kept_out}){_ANYTHING}/"
     return whole
 

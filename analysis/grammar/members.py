@@ -19,6 +19,9 @@ from .table import RuleTable
 Entries: TypeAlias = Callable[[str, Json, Path], list[Path]]
 """Gives the ways to write a member: its name, its schema, the key where it has no name."""
 
+Writes: TypeAlias = Callable[[Json], bool]
+"""Says whether the format writes a member of a schema at all."""
+
 _UNHELD = frozenset(
     {"minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentRequired"}
 )
@@ -34,13 +37,14 @@ class Members:
         schema: Schema,
         container: Container,
         entries: Entries,
+        writes: Writes,
         close: str,
         key: str,
     ) -> None:
         """Take an object's schema apart.
 
         `at` names it in errors, `close` is what stands behind the last member, and `key` tells the
-        object from all others.
+        object from all others. What the format does not write is no member.
         """
         self.table, self.container, self.entries = table, container, entries
         self.close, self.key = close, key
@@ -53,15 +57,18 @@ class Members:
             )
         wanted = schema.get("required")
         self.required = set(map(str, wanted)) if isinstance(wanted, list) else set[str]()
-        self.names = container.order.arrange(
-            [name for name, each in self.properties.items() if each is not False]
-        )
+        named = [name for name, each in self.properties.items() if each is not False]
+        unwritten = {name for name in named if not writes(self.properties[name])}
+        self.impossible = bool(unwritten & self.required)
+        """Whether a member has to be there that the format never writes."""
+        self.names = container.order.arrange([name for name in named if name not in unwritten])
+        self.required -= unwritten
         missing = self.required - set(self.names)
         if missing:
             self.properties = {**self.properties, **dict.fromkeys(sorted(missing), True)}
             self.names += sorted(missing)
         self.extra = schema.get("additionalProperties", not self.properties)
-        self.more = self.extra is not False
+        self.more = self.extra is not False and writes(self.extra)
         self.last = max(
             (at for at, name in enumerate(self.names) if name in self.required), default=-1
         )
@@ -99,7 +106,9 @@ class Members:
     def _entries(self) -> list[list[Path]]:
         found = [self.entries(name, self.properties[name], ()) for name in self.names]
         if self.more:
-            found.append(self.entries("", self.extra, key_path(self.container.key, self.names)))
+            found.append(
+                self.entries("", self.extra, key_path(self.container.key, list(self.properties)))
+            )
         return found
 
     @cached_property
@@ -126,7 +135,7 @@ class Members:
             head = path[0]
             if not isinstance(head, str):
                 return None
-            if self.table.brancher.shared([head, opening]) != opening:
+            if opening and self.table.brancher.shared([head, opening]) != opening:
                 return None
             texts.append(head[len(opening) :])
         if self.more and (not opening or _clash([opening, behind])):

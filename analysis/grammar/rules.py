@@ -74,6 +74,10 @@ class Prose:
 
     exclude: tuple[str, ...] = ()
     """Texts that a reader would take for markup."""
+    forgiven: tuple[str, ...] = ()
+    """Texts that a reader takes for markup of which the beginning is missing. They are kept out
+    only where others have to be: alone, they are not worth what it costs.
+    """
     left: Strip = Strip.NOTHING
     """What it does not begin with, since the template would strip it."""
     right: Strip = Strip.NOTHING
@@ -132,6 +136,19 @@ def choice(*options: Node) -> Node:
     return next(iter(different)) if len(different) == 1 else Choice(tuple(different))
 
 
+def refers(node: Node) -> bool:
+    """Whether a node refers to a rule by its name."""
+    match node:
+        case Ref():
+            return True
+        case Sequence(nodes) | Choice(nodes):
+            return any(map(refers, nodes))
+        case FreeText(exits):
+            return any(refers(exit_.then) for exit_ in exits)
+        case _:
+            return False
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """A whole grammar."""
@@ -139,3 +156,7 @@ class Rules:
     root: Node
     named: Mapping[str, Node]
     """The rules that `Ref` names."""
+    frame: Rules | None = None
+    """The part that is the same for other tools: its root, and some of the rules; writers may keep
+    what they have written of it.
+    """

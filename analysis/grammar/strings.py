@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from json.encoder import encode_basestring
 
 from autoparser.analysis.conversation import Json
@@ -87,6 +88,7 @@ def key_path(text: Text, declared: Sequence[str]) -> Path:
     return joined(opening, Pattern(KEY, tuple(declared)), close)
 
 
+@lru_cache(maxsize=1024)
 def escaped(text: str) -> str:
     """Write a text as a regular expression that Python and Rust read alike."""
     return "".join(_escape(char) for char in text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from .paths import Brancher
 from .rules import NOTHING, Node, Ref
@@ -13,10 +14,10 @@ from .tokenizer import Vocabulary
 class RuleTable:
     """Gives each rule a name, once; a rule may refer to itself while it is made."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        """Begin without rules; no rule may cut a token of the vocabulary."""
+    def __init__(self, vocabulary: Vocabulary, named: Mapping[str, Node] | None = None) -> None:
+        """Begin with these rules; no rule may cut a token of the vocabulary."""
         self.brancher = Brancher(vocabulary)
-        self.named: dict[str, Node] = {}
+        self.named: dict[str, Node] = dict(named or {})
         self._known: dict[str, Ref] = {}
         self._taken: dict[str, int] = {}
 
@@ -32,10 +33,16 @@ class RuleTable:
         return ref
 
     def _free(self, hint: str) -> str:
-        """Find a name that every target takes: lower case letters, digits, single dashes."""
-        name = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-") or "rule"
-        name = name if name[0].isalpha() else f"r-{name}"
+        """Find a name that no rule has."""
+        name = _name(hint)
         number = self._taken[name] = self._taken.get(name, 0) + 1
         if number == 1 and name not in self.named:
             return name
         return self._free(f"{name}-{number}")
+
+
+@lru_cache(maxsize=2048)
+def _name(hint: str) -> str:
+    """Give a name that every target takes: lower case letters, digits, single dashes."""
+    name = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-") or "rule"
+    return name if name[0].isalpha() else f"r-{name}"

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
+_MOST = 8192
+"""Texts whose pieces a vocabulary remembers; names of tools are among them, ever new ones."""
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The tokens of a tokenizer that are no text in a grammar."""
@@ -37,6 +41,8 @@ class Vocabulary:
         """Cut a text as the tokenizer does: its special tokens as ids, the rest as text."""
         known = self._known.get(text)
         if known is None:
+            if len(self._known) >= _MOST:
+                self._known.clear()
             known = self._known[text] = self._cut(text)
         return known
 

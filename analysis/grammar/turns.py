@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from autoparser.analysis.alignment import edge_units, first_marker, is_unit
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.expression import Body, StrictItem, StrictRow, Turn
+from autoparser.analysis.expression import Body, Kept, StrictItem, StrictRow, Turn
 from autoparser.analysis.format import CallFormat, Part, Slot
 
 from .calls import CallWriter, GrammarError, literal_at
@@ -19,6 +19,18 @@ from .tokenizer import Vocabulary
 
 _CONTENT_STYLE = JsonStyle()
 _LONG = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """A turn's rules but for those of the tools."""
+
+    rules: Rules
+    open: Mapping[str, bool]
+    """The rules of the calls that are still to be made, as `CallWriter.fill` takes them."""
+
+
+_FRAMES: Kept[_Frame] = Kept(64)
 
 
 def rules_of(
@@ -36,20 +48,20 @@ def rules_of(
     it allows. A lazy grammar begins where the calls begin. No rule cuts a token of the vocabulary.
     Raises GrammarError and SchemaError.
     """
-    maker = _Maker(turn, tools, RuleTable(vocabulary), parallel=parallel, json_schema=json_schema)
-    rows = turn.strict.rows
-    if lazy:
-        rows = tuple(dict.fromkeys(_from_calls(row) for row in rows if row.has(Part.CALLS)))
-    if json_schema is not None:
-        # An answer without content is no JSON.
-        rows = tuple(row for row in rows if row.has(Part.CONTENT) or row.has(Part.CALLS))
-    if not rows:
-        raise GrammarError(
-            "the template writes no message that this request asks for",
-            hint="offer tools where calls are required, and only to a template that writes calls",
-        )
-    root = maker.table.brancher.branch(maker.paths(rows), maker.marks)
-    return Rules(root, maker.table.named)
+    table = RuleTable(vocabulary)
+    maker = _Maker(turn, tools, table, parallel=parallel, json_schema=json_schema)
+    calls = maker.calls
+    if json_schema is not None or (calls is not None and not calls.head):
+        frame, kept = maker.frame(lazy=lazy), None
+    else:
+        owners = (turn.strict, turn.reasoning, turn.content, turn.ends, turn.header, vocabulary)
+        frame = _FRAMES.of(owners, (parallel, lazy, *maker.heads), lambda: maker.frame(lazy=lazy))
+        kept = frame.rules
+    table.named.update({**frame.rules.named, **dict.fromkeys(frame.open, NOTHING)})
+    if calls is not None:
+        for name, first in frame.open.items():
+            calls.fill(name, first=first)
+    return Rules(frame.rules.root, table.named, kept)
 
 
 def _from_calls(row: StrictRow) -> StrictRow:
@@ -92,9 +104,29 @@ class _Maker:
         self.in_content = _texts(
             [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
         )
+        self.forgiven = () if calls is None else _texts(_forgiven(calls))
         closes = [] if reasoning is None else [reasoning.close.core]
         self.in_reasoning = _texts([*closes, *(end for end in ends if is_unit(end))])
         self.marks = self.in_content
+
+    def frame(self, *, lazy: bool) -> _Frame:
+        """Make the rules that tools do not change."""
+        rows = self.turn.strict.rows
+        if lazy:
+            rows = tuple(dict.fromkeys(_from_calls(row) for row in rows if row.has(Part.CALLS)))
+        if self.json_schema is not None:
+            # An answer without content is no JSON.
+            rows = tuple(row for row in rows if row.has(Part.CONTENT) or row.has(Part.CALLS))
+        if not rows:
+            raise GrammarError(
+                "the template writes no message that this request asks for",
+                hint="offer tools where calls are required, and only to a template that writes "
+                "calls",
+            )
+        root = self.table.brancher.branch(self.paths(rows), self.marks)
+        opened = {} if self.calls is None else dict(self.calls.open)
+        named = {name: rule for name, rule in self.table.named.items() if name not in opened}
+        return _Frame(Rules(root, named), opened)
 
     def _call_stops(self, calls: CallFormat) -> list[str]:
         """Give the texts that end a value which was not closed, as a reader sees it."""
@@ -131,8 +163,13 @@ class _Maker:
                 _CONTENT_STYLE,
             )
             return [joined(whole, *path) for path in self.paths(behind)]
-        exclude = self.in_content if item.part is Part.CONTENT else self.in_reasoning
-        prose = Prose(exclude, item.edges.left, item.edges.right)
+        content = item.part is Part.CONTENT
+        prose = Prose(
+            self.in_content if content else self.in_reasoning,
+            self.forgiven if content else (),
+            item.edges.left,
+            item.edges.right,
+        )
         blank = [row for row in behind if not row.items and row.end.text and not row.end.core]
         others = [row for row in behind if row not in blank]
         found = [(replace(prose, space=row.end.before),) for row in blank]
@@ -178,6 +215,13 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
     at = row.index(Slot.NAME) if Slot.NAME in row else -1
     follows = literal_at(row, at + 1).strip()[:1]
     return [f"{head}{name}{follows}" for name in names]
+
+
+def _forgiven(calls: CallFormat) -> list[str]:
+    """Give what begins a call whose first marker was forgotten: the marker before its name."""
+    units = [unit.strip() for unit in edge_units(literal_at(calls.row, 0)) if unit.strip()]
+    named = calls.row[1:2] == (Slot.NAME,) and len(units) > 1
+    return [units[-1]] if named and any(map(str.isalnum, units[-1])) else []
 
 
 def _marker(literal: str) -> str:

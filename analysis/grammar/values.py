@@ -9,6 +9,7 @@ from functools import partial
 from typing import TypeAlias
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.expression import Kept
 from autoparser.analysis.format import (
     Container,
     Escape,
@@ -20,10 +21,11 @@ from autoparser.analysis.format import (
     Text,
 )
 
+from .entries import closes_of, filled, is_closed
 from .members import Members
 from .notations import json_style, kind_style
-from .paths import Item, Path, distinct, joined
-from .rules import JsonStyle, JsonValue, Node, Ref
+from .paths import Path, distinct, joined
+from .rules import JsonStyle, JsonValue, Node, Ref, refers
 from .schema import Schema, SchemaError, SchemaReader
 from .strings import string_ways
 from .table import RuleTable
@@ -35,6 +37,10 @@ _SHAPES = frozenset({"pattern", "minLength", "maxLength"})
 
 Closed: TypeAlias = dict[tuple[str, str, int, tuple[str, ...]], tuple[Row, Ref]]
 """What stands before the value, and the rule from there, by place, schema, container, stops."""
+
+
+_VALUES: Kept[Node | None] = Kept(512)
+"""Rules of closed values; None: it refers to others, which stand in one grammar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,9 @@ class ValueWriter:
         self, schema: Schema, kind: JsonType, notation: Notation, exclude: Sequence[str]
     ) -> list[Path]:
         """Give the ways to write a value of a type that is not written as JSON."""
+        if kind in _CONTAINERS and notation.string.open:
+            # What encloses strings is counted where a value ends with its own bracket.
+            exclude = (*exclude, notation.string.close)
         match kind:
             case JsonType.BOOLEAN:
                 return [joined(notation.true), joined(notation.false)]
@@ -180,7 +189,7 @@ class ValueWriter:
         known = self.closed.get(case)
         if known is not None:
             before, closed = known
-            return [joined(*_filled(before, key, ()), closed)]
+            return [joined(*filled(before, key, ()), closed)]
         by_row: dict[Row, set[JsonType]] = {}
         for kind in sorted(self.reader.kinds(schema), key=_ORDER.__getitem__):
             row = container.row(kind)
@@ -188,31 +197,49 @@ class ValueWriter:
                 by_row.setdefault(row, set()).add(kind)
         found: list[Path] = []
         for row, kinds in by_row.items():
-            closes = list(dict.fromkeys([*exclude, *_closes(row, container, outer)]))
+            closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
             values = container.values or outer
             at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
-            if len(by_row) == 1 and _is_closed(row[at + 1 :]):
+            if len(by_row) == 1 and is_closed(row[at + 1 :]):
                 made = partial(
-                    self._closed, schema, values, closes, frozenset(kinds), row[at + 1 :]
+                    self._closed, told, schema, values, closes, frozenset(kinds), row[at + 1 :]
                 )
                 value = self.table.rule(f"value {case!r}", "value", made)
                 self.closed[case] = (row[:at], value)
-                return [joined(*_filled(row[:at], key, ()), value)]
+                return [joined(*filled(row[:at], key, ()), value)]
             ways = self.ways(schema, values, closes, frozenset(kinds))
-            found += [joined(*_filled(row, key, way)) for way in ways]
+            found += [joined(*filled(row, key, way)) for way in ways]
         return found
 
     def _closed(
         self,
+        told: str,
         schema: Json,
         notation: Notation,
         exclude: Sequence[str],
         kinds: frozenset[JsonType],
         tail: Row,
     ) -> Node:
-        """Make the rule for a value and the text that closes it."""
-        ways = self.ways(schema, notation, exclude, kinds)
-        return self.table.brancher.branch([joined(*way, *map(str, tail)) for way in ways])
+        """Make the rule for a value and the text that closes it.
+
+        The parameters of most tools have one of a few schemas: rules that refer to no other are
+        kept.
+        """
+
+        def make() -> Node:
+            ways = self.ways(schema, notation, exclude, kinds)
+            return self.table.brancher.branch([joined(*way, *map(str, tail)) for way in ways])
+
+        def alone() -> Node | None:
+            made = make()
+            return None if '"$ref"' in told or refers(made) else made
+
+        known = _VALUES.of(
+            (notation, self.table.brancher.vocabulary),
+            (told, self.order, kinds, tail, *exclude),
+            alone,
+        )
+        return make() if known is None else known
 
     def object(
         self,
@@ -231,9 +258,19 @@ class ValueWriter:
         def entries(name: str, member: Json, made_up: Path) -> list[Path]:
             return self.entries(name, member, container, outer, exclude, made_up)
 
+        all_written = None not in container.typed.values()
+
+        def writes(member: Json) -> bool:
+            return all_written or any(
+                container.row(kind) is not None for kind in self.reader.kinds(member)
+            )
+
+        close = container.close + behind
         members = Members(
-            self.table, self.reader.place, schema, container, entries, container.close + behind, key
+            self.table, self.reader.place, schema, container, entries, writes, close, key
         )
+        if members.impossible:
+            return []
         ways = [joined(container.open, members.begin())] if members.names or members.more else []
         if not members.required:
             ways.insert(0, joined(container.empty, behind))
@@ -251,33 +288,3 @@ def _fixed(schema: Schema) -> list[Json] | None:
 def _is_raw(text: Text) -> bool:
     """Whether a string stands without anything around it."""
     return not text.open and text.escape is Escape.VERBATIM
-
-
-def _filled(row: Row, key: Path, value: Path) -> list[Item]:
-    items: list[Item] = []
-    for piece in row:
-        if piece is Slot.KEY:
-            items += key
-        elif piece is Slot.VALUE:
-            items += value
-        else:
-            items.append(str(piece))
-    return items
-
-
-def _is_closed(tail: Row) -> bool:
-    """Whether what stands behind a value ends it, whatever it is: one text, and no single sign."""
-    return len(tail) == 1 and not isinstance(tail[0], Slot) and len(tail[0].strip()) > 1
-
-
-def _closes(row: Row, container: Container, outer: Notation) -> list[str]:
-    """Give the texts that end a raw string of an entry: what closes it, what begins the next."""
-    text = (container.values or outer).string
-    tail = row[row.index(Slot.VALUE) + 1 :] if Slot.VALUE in row else ()
-    after = "" if not tail or isinstance(tail[0], Slot) else tail[0]
-    if text.open:
-        follows = after.strip() or container.separator.strip() or container.close.strip()
-        return [text.close + follows]
-    opening = "" if isinstance(row[0], Slot) else row[0].strip()
-    long = opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
-    return [after.strip() or container.separator.strip(), long]

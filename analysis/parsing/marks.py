@@ -58,8 +58,13 @@ def _content_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[tuple
     yield _stop(turn.content.close, Mark.CONTENT_CLOSE)
     for literal in (turn.content.open, *turn.content.others):
         yield _stop(literal, Mark.CONTENT)
-    if any(is_unit(unit) for unit in turn.header.units):
+    if is_tagged(turn.header):
         yield _stop(turn.header, Mark.HEADER)
+
+
+def is_tagged(header: Literal) -> bool:
+    """Whether a header is noticed anywhere in a text, since a part of it is no mere words."""
+    return any(is_unit(unit) for unit in header.units)
 
 
 def behind_calls(turn: Turn) -> Iterator[str]:

@@ -189,12 +189,7 @@ class RowReader:
         unnamed = not self.name and any(isinstance(each, Name) for each in rest)
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
-        closers = [
-            first_marker(each.core).strip()
-            for each in rest
-            if isinstance(each, Literal) and each.core
-        ]
-        stops = (*closers, *self.around.stops)
+        stops = (*self._closers(rest), *self.around.stops)
         early: list[str] = []
         if not unnamed:
             self.collector.open_call(self.name, self.id)
@@ -217,6 +212,18 @@ class RowReader:
             case Outcome.COMPLETE:
                 pass
         return None
+
+    def _closers(self, rest: Sequence[RowItem]) -> list[str]:
+        """Give the texts that may stand behind the arguments."""
+        if self.name and any(isinstance(each, Name) for each in rest):
+            # A call that is closed by its name.
+            texts = [each.text for each in rest if isinstance(each, Literal)]
+            return [first_marker(self.name.join(texts).strip()).strip()]
+        return [
+            first_marker(each.core).strip()
+            for each in rest
+            if isinstance(each, Literal) and each.core
+        ]
 
 
 def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:

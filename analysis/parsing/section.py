@@ -41,11 +41,15 @@ class SectionReader:
         if noisy:
             self._noise = Stops([("", text, None) for text in texts])
 
-    def read(self, tape: Tape, collector: Collector) -> Reading[bool]:
-        """Read from what opens the section or its first call; true where the text was cut."""
+    def read(self, tape: Tape, collector: Collector, space: int = 0) -> Reading[bool]:
+        """Read from what opens the section or its first call; true where the text was cut.
+
+        `space` characters of whitespace stand before it: the template's, if there is a call.
+        """
         section = self.section
         start = tape.position
         tape.record()
+        tape.take(space, SpanKind.MARKUP)
         opened = yield from self._opens(tape)
         if opened and section.close.core and (yield from self._close(tape, section.close)):
             # A section without calls.

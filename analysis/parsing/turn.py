@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autoparser.analysis.expression import Start, Turn
+from autoparser.analysis.expression.prompted import header_mark
 from autoparser.analysis.reading import (
     Found,
     Lane,
@@ -16,7 +17,7 @@ from autoparser.analysis.reading import (
 
 from .collector import Collector
 from .json_content import JsonContent
-from .marks import Mark, content_stops
+from .marks import Mark, content_stops, is_tagged
 from .reasoning import ReasoningReader
 from .section import SectionReader
 from .triggers import is_marked
@@ -43,6 +44,8 @@ class TurnReader:
 
     def read(self, tape: Tape, collector: Collector) -> Reading[None]:
         """Read to the end of the text."""
+        if self.turn.start is Start.TURN and not is_tagged(self.turn.header):
+            yield from self._header(tape)
         if self._begins_reasoning():
             yield from self._reasoning.read(tape, collector)
         else:
@@ -60,6 +63,15 @@ class TurnReader:
             if tape.closed:
                 return
             yield
+
+    def _header(self, tape: Tape) -> Reading[None]:
+        """Read a header of mere words: one at the very beginning, for in a text it may be text."""
+        core = header_mark(self.turn.header.core)
+        while not tape.closed and tape.left() < len(core) and core.startswith(tape.text[tape.at :]):
+            yield
+        if core and tape.text.startswith(core, tape.at):
+            tape.take(len(core), SpanKind.MARKUP)
+            yield from skip_written(tape, self._written_behind[Mark.HEADER])
 
     def _begins_reasoning(self) -> bool:
         """Whether the text begins in the reasoning: the prompt opened it, or nothing ever does."""
@@ -106,8 +118,7 @@ class TurnReader:
         """Go on behind a stop in the content."""
         turn = self.turn
         if found.label is Mark.CALLS and self._section is not None:
-            tape.take(found.start - tape.at, SpanKind.MARKUP)
-            return (yield from self._section.read(tape, collector))
+            return (yield from self._section.read(tape, collector, found.start - tape.at))
         found_text = tape.text[found.start : found.end]
         tape.take(found.end - tape.at, SpanKind.MARKUP)
         if found.label in (Mark.END, Mark.REASONING, Mark.CONTENT):

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from autoparser.analysis.conversation import Dialogue, Json, Tool, User
-from autoparser.analysis.errors import TemplateRenderError
+from autoparser.analysis.errors import TemplateLimitError, TemplateRenderError
 from autoparser.analysis.template import ChatTemplate
 
 from .sentinels import Sentinels
@@ -24,6 +24,10 @@ def _strftime_now(form: str) -> str:
 
 
 NO_SETTING: Setting = MappingProxyType({})
+
+
+MOST_BEYOND = 3
+"""Renders that may run into a limit before the analysis ends: each takes as long as it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class Meter:
 
     renders: int = 0
     characters: int = 0
+    beyond: int = 0
+    """Renders that a limit ended."""
 
 
 _Key: TypeAlias = tuple[str, int, bool, str]
@@ -122,6 +128,10 @@ class Prober:
                 messages, tools=tools, generation=generation, setting=setting
             )
         except TemplateRenderError as error:
+            if isinstance(error, TemplateLimitError):
+                self.meter.beyond += 1
+                if self.meter.beyond > MOST_BEYOND:
+                    raise
             return Probe(dialogue, tools, generation, setting, error=error)
         return Probe(dialogue, tools, generation, setting, text=text)
 
@@ -146,8 +156,23 @@ class Prober:
         }
         self.meter.renders += 1
         text = self.template.render_prepared(variables)
+        if not text.isascii():
+            self._check_text(text)
         self.meter.characters += len(text)
         return text
+
+    def _check_text(self, text: str) -> None:
+        """Raise TemplateRenderError where the template has put together what is no text."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = f"U+{ord(text[error.start]):04X}"
+        else:
+            return
+        raise TemplateRenderError(
+            f"it writes {half}, half of a surrogate pair, which no tokenizer takes",
+            file=self.template.origin or self.template.name,
+        )
 
     @property
     def user(self) -> User:

@@ -234,8 +234,20 @@ def _plain(value: object) -> Json:
 
 
 def is_huge(text: str) -> bool:
-    """Whether a text is a number that JSON can write and no float can hold."""
-    return _NUMBER.fullmatch(text) is not None and not math.isfinite(float(text))
+    """Whether a text is JSON in which a number stands that no float can hold."""
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return False
+    try:
+        finite(value)
+    except ValueError:
+        return True
+    return False
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(text)
 
 
 def finite(value: Json) -> Json:

@@ -187,6 +187,10 @@ _SHORT = 2
 """So short texts are no markers."""
 
 
+_NUMBERED = frozenset({"number", "array", "object"})
+"""Types whose values may be or hold a number that is no integer."""
+
+
 def json_of(
     text: str,
     schema: Json,
@@ -207,13 +211,13 @@ def json_of(
         ):
             if kind in types and not container.empty.strip():
                 return empty
-    if (types is None or "number" in types) and is_huge(text.strip()):
-        return text.strip()
     try:
         return json.dumps(read_elements(text, notation, schema), ensure_ascii=False)
     except Unreadable:
         value = typed(text, types, notation)
     if isinstance(value, str):
+        if (types is None or types & _NUMBERED) and is_huge(text.strip()):
+            return text.strip()
         if types is not None and "string" not in types:
             try:
                 value = decode(text, notation)

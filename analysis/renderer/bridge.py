@@ -17,10 +17,11 @@ from autoparser.analysis.conversation import Message as Turn
 from autoparser.analysis.errors import TemplateRenderError
 from autoparser.analysis.format import RefusedMessageError
 
+from .asked import messages_of
 from .attribution import Attributed, Segment, attribute
 from .history import History, Kept
 from .pattern import MOST_PATTERNS, Pattern, pattern_of
-from .renders import Messages, prepared
+from .renders import Messages
 from .response import Response, Responses
 from .retention import BridgeRefusal, Reason, RefusedBridge, Retention
 from .shares import TEMPLATE, Joints
@@ -86,7 +87,7 @@ class Bridge:
         self._vocabulary.check(completion, "prev_completion_ids")
         if not new:
             return BridgeRefusal(Reason.NOTHING_NEW)
-        messages = prepared(new)
+        messages = messages_of(new, "new_messages")
         roles = tuple(str(message.get("role")) for message in messages)
         if "assistant" in roles:
             return BridgeRefusal(Reason.ASSISTANT, f"new_messages[{roles.index('assistant')}]")
@@ -224,13 +225,13 @@ class Bridge:
         kept = self._history.kept(
             found.base, found.turn.presence, turn, found.new, roles, found.text[place:]
         )
+        if kept is Kept.ALL or self._history.begins(found.base, prompt, opening):
+            return
         if kept is Kept.DEPENDS:
             raise RefusedBridge(Reason.DEPENDS)
         if kept is Kept.CHANGED:
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        if kept is not Kept.ALL and self._history.reasons(
-            prompt, opening, blank=kept is Kept.NOT_BLOCKS
-        ):
+        if self._history.reasons(prompt, opening, blank=kept is Kept.NOT_BLOCKS):
             self._dropped(Reason.REASONING_DROPPED, "of an earlier turn", roles, notes)
 
     def _behind(

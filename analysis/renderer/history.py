@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import product
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.conversation import Presence
+from autoparser.analysis.conversation import Dialogue, Presence
 from autoparser.analysis.view.text_markers import reasoning_wrap
 
 from .renders import Message, Messages
@@ -36,6 +37,7 @@ class History:
         wrap = reasoning_wrap(analysis.format)
         self._open, self._close = wrap.open.strip(), wrap.close.strip()
         self._header = analysis.format.header.strip()
+        self._headed: dict[bool, bool] = {}
 
     def kept(
         self,
@@ -55,6 +57,34 @@ class History:
         if known is None:
             known = self._known[key] = self._find(base, turn, new, rest)
         return known
+
+    def begins(self, base: Base, prompt: Sequence[int], opening: str) -> bool:
+        """Whether no turn stands in a prompt before its `opening`, as far as headers tell."""
+        header = self._header
+        if not header or not self._is_headed(base):
+            return False
+        text = self._vocabulary.decode(prompt).removesuffix(opening)
+        return header not in text.removesuffix(header)
+
+    def _is_headed(self, base: Base) -> bool:
+        """Whether a header stands in the history behind each user message that a turn answers."""
+        tools = bool(base.renders.tools)
+        if tools not in self._headed:
+            call = self._skeletons.call(base.renders) if self._skeletons.calls else None
+            self._headed[tools] = all(
+                self._has_headers(base, self._skeletons.earlier(reasoning=reasoning, call=each))
+                for each, reasoning in product((call, None), (True, False))
+            )
+        return self._headed[tools]
+
+    def _has_headers(self, base: Base, entries: Dialogue) -> bool:
+        text = base.renders.attempt(self._skeletons.dialogue(entries))
+        marks = self._skeletons.marks
+        if text is None:
+            return False
+        _, _, first = text.partition(marks.user)
+        first, _, second = first.partition(marks.next_user)
+        return self._header in first and self._header in second
 
     def _find(self, base: Base, turn: Message, new: Messages, rest: str) -> Kept:
         plain = self._after(base, turn, new, reasoning=False)

@@ -11,15 +11,15 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.parsing import ParsedMessage
 
+from .asked import messages_of, retention_of, switches_of, tools_of
 from .attribution import Attributed, attribute
 from .bridge import Bridge, BridgeRefusal
 from .leaves import fields_of
-from .renders import Renders, prepared
+from .renders import Renders
 from .response import Responses
-from .retention import Retention
 from .shares import Joints
 from .tokens import RenderedTokens, own_tokens
-from .vocabulary import Vocabulary
+from .vocabulary import FastTokenizer, Vocabulary
 
 Ids: TypeAlias = Sequence[int]
 
@@ -34,17 +34,20 @@ class Renderer:
     def __init__(
         self,
         analysis: Analysis,
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizer | FastTokenizer,
         *,
         switches: Mapping[str, object] | None = None,
         thinking_retention: Literal["none", "tool_cycle", "all"] = "none",
     ) -> None:
         """Make the renderer of an analysed template.
 
+        `tokenizer` is one of the tokenizers library, or a fast one of transformers.
         `switches` are the template's variables, the same for all that is rendered.
         `thinking_retention` says which reasoning a bridge keeps although the template would drop
         it: none, that of the current tool cycle, or all. Raises AutoparserError where the
-        template reads a special token that the analysis had to put a stand-in for.
+        template reads a special token that the analysis had to put a stand-in for, and where one
+        of these is not what it should be. A variable that the template does not read changes
+        nothing, as in Jinja.
         """
         if analysis.stand_ins:
             names = ", ".join(analysis.stand_ins)
@@ -54,7 +57,7 @@ class Renderer:
                 hint="give it among the template's special tokens, an empty text if it is not set",
             )
         self.analysis = analysis
-        self.switches = dict(switches or {})
+        self.switches = switches_of(switches)
         self._vocabulary = Vocabulary(tokenizer)
         self._joints = Joints(analysis.format)
         self._reasoning_fields = fields_of(analysis.shape)
@@ -65,7 +68,7 @@ class Renderer:
             self._responses,
             self._joints,
             self.switches,
-            Retention(thinking_retention),
+            retention_of(thinking_retention),
         )
 
     def render(
@@ -77,7 +80,8 @@ class Renderer:
     ) -> RenderedTokens:
         """Give the ids of the conversation's prompt, and whose each token is.
 
-        The text is what `ChatTemplate.render` gives. Raises TemplateRenderError, TokenizerError.
+        The text is what `ChatTemplate.render` gives. Raises TemplateRenderError where the
+        template refuses, RequestError for messages or tools that are none, TokenizerError.
         """
         found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
         return self.tokens(found)[0]
@@ -101,10 +105,10 @@ class Renderer:
         *,
         add_generation_prompt: bool = False,
     ) -> Attributed:
-        """Give the conversation's text, and whose each character is. Raises TemplateRenderError."""
+        """Give the conversation's text, and whose each character is. Raises as `render` does."""
         return attribute(
-            Renders.of(self.analysis.template, tools, self.switches),
-            prepared(messages),
+            Renders.of(self.analysis.template, tools_of(tools), self.switches),
+            messages_of(messages),
             self._joints,
             generation=add_generation_prompt,
             reasoning_fields=self._reasoning_fields,
@@ -116,6 +120,7 @@ class Renderer:
 
     def decode(self, ids: Ids) -> str:
         """Give the text of ids, special tokens included. Raises TokenizerError."""
+        self._vocabulary.check(ids, "ids")
         return self._vocabulary.decode(ids)
 
     def parse_response(

@@ -49,7 +49,7 @@ class Renders:
         tools: Sequence[object] | None,
         switches: Mapping[str, object],
     ) -> Renders:
-        """Prepare tools and switches as transformers does."""
+        """Prepare tools and switches as transformers does. Raises TypeError."""
         values = {name: plain(value) for name, value in switches.items()}
         return cls(template, prepared_tools(tools), values)
 

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.format import Slot
 from autoparser.analysis.parsing import OutputParser, ParsedMessage
 
+from .asked import tools_of
 from .vocabulary import Vocabulary
 
 PROMPT_TAIL = 48
@@ -36,7 +38,8 @@ class PromptEnd:
     tail: str
     """The text of its last tokens."""
     opening: str
-    """The generation prompt; the whole tail where that is none of the template's own."""
+    """The generation prompt, or what of it opens the reasoning; the whole tail where that is none
+    of the template's own."""
 
 
 class Responses:
@@ -57,6 +60,11 @@ class Responses:
         """Neither a stop string that is several tokens is here, nor one that also stands inside a
         turn, as between its channels: an output does not end where that is first seen."""
         self._longest = max((len(opening.text) for opening in analysis.format.openings), default=0)
+        reasoning = reasoning_of(analysis.format)
+        # Behind the result of a call some templates open the reasoning and write no header.
+        self._cores = [opening.text.rstrip() for opening in analysis.format.openings] + (
+            [] if reasoning is None else [reasoning.open.core]
+        )
 
     def parse(
         self,
@@ -93,13 +101,14 @@ class Responses:
         if known is None:
             if len(self._parsers) >= MOST_PARSERS:
                 self._parsers.clear()
+            tools_of(tools)
             known = self._analysis.parser(tools, prompt=opening or None)
             self._parsers[key] = known
         return known
 
     def end_of(self, prompt: Sequence[int]) -> PromptEnd:
         """Give the end of a prompt: its text, and what of it says where the turn stands."""
-        if not prompt:
+        if not len(prompt):
             return PromptEnd("", "")
         ids = tuple(prompt[-PROMPT_TAIL:])
         if self._end is None or self._end[0] != ids:
@@ -107,12 +116,13 @@ class Responses:
         return self._end[1]
 
     def _end_of(self, prompt: Sequence[int]) -> PromptEnd:
+        first = max(0, len(prompt) - max(PROMPT_TAIL, self._longest))
+        self._vocabulary.check(prompt[first:], "prompt_ids", first)
         tail = self._vocabulary.decode(prompt[-PROMPT_TAIL:])
         if len(tail) < self._longest < len(prompt):
             tail = self._vocabulary.decode(prompt[-self._longest :])
         bare = tail.rstrip()
-        cores = [opening.text.rstrip() for opening in self._analysis.format.openings]
-        matching = [core for core in cores if core and bare.endswith(core)]
+        matching = [core for core in self._cores if core and bare.endswith(core)]
         return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else tail)
 
 

@@ -7,10 +7,11 @@ id; no exception of the tokenizer leaves.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, cast
 
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 
@@ -19,6 +20,15 @@ from autoparser.analysis.errors import AutoparserError
 
 class TokenizerError(AutoparserError):
     """The tokenizer cannot be read, or does not know a text or an id."""
+
+
+class FastTokenizer(Protocol):
+    """A fast tokenizer of transformers: it has one of the tokenizers library inside."""
+
+    @property
+    def backend_tokenizer(self) -> Tokenizer:
+        """The one inside."""
+        ...
 
 
 class Encoded(NamedTuple):
@@ -45,9 +55,19 @@ CONTEXT = 8
 class Vocabulary:
     """Turns text into ids with their places, and ids into text."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        """Use `tokenizer` as it is."""
-        self.tokenizer = tokenizer
+    def __init__(self, tokenizer: Tokenizer | FastTokenizer) -> None:
+        """Use a tokenizer as it is, or the one inside a fast tokenizer of transformers.
+
+        Raises TokenizerError for anything else.
+        """
+        inner: object = getattr(tokenizer, "backend_tokenizer", tokenizer)
+        if not isinstance(inner, Tokenizer):
+            raise TokenizerError(
+                f"{type(tokenizer).__name__} is not a tokenizer",
+                place="tokenizer",
+                hint="give what load_tokenizer reads, or a fast tokenizer of transformers",
+            )
+        self.tokenizer = inner
         self.single = lru_cache(maxsize=256)(self._single)
 
     def encode(self, text: str) -> Encoded:
@@ -117,19 +137,27 @@ class Vocabulary:
             head = self.tokenizer.decode(context, skip_special_tokens=False) if context else ""
             text = self.tokenizer.decode([*context, *ids], skip_special_tokens=False)
         except Exception as error:  # an id beyond what the tokenizer's numbers hold
-            raise self._cannot_decode(ids) from error
+            bad = next((id_ for id_ in ids if not self._has(id_)), None)
+            raise _unknown_id(bad) from error
         return text.removeprefix(head)
 
-    def check(self, ids: Sequence[int], what: str) -> None:
-        """Raise TokenizerError where an id is not in the vocabulary."""
-        if self._known.issuperset(ids):
-            return
-        at, bad = next((at, id_) for at, id_ in enumerate(ids) if id_ not in self._known)
-        raise TokenizerError(
-            f"the id {bad!r} is not in the vocabulary",
-            place=f"{what}[{at}]",
-            hint="give ids of the tokenizer that the renderer was made with",
-        )
+    def check(self, given: object, what: str, first: int = 0) -> None:
+        """Raise TokenizerError where an id is not in the vocabulary, or these are no ids.
+
+        `first` is the place of the first of them in what the caller gave.
+        """
+        ids = cast("Iterable[object]", given)
+        with suppress(TypeError):  # of what is no list, or an item that is no number
+            if self._known.issuperset(ids):
+                return
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise TokenizerError(
+                f"{type(given).__name__} is not a list of token ids",
+                place=what,
+                hint="give a list of integers",
+            )
+        at, bad = next((at, id_) for at, id_ in enumerate(ids) if not self._has(id_))
+        raise _unknown_id(bad, f"{what}[{first + at}]")
 
     @cached_property
     def _known(self) -> frozenset[int]:
@@ -143,12 +171,8 @@ class Vocabulary:
         tokens = self.tokenizer.encode(text, add_special_tokens=False).ids if text else []
         return tokens[0] if len(tokens) == 1 else None
 
-    def _cannot_decode(self, ids: Sequence[int]) -> TokenizerError:
-        bad = next((id_ for id_ in ids if id_ not in self._known), None)
-        return TokenizerError(
-            f"the id {bad!r} is not in the vocabulary",
-            hint="give ids of the tokenizer that the renderer was made with",
-        )
+    def _has(self, id_: object) -> bool:
+        return isinstance(id_, int) and id_ in self._known
 
 
 def _places(offsets: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
@@ -164,7 +188,23 @@ def _places(offsets: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
     return starts, ends
 
 
+def _unknown_id(id_: object, place: str | None = None) -> TokenizerError:
+    return TokenizerError(
+        f"the id {id_!r} is not in the vocabulary",
+        place=place,
+        hint="give integers, ids of the tokenizer that the renderer was made with",
+    )
+
+
 def _cannot_encode(text: str, reason: str) -> TokenizerError:
+    broken = next((at for at, letter in enumerate(text) if "\ud800" <= letter <= "\udfff"), None)
+    if broken is not None:
+        before = text[max(0, broken - 20) : broken]
+        return TokenizerError(
+            f"half of a pair of UTF-16 ({text[broken]!r}) stands behind {before!r}",
+            place=f"character {broken} of the prompt",
+            hint="no tokenizer encodes it: put the whole character there",
+        )
     return TokenizerError(
         f"the tokenizer cannot encode {text[:40]!r} ({reason})",
         hint="give the tokenizer of the template's model",

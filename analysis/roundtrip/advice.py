@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.parsing import Status
 from autoparser.analysis.probing import Setting
 
 from .cause import Cause
 from .run import Row
+from .scenario import Kept
 
 
 class Reader(StrEnum):
@@ -141,6 +143,23 @@ _TEXTS: Mapping[Cause, tuple[str, str, str]] = {
 }
 
 
+_UNREAD = (
+    "nothing to do: a call that could not be read is none in the messages",
+    _TEXTS[Cause.CALL_LOST][1],
+    "send such a message back as it came, or ask for the turn again",
+)
+"""For a call that could not be read: the template was not asked to write it."""
+
+
+def _texts(row: Row, cause: Cause) -> tuple[str, str, str]:
+    if cause is not Cause.CALL_LOST or row.verdict.status is Status.OK:
+        return _TEXTS[cause]
+    template, engine, caller = _UNREAD
+    if row.scenario.engine.malformed is Kept.CONTENT:
+        engine = _BRIDGE
+    return template, engine, caller
+
+
 def advice_of(row: Row) -> tuple[Advice, ...]:
     """Say what would mend a row; nothing where it holds.
 
@@ -149,7 +168,7 @@ def advice_of(row: Row) -> tuple[Advice, ...]:
     cause = row.verdict.cause
     if cause is None:
         return ()
-    texts = _TEXTS[cause]
+    texts = _texts(row, cause)
     given = [Advice(reader, text) for reader, text in zip(Reader, texts, strict=True)]
     setting = mending(row)
     if setting is not None:

@@ -91,6 +91,8 @@ def _header(case: Case) -> bool:
 def _end(case: Case) -> bool:
     """Without the string that stopped the model, the text holds."""
     sampled = case.exchange.sampled
+    if _call_repaired(case):
+        return False
     for stop in case.stage.analysis.format.stop_strings:
         if sampled.endswith(stop) and case.at >= len(case.replay.whole) - len(stop):
             return case.moves(replace(case.exchange, sampled=sampled.removesuffix(stop)))
@@ -197,8 +199,10 @@ def _call_lost(case: Case) -> bool:
 
 
 def _call_repaired(case: Case) -> bool:
-    """Closers were missing in the call that the break lies in or behind."""
+    """Closers were missing in the call that the break lies in or behind, or were put there."""
     parsed = case.replay.parsed
+    if len(case.replay.kept.calls) > len(parsed.tool_calls):
+        return True
     here = case.at - len(case.replay.prompt.text)
     names = [span.start for span in parsed.spans if span.kind is SpanKind.NAME]
     return parsed.status is Status.REPAIRED and bool(names) and here >= names[0]

@@ -24,6 +24,7 @@ from autoparser.analysis.conversation import (
     Tool,
     ToolCall,
     User,
+    beyond_json,
 )
 from autoparser.analysis.errors import AutoparserError
 
@@ -50,6 +51,8 @@ def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
     Without tools those of the package are offered. Raises ScenarioError.
     """
     reader = _Reader(file)
+    if value is None:
+        raise reader.wrong("", "this is empty", "give a list of scenarios")
     if isinstance(value, list):
         value = {"scenarios": cast("list[object]", value)}
     top = reader.mapping(value, "", ("scenarios", "tools"))
@@ -144,7 +147,7 @@ class _Reader:
 
     def scenario(self, value: object, place: str, tools: tuple[Tool, ...]) -> Scenario:
         members = self.mapping(value, place, _KEYS)
-        if "name" not in members:
+        if not members.get("name"):
             raise self.wrong(place, "this scenario has no name", "add a name")
         sampled = members.get("sampled")
         if sampled is None and "message" not in members:
@@ -153,18 +156,19 @@ class _Reader:
             raise self.wrong(place, "sampled is the text itself", "leave out message and variation")
         history = members.get("history")
         message = members.get("message", {})
+        offered = tools if self.flag(members.get("tools", True), f"{place}.tools") else ()
         silent = "reasoning" in _members(message)
         usual = Scenario("")
         return Scenario(
             name=self.text(members["name"], f"{place}.name"),
             about=self.text(members.get("about", ""), f"{place}.about"),
-            message=self.message(message, f"{place}.message"),
+            message=self.called(self.message(message, f"{place}.message"), place, offered),
             silent=silent,
             variations=self.variations(members.get("variation"), f"{place}.variation"),
             sampled=None if sampled is None else self.text(sampled, f"{place}.sampled"),
             cut=self.flag(members.get("cut", False), f"{place}.cut"),
             history=usual.history if history is None else self.history(history, f"{place}.history"),
-            tools=tools if self.flag(members.get("tools", True), f"{place}.tools") else (),
+            tools=offered,
             next=self.next(members.get("next", "user"), f"{place}.next"),
             answers=self.choice(members.get("answers", "all"), f"{place}.answers", Answers),
             engine=self.engine(members.get("engine", {}), f"{place}.engine"),
@@ -213,6 +217,14 @@ class _Reader:
             tuple(self.call(call, f"{place}.calls[{at}]", at) for at, call in enumerate(calls)),
         )
 
+    def called(self, message: Message, place: str, tools: tuple[Tool, ...]) -> Message:
+        """Give a message whose calls are of tools that are offered, if any are."""
+        known = [str(tool.get("name")) for tool in tools]
+        for at, call in enumerate(message.calls):
+            if known and call.name not in known:
+                raise self._unknown(f"{place}.message.calls[{at}]", "tool", call.name, known)
+        return message
+
     def call(self, value: object, place: str, at: int) -> ToolCall:
         members = self.mapping(value, place, ("name", "arguments", "id"))
         if "name" not in members:
@@ -220,6 +232,8 @@ class _Reader:
         arguments = members.get("arguments", {})
         if not isinstance(arguments, Mapping):
             raise self.wrong(f"{place}.arguments", "this is no mapping", "give {name: value}")
+        for where, what in beyond_json(cast("object", arguments), f"{place}.arguments"):
+            raise self.wrong(where, f"{what} is nothing that JSON has", "put it in quotes")
         return ToolCall(
             self.text(members["name"], f"{place}.name"),
             cast("Mapping[str, Json]", arguments),
@@ -233,6 +247,8 @@ class _Reader:
             here = f"{place}[{at}]"
             keys = ("user", "tool", "reasoning", "content", "calls")
             members = self.mapping(each, here, keys)
+            if len(members) > 1 and ("user" in members or "tool" in members):
+                raise self.wrong(here, "this is of two speakers", "make two entries of it")
             if "user" in members:
                 entries.append(User(self.text(members["user"], f"{here}.user")))
             elif "tool" in members:
@@ -255,6 +271,11 @@ class _Reader:
             function = _members(_members(each).get("function", each))
             if not isinstance(function.get("name"), str):
                 raise self.wrong(f"tools[{at}]", "this is no tool", "give {name: …, parameters: …}")
+            close = get_close_matches("parameters", map(str, function), n=1, cutoff=0.6)
+            if close and close[0] != "parameters":
+                raise self._unknown(f"tools[{at}]", "key", close[0], ("parameters",))
+            if not isinstance(function.get("parameters", {}), Mapping):
+                raise self.wrong(f"tools[{at}].parameters", "this is no mapping", "give a schema")
             found.append(dict(cast("Mapping[str, Json]", function)))
         return tuple(found)
 

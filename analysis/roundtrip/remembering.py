@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from autoparser.analysis.analysis import Analysis
@@ -15,6 +15,7 @@ from autoparser.analysis.format import Slot, TurnFormat
 from autoparser.analysis.parsing import ParsedCall, ParsedMessage, SpanKind, Status
 from autoparser.analysis.probing import CallForm, Prober, ReasoningForm, Setting, Shape
 
+from .partial_json import readable_part
 from .scenario import Answers, ArgumentsAs, Engine, Ids, Kept, Next
 
 ANSWER = '{"ok": true}'
@@ -46,13 +47,22 @@ def remembered(
     reasoning = parsed.reasoning_content or ""
     if engine.strips_reasoning:
         reasoning = reasoning.rstrip()
-    calls = tuple(_call(call, at, engine) for at, call in enumerate(parsed.tool_calls))
+    calls = tuple(_call(call, at, engine) for at, call in enumerate(_calls(parsed, engine)))
     shape = analysis.shape
     message = shape.message(Message(content, reasoning, calls))
     if reasoning and shape.reasoning_field is None:
         message["reasoning_content"] = reasoning
-    texts = [_text(call, engine) for call in parsed.tool_calls]
+    texts = [_text(call, engine) for call in _calls(parsed, engine)]
     return Remembered(_with_arguments(message, texts, shape, engine), calls)
+
+
+def _calls(parsed: ParsedMessage, engine: Engine) -> Sequence[ParsedCall]:
+    """Give the calls that the engine sees."""
+    broken = [*parsed.malformed_calls[-1:], *filter(None, [parsed.partial_call])]
+    if engine.malformed is not Kept.READ or not any(call.name for call in broken):
+        return parsed.tool_calls
+    read = replace(broken[-1], arguments=json.dumps(readable_part(broken[-1].arguments)))
+    return (*parsed.tool_calls, read)
 
 
 def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: Engine) -> str:
@@ -63,7 +73,7 @@ def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: E
         return content + _call_text(format_, parsed, sampled) if kept else content
     opener = call_opener(format_)
     unread = bool(parsed.malformed_calls) or parsed.status is Status.MALFORMED
-    if unread and engine.malformed is Kept.DROPPED and opener:
+    if unread and engine.malformed is not Kept.CONTENT and opener:
         return content.partition(opener)[0]
     return content
 

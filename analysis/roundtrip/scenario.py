@@ -58,6 +58,8 @@ class Kept(StrEnum):
     CONTENT = "content"
     """Its text stays in the content, verbatim."""
     DROPPED = "dropped"
+    READ = "read"
+    """What can be read of it becomes a call, as by engines that read partial JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,14 @@ def _malformed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
     return _with(pieces, at, text[: start + (end - start) * 2 // 3] + text[end:])
 
 
+def _unclosed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    at = _at(pieces, Kind.CALLS)
+    text, _, end = _arguments(pieces[at], format_, message)
+    if not text[end:].strip():
+        raise NotWrittenError("nothing closes a call")
+    return _with(pieces, at, text[:end])
+
+
 def _arguments(piece: Piece, format_: TurnFormat, message: Message) -> tuple[str, int, int]:
     """Find where the last call's arguments stand."""
     calls = format_.calls
@@ -181,6 +189,7 @@ VARIATIONS: Mapping[str, Variation] = {
     "malformed-call": Variation(
         "the end of the last call's arguments is missing", rewrite=_malformed
     ),
+    "unclosed-call": Variation("what closes the last call is missing", rewrite=_unclosed),
     "single-newlines": Variation("each newline is a token of its own", single_newlines=True),
 }
 """Every variation by its name; scenarios name them."""

@@ -4,6 +4,7 @@ from .chat_template import ChatTemplate
 from .comments import comments
 from .emission import Emission
 from .environment import GENERATION_CLOSE, GENERATION_OPEN
+from .isolated import IsolatedTemplate, isolated
 from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 
 __all__ = [
@@ -12,7 +13,9 @@ __all__ = [
     "REASONING_FIELDS",
     "ChatTemplate",
     "Emission",
+    "IsolatedTemplate",
     "comments",
+    "isolated",
     "plain",
     "prepared_messages",
     "prepared_tools",

@@ -7,14 +7,20 @@ another exception. A template is untrusted code: it runs in Jinja's immutable sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError, nodes
 
-from autoparser.analysis.errors import TemplateRenderError, TemplateSyntaxError
+from autoparser.analysis.errors import (
+    TemplateLimitError,
+    TemplateRenderError,
+    TemplateSyntaxError,
+)
+from autoparser.analysis.isolation import Guard, LimitReached, current_guard, raise_it
 
 from .emission import Emission, emissions
 from .environment import Refusal, chat_environment
@@ -25,6 +31,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 __all__ = ["ChatTemplate"]
+
+_Rendered = TypeVar("_Rendered")
+
+LONGEST_REASON = 10_000
+"""Characters of a template's own words that an error keeps; every refusal of it has some."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +102,14 @@ class ChatTemplate:
         TemplateSyntaxError, TemplateRenderError.
         """
         template = self._compiled.template
-        try:
-            return [*emissions(template, template.new_context({**variables}))]
-        except Exception as error:  # noqa: BLE001 - as in _run
-            failure = self._render_error(error)
-        raise failure
+
+        def traced(guard: Guard | None) -> list[Emission]:
+            pieces = emissions(template, template.new_context({**variables}))
+            if guard is None:
+                return [*pieces]
+            return guard.listed(pieces, lambda piece: len(piece.text))
+
+        return self._held(traced)
 
     @cached_property
     def marks_generation(self) -> bool:
@@ -113,12 +127,26 @@ class ChatTemplate:
         return self._run(self._marking, variables)
 
     def _run(self, compiled: Template, variables: Mapping[str, object]) -> str:
-        try:
+        def rendered(guard: Guard | None) -> str:
             # As Template.render does, less its rewriting of tracebacks.
-            context = compiled.new_context({**variables})
-            return "".join(compiled.root_render_func(context))
+            pieces = compiled.root_render_func(compiled.new_context({**variables}))
+            return "".join(pieces) if guard is None else guard.collected(pieces)
+
+        return self._held(rendered)
+
+    def _held(self, render: Callable[[Guard | None], _Rendered]) -> _Rendered:
+        """Render under the limits of the worker, where this is one."""
+        guard = current_guard()
+        failure: TemplateRenderError
+        try:
+            return render(guard)
+        except LimitReached as reached:
+            failure = self._limit_error(reached, reached)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
-            failure = self._render_error(error)
+            if guard is not None and isinstance(error, MemoryError):
+                failure = self._limit_error(guard.memory_reached, error)
+            else:
+                failure = self._render_error(error)
         # Raised out here so that it does not keep the frames of the render alive.
         raise failure
 
@@ -137,15 +165,30 @@ class ChatTemplate:
     @cached_property
     def _compiled(self) -> _Compiled:
         environment = chat_environment()
+        guard = current_guard()
         try:
-            tree = environment.parse(self.text)
-            code = environment.compile(tree)
+            with nullcontext() if guard is None else guard.rendering():
+                tree = environment.parse(self.text)
+                code = environment.compile(tree)
             # A plain dict of globals is copied faster for each render than Jinja's chained one.
             template = Template.from_code(environment, code, dict(environment.globals))
+        except LimitReached as reached:
+            failure = self._compile_limit_error(reached)
         except Exception as error:  # noqa: BLE001 - Jinja and Python each raise their own
-            failure = self._syntax_error(error)
+            if guard is not None and isinstance(error, MemoryError):
+                failure = self._compile_limit_error(guard.memory_reached)
+            else:
+                failure = self._syntax_error(error)
         else:
             return _Compiled(tree, template)
+        raise failure
+
+    def _parsed(self) -> nodes.Template:
+        """Parse alone, of which no code comes. Raises TemplateSyntaxError."""
+        try:
+            return chat_environment().parse(self.text)
+        except Exception as error:  # noqa: BLE001 - as below
+            failure = self._syntax_error(error)
         raise failure
 
     @cached_property
@@ -174,17 +217,34 @@ class ChatTemplate:
     def _render_error(self, error: Exception) -> TemplateRenderError:
         refused = isinstance(error, Refusal)
         return TemplateRenderError(
-            _said(error) if refused else _in_words(error),
+            _cut(_said(error) if refused else _in_words(error)),
             file=self._file,
             line=_template_line(error.__traceback__),
             refused=refused,
+        )
+
+    def _limit_error(self, reached: LimitReached, error: BaseException) -> TemplateLimitError:
+        return TemplateLimitError(
+            reached.limit,
+            reached.words,
+            file=self._file,
+            line=_template_line(error.__traceback__),
+            hint=raise_it(reached.limit),
+        )
+
+    def _compile_limit_error(self, reached: LimitReached) -> TemplateSyntaxError:
+        return TemplateSyntaxError(
+            f"Jinja cannot compile this template: {reached.words}",
+            file=self._file,
+            limit=reached.limit,
+            hint=raise_it(reached.limit),
         )
 
     @property
     def _file(self) -> str:
         return self.origin or self.name or "template"
 
-    def __reduce__(self) -> tuple[type[ChatTemplate], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
         # Compiled code cannot be pickled; a copy in another process compiles its own.
         return ChatTemplate, (self.text, dict(self.special_tokens), self.name, self.origin)
 
@@ -193,6 +253,12 @@ class ChatTemplate:
 class _Compiled:
     tree: nodes.Template
     template: Template
+
+
+def _cut(words: str) -> str:
+    if len(words) <= LONGEST_REASON:
+        return words
+    return f"{words[: LONGEST_REASON // 2]} … {words[-LONGEST_REASON // 2 :]}"
 
 
 def _said(error: Exception) -> str:

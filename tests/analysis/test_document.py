@@ -129,3 +129,14 @@ def test_a_switch_has_the_prompt_of_each_value() -> None:
 
 def test_what_json_has_no_number_for_is_named() -> None:
     assert plain({"weights": [float("inf"), 0.5]}) == {"weights": ["inf", 0.5]}
+
+
+@pytest.mark.parametrize("name", ["content-plain", "a1-function-parameter", "t2-recipient-header"])
+def test_all_of_an_analysis_has_the_parser_too(name: str) -> None:
+    analysis = analysed(name)
+    whole = analysis.to_dict()
+    Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(whole, allow_nan=False)))
+    assert {**whole, "parser": None} == {**document(analysis), "parser": None}
+    parser = whole["parser"]
+    assert isinstance(parser, dict)
+    assert (parser["calls"] is None) is (analysis.format.calls is None)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import pytest
 
+from autoparser.cli.isolation import isolation
 from autoparser.cli.main import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,13 +32,20 @@ Run: TypeAlias = Callable[..., Ran]
 
 @pytest.fixture
 def autoparser(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line here, in the project's root, 80 characters wide."""
+    """Run the command line here, in the project's root, 80 characters wide.
+
+    Without workers, whose output no capture of this process sees; `process` has them.
+    """
     monkeypatch.chdir(ROOT)
     for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
 
     def ran(*arguments: str | Path) -> Ran:
-        code = run([str(argument) for argument in arguments])
+        token = isolation.set(False)
+        try:
+            code = run([str(argument) for argument in arguments])
+        finally:
+            isolation.reset(token)
         out, err = capsys.readouterr()
         return Ran(code, out, err)
 

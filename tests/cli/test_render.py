@@ -127,6 +127,19 @@ def test_a_tokenizer_beside_the_template_is_taken(
     assert autoparser("render", model, "--messages", messages, "--tokens").out == SHOWN
 
 
+def test_a_tokenizer_of_another_model_is_warned_of(
+    autoparser: Run, messages: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "other.json"
+    small("<think>").save(str(file))
+    ran = autoparser("render", XML, "--messages", messages, "--tokens", "--tokenizer", file)
+    assert ran.code == 0
+    assert ran.err == (
+        f"{file}: warning: the stop string <|im_end|> is 10 tokens:"
+        " is this the model's own tokenizer?\n"
+    )
+
+
 def test_a_training_template_is_written_and_its_proof_told(autoparser: Run, tmp_path: Path) -> None:
     file = tmp_path / "training.jinja"
     ran = autoparser("render", XML, "--to", "training-template", "--output", file)
@@ -147,8 +160,37 @@ def test_a_training_template_is_written_and_its_proof_told(autoparser: Run, tmp_
         ("- text", "messages[0]: this is a text, not a message; give {role: user"),
         ("- {rol: user}", "messages[0]: this message has no role; did you mean role for rol? give"),
         ("- {role: user", "line 1, column 14: broken YAML: "),
+        (
+            "- {role: user, contnt: a}",
+            "messages[0]: this message says nothing; did you mean content for contnt? give",
+        ),
+        ("- {role: user, content: 5}", "messages[0].content: the content is a number; put it in"),
+        (
+            "- {role: user, content: 2025-01-01}",
+            "messages[0].content: a date is nothing that JSON has; put it in quotes",
+        ),
+        (
+            "- {role: assistant, tool_calls: {name: f}}",
+            "messages[0].tool_calls: this is an object, not a list of calls; give {type: function",
+        ),
+        (
+            "- {role: assistant, tool_calls: [{function: {arguments: {}}}]}",
+            "messages[0].tool_calls[0]: this is no call; give {type: function",
+        ),
     ],
-    ids=["key", "empty", "text", "item", "role", "broken"],
+    ids=[
+        "key",
+        "empty",
+        "text",
+        "item",
+        "role",
+        "broken",
+        "contnt",
+        "number",
+        "date",
+        "calls",
+        "call",
+    ],
 )
 def test_messages_that_are_none_are_refused_in_one_line(
     autoparser: Run, tmp_path: Path, content: str, said: str
@@ -165,6 +207,10 @@ def test_messages_that_are_none_are_refused_in_one_line(
     [
         ((), "there is no conversation to render; give --messages FILE"),
         (("--to", "yaml"), "there is no form 'yaml'; give --to training-template"),
+        (
+            ("--to", "training-template", "--messages", "M", "--switch", "a=1"),
+            "--to writes the template, not a conversation; leave out --messages, --switch",
+        ),
         (("--messages", "M", "--json"), "--json is about tokens; add --tokens"),
         (("--messages", "M", "--tokenizer", "x"), "--tokenizer is about tokens; add --tokens"),
         (("--messages", "M", "--tokens"), "--tokens needs a tokenizer; give --tokenizer PATH"),
@@ -172,7 +218,7 @@ def test_messages_that_are_none_are_refused_in_one_line(
         (("--messages", "M", "--switch", "thinking"), "'thinking' sets no variable; give --switch"),
         (("--messages", "M", "--switch", "tools=1"), "tools is no switch; "),
     ],
-    ids=["nothing", "form", "json", "tokenizer", "needed", "missing", "switch", "passed"],
+    ids=["nothing", "form", "to", "json", "tokenizer", "needed", "missing", "switch", "passed"],
 )
 def test_uses_that_make_no_sense_are_refused_in_one_line(
     autoparser: Run, messages: Path, options: tuple[str, ...], said: str

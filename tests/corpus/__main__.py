@@ -68,7 +68,9 @@ def main() -> int:
     options.add_argument("--grammar", action="store_true", help="prove the templates' grammars")
     options.add_argument("--gbnf", action="store_true", help="with --grammar: as GBNF, not Lark")
     options.add_argument("--walks", type=int, default=13, help="walks for each tokenizer and tools")
-    options.add_argument("--tools", type=int, help="with --grammar: offer so many tools")
+    options.add_argument(
+        "--tools", type=int, nargs="*", default=(), help="with --grammar: offer so many tools"
+    )
     options.add_argument("--roundtrip", action="store_true", help="play the round trips")
     options.add_argument(
         "--render", action="store_true", help="render to tokens, and bridge ten turns"

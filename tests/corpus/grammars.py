@@ -6,7 +6,7 @@ import multiprocessing
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -79,11 +79,12 @@ class Proof:
 
 
 def proof_of(
-    path: Path, walks: int, *, gbnf: bool = False, tools: int | None = None
+    path: Path, walks: int, *, gbnf: bool = False, tools: Sequence[int] = ()
 ) -> Proof | None:
     """Prove one template's grammar, as Lark or GBNF; None where the analysis does not hold.
 
-    `tools` is how many are offered; None: what the battery calls, and strict ones.
+    `tools` are the numbers of tools that are offered, one after the other, each with so many walks
+    for each tokenizer; none: what the battery calls, and strict ones.
     """
     try:
         analysis = analyze(read_template(path))
@@ -91,12 +92,17 @@ def proof_of(
         return None
     if not analysis.check.ok:
         return None
-    try:
-        offer = USUAL if tools is None else so_many(tools)
-        verdict = (prove_gbnf if gbnf else prove)(analysis.format, walks, offer)
-    except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
-        return Proof(path.stem, 0, (), repr(error), gbnf)
-    return Proof(path.stem, verdict.asked, verdict.faults, gbnf=gbnf)
+    asked = 0
+    faults: list[Fault] = []
+    for offer in map(so_many, tools) if tools else (USUAL,):
+        try:
+            verdict = (prove_gbnf if gbnf else prove)(analysis.format, walks, offer)
+        except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
+            return Proof(path.stem, asked, tuple(faults), repr(error), gbnf)
+        asked += verdict.asked
+        title = f"{len(offer.called)} tools, " if tools else ""
+        faults += [replace(fault, title=title + fault.title) for fault in verdict.faults]
+    return Proof(path.stem, asked, tuple(faults), gbnf=gbnf)
 
 
 def proofs(
@@ -105,7 +111,7 @@ def proofs(
     processes: int = PROCESSES,
     *,
     gbnf: bool = False,
-    tools: int | None = None,
+    tools: Sequence[int] = (),
 ) -> list[Proof]:
     """Prove the grammar of every template whose self-check passes."""
     prove_one = partial(proof_of, walks=walks, gbnf=gbnf, tools=tools)

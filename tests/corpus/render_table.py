@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,27 +58,67 @@ def _lines(found: Sequence[Survey]) -> Iterator[str]:
     for each in rendered:
         if each.faults:
             yield f"{'':8}  {each.name}: {each.faults[0]}"
-    for name in KINDS:
-        yield from _rounds([each.rounds[name] for each in found], name)
+    columns = {name: [each.rounds[name] for each in found] for name in KINDS}
+    had = {name: [each for each in rounds if each.turns] for name, rounds in columns.items()}
+    yield ""
+    yield _row("ten turns", list(had))
+    for title, count in _COUNTS.items():
+        yield _row(title, [count(rounds) for rounds in had.values()])
+    for name, rounds in had.items():
+        yield from _refusals(name, rounds)
+        for one in rounds:
+            yield from (f"{'':8}  {one.name}: {words}" for words in one.silent[:1])
 
 
-def _rounds(found: Sequence[Rounds], name: str) -> Iterator[str]:
-    had = [each for each in found if each.turns]
-    checked = [each for each in had if each.checked]
-    turns = sum(each.turns for each in had)
-    answered = sum(each.answered for each in had)
-    some = sum(each.answered > 0 for each in checked)
-    every = sum(each.answered == each.turns for each in checked)
-    broken = sum(each.rerender_breaks for each in had)
-    yield f"ten turns, {name}: {turns} bridges asked for, {len(had)} templates"
-    yield f"{broken / max(turns, 1):>7.1%}  of prefixes break by rendering again"
-    yield f"{sum(each.bridge_breaks for each in had):>6}  of {answered} break by bridge"
-    yield f"{sum(len(each.silent) for each in had):>6}  bridges say otherwise than a render, unsaid"
-    yield f"{some:>6}  of {len(checked)} templates whose self-check passes have a bridge"
-    yield f"{every:>6}  have one for every turn"
-    reasons = sum((each.refusals for each in had), Counter[str]())
+def _row(title: str, cells: Sequence[str]) -> str:
+    return f"{title:50}" + "".join(f"{cell:>22}" for cell in cells)
+
+
+def _turns(found: Sequence[Rounds]) -> int:
+    return sum(each.turns for each in found)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} ({part / max(whole, 1):.1%})"
+
+
+def _checked(found: Sequence[Rounds]) -> list[Rounds]:
+    return [each for each in found if each.checked]
+
+
+_COUNTS: Mapping[str, Callable[[Sequence[Rounds]], str]] = {
+    "templates": lambda found: str(len(found)),
+    "prefixes": lambda found: str(_turns(found)),
+    "  that break by rendering again": lambda found: _share(
+        sum(each.rerender_breaks for each in found), _turns(found)
+    ),
+    "  that break by bridging, else by rendering again": lambda found: _share(
+        sum(each.bridge_breaks + each.fallback_breaks for each in found), _turns(found)
+    ),
+    "bridges": lambda found: _share(sum(each.answered for each in found), _turns(found)),
+    "  that break the prefix": lambda found: str(sum(each.bridge_breaks for each in found)),
+    "  with a note": lambda found: str(sum(each.noted for each in found)),
+    "  that say otherwise than a render, without one": lambda found: str(
+        sum(len(each.silent) for each in found)
+    ),
+    "refusals": lambda found: str(sum(sum(each.refusals.values()) for each in found)),
+    "  where rendering again breaks the prefix": lambda found: str(
+        sum(each.fallback_breaks for each in found)
+    ),
+    "templates whose self-check passes": lambda found: str(len(_checked(found))),
+    "  with a bridge": lambda found: _share(
+        sum(each.answered > 0 for each in _checked(found)), len(_checked(found))
+    ),
+    "  with a bridge for every turn": lambda found: _share(
+        sum(each.answered == each.turns for each in _checked(found)), len(_checked(found))
+    ),
+}
+"""What is counted of the conversations of all templates, by its title."""
+
+
+def _refusals(name: str, found: Sequence[Rounds]) -> Iterator[str]:
+    yield f"why there is no bridge, {name}"
+    reasons = sum((each.refusals for each in found), Counter[str]())
     for reason, count in reasons.most_common():
-        names = [each.name for each in had if each.refusals[reason]]
+        names = [each.name for each in found if each.refusals[reason]]
         yield f"{count:>8}  {reason}, {len(names)} templates, such as {', '.join(names[:3])}"
-    for each in had:
-        yield from (f"{'':8}  {each.name}: {words}" for words in each.silent[:1])

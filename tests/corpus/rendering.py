@@ -217,6 +217,10 @@ class Rounds:
     rerender_breaks: int = 0
     answered: int = 0
     bridge_breaks: int = 0
+    fallback_breaks: int = 0
+    """Prefixes that break by rendering where there is no bridge."""
+    noted: int = 0
+    """Bridges that say what a render would have otherwise."""
     silent: list[str] = field(default_factory=list)
     """Bridges whose text is not that of the whole render, without a note."""
     refusals: Counter[str] = field(default_factory=Counter)
@@ -285,20 +289,23 @@ def _have(
         rendered = made.render(after, tools, add_generation_prompt=True).token_ids
         previous = (*prompt, *completion)
         found.turns += 1
-        found.rerender_breaks += rendered[: len(previous)] != previous
+        broken = rendered[: len(previous)] != previous
+        found.rerender_breaks += broken
         if isinstance(bridged, RenderedTokens):
             found.answered += 1
+            found.noted += bool(bridged.notes)
             found.bridge_breaks += bridged.token_ids[: len(previous)] != previous
             text = tokenizer.decode(bridged.token_ids, skip_special_tokens=False)
             whole = tokenizer.decode(rendered, skip_special_tokens=False)
             if not exact:
                 text, whole = ("".join(each.split()) for each in (text, whole))
-            if text != whole and not bridged.notes and not kept:
+            kept = kept or any(note.startswith("kept") for note in bridged.notes)
+            if text != whole and not kept:
                 found.silent.append(_difference(text, whole))
-            kept = kept or bool(bridged.notes)
             prompt = bridged.token_ids
         else:
             found.refusals[bridged.reason.name] += 1
+            found.fallback_breaks += broken
             prompt, exact, kept = rendered, True, False
 
 
@@ -342,11 +349,14 @@ def _sampled(
     if not fits:
         # No turn of the history begins like the prompt: the model goes on in its own way.
         shown = tokenizer.decode(list(prompt), skip_special_tokens=False)
-        close = reasoning_wrap(analysis.format).close
+        wrap = reasoning_wrap(analysis.format)
+        close, core = wrap.close, wrap.open.strip()
         opened = [
             each.text for each in analysis.format.openings if each.written is Written.REASONING_OPEN
         ]
-        thinks = bool(close) and shown.endswith(tuple(opened))
+        # Behind the result of a call the prompt may open the reasoning without a header.
+        begun = bool(core) and shown.rstrip().endswith(core)
+        thinks = bool(close) and (shown.endswith(tuple(opened)) or begun)
         entries = [*entries]
         entries[at] = replace(turn, reasoning="")
         text, _ = _own_text(made, analysis, entries, at, tools, written)

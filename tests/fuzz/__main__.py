@@ -25,11 +25,13 @@ from .targets import Find, Target, attack, target_of
 
 PROCESSES = 2
 SHOWN = 20
+OWN = (TEMPLATES, TEMPLATES.parent / "novel")
+"""Folders of fixtures."""
 
 
 def paths_of(words: Sequence[str]) -> list[Path]:
     """Give the templates to use: all, or those whose names hold one of the words."""
-    paths = [*sorted(TEMPLATES.glob("*.jinja")), *corpus_paths()]
+    paths = [*(path for each in OWN for path in sorted(each.glob("*.jinja"))), *corpus_paths()]
     return [path for path in paths if not words or any(word in path.stem for word in words)]
 
 
@@ -37,7 +39,7 @@ def fuzz(paths: Sequence[Path], edits: int, seed: int) -> tuple[int, list[Find]]
     """Spread so many edited turns over templates; give how many were parsed, and the finds."""
     targets: list[Target] = []
     for path in paths:
-        tokens = TOKENS if path.parent == TEMPLATES else {}
+        tokens = TOKENS if path.parent in OWN else {}
         template = ChatTemplate(path.read_text(encoding="utf-8"), tokens)
         target = target_of(template, name=path.stem)
         if target is not None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analysis.parsing.loop import TEMPLATES
+from .__main__ import OWN, fuzz
 
-from .__main__ import fuzz
-
-PATHS = sorted(TEMPLATES.glob("*.jinja"))
+PATHS = sorted(path for folder in OWN for path in folder.glob("*.jinja"))
 SLICES = 8
 
 

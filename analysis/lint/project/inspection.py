@@ -23,6 +23,9 @@ from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources import load_tokenizer
 from autoparser.analysis.template import ChatTemplate
 
+from .ignores import Ignore, ignores_of
+from .problem import Problem
+
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
@@ -64,6 +67,10 @@ class Seen:
     """Rules that could not look, and what they lack."""
     troubles: tuple[Trouble, ...] = ()
     """What was in the way."""
+    ignores: tuple[Ignore, ...] = ()
+    """What the template's comments accept."""
+    wrong_comments: tuple[Problem, ...] = ()
+    """What is wrong with other comments for autoparser; their path is the reader's affair."""
     looked: bool = True
     """Whether the rules looked at all."""
 
@@ -86,6 +93,9 @@ def inspect(task: Task) -> Seen:
         report = lint(subject, [rule_of(code) for code in task.rules])
     except AutoparserError as error:
         troubles.append(Trouble(error.message, error.hint or ""))
+    except MemoryError:
+        # The limit of the worker, which tells it in its own words.
+        raise
     except Exception as error:  # noqa: BLE001 - one template must not end the run for all
         troubles.append(Trouble(_crash(error), "this is a fault of autoparser, please report it"))
     else:
@@ -93,6 +103,7 @@ def inspect(task: Task) -> Seen:
             tuple((each.code, each.hit, each.also) for each in report.findings),
             tuple((rule.code, need) for rule, need in report.left_out),
             tuple(troubles),
+            *ignores_of(task.template.text, ""),
         )
     return Seen(troubles=tuple(troubles), looked=False)
 

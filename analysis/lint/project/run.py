@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.isolation import Limits
 from autoparser.analysis.lint.finding import Confidence, Finding
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.rule import Need, Rule
@@ -14,7 +16,7 @@ from autoparser.analysis.lint.rule import Need, Rule
 from .baseline import Baseline, Key, digest_of
 from .choice import codes_of
 from .gathering import gather, relative_to
-from .ignores import Ignore, ignores_of, unused
+from .ignores import Ignore, unused
 from .inspection import Seen, Task, Trouble, inspect
 from .loading import Target, load_targets
 from .patterns import matches
@@ -24,15 +26,6 @@ from .result import Inspected, LintRun
 from .settings import FailOn, Settings
 
 _CONFIDENCES = [*Confidence]
-_LOST = Seen(
-    looked=False,
-    troubles=(
-        Trouble(
-            "the process that looked at this template died",
-            "it may take more memory than there is: look at it alone",
-        ),
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +41,8 @@ class Request:
     """For templates that have none beside them."""
     baseline: Baseline | None = None
     jobs: int = 1
+    limits: Limits | None = None
+    """What looking at one template may take; None trusts the templates."""
 
 
 def lint_project(
@@ -67,7 +62,8 @@ def lint_project(
         inspect,
         [*distinct.values()],
         request.jobs,
-        lost=lambda _: _LOST,
+        limits=request.limits,
+        failed=_unseen,
         progress=progress or (lambda _: lambda: None),
     )
     seen = dict(zip(distinct, answers, strict=True))
@@ -86,6 +82,11 @@ def lint_project(
         request.fail_on,
     )
     return run if request.baseline is None else _less_known(run, request.baseline)
+
+
+def _unseen(error: AutoparserError) -> Seen:
+    """Give what is seen of a template that is beyond a limit."""
+    return Seen(troubles=(Trouble(error.message, error.hint or ""),), looked=False)
 
 
 def shown_path(path: str) -> str:
@@ -122,7 +123,8 @@ def _inspected(
     ]
     if not seen.looked:
         return None, tuple(troubles)
-    ignores, problems = ignores_of(target.template.text, target.path)
+    ignores = seen.ignores
+    problems = tuple(replace(each, path=target.path) for each in seen.wrong_comments)
     if not target.in_lines:
         problems = tuple(
             replace(each, line=None, place=f"line {each.line} of the template") for each in problems

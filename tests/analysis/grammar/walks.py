@@ -111,7 +111,10 @@ def _texts(node: Node) -> Iterator[tuple[str, bool]]:
             return
 
 
-_JSON_CLOSES = "\"'}],:0"
+_JSON_CLOSES = "\"'}]"
+_JSON_GOES_ON = ",:0"
+_LONG = LONGEST // 4
+"""Tokens after which a walk takes nothing that only goes on, such as a comma."""
 
 
 def walk(loaded: Decoder, texts: Closings, seed: int, *, hostile: bool = False) -> str | None:
@@ -124,7 +127,7 @@ def walk(loaded: Decoder, texts: Closings, seed: int, *, hostile: bool = False) 
     tokenizer = loaded.tokenizer
     closes = [ids(tokenizer, text) for text in texts.closes]
     others = [ids(tokenizer, text) for text in texts.others]
-    short = [ids(tokenizer, char)[0] for char in _JSON_CLOSES]
+    short = [ids(tokenizer, char)[0] for char in _JSON_CLOSES + _JSON_GOES_ON]
     # In a string of JSON a letter and a quotation mark may stand, a line break may not.
     letter, line = ids(tokenizer, "z\n")
     added = sorted(tokenizer.get_added_tokens_decoder())
@@ -135,6 +138,8 @@ def walk(loaded: Decoder, texts: Closings, seed: int, *, hostile: bool = False) 
         if matcher.is_accepting() and chance.random() < max(haste, len(taken) / 500):
             break
         haste = min(0.9, max(haste, len(taken) / 800))
+        if len(taken) >= _LONG:
+            short = short[: len(_JSON_CLOSES)]
         mask = matcher.compute_logit_bias()
         assert not matcher.is_error(), matcher.get_error()
         quoted = mask[letter] and mask[short[0]] and not mask[line]

@@ -183,6 +183,27 @@ def test_a_prefilled_message_goes_on(
     assert not disagreement(parser, text, list(text))
 
 
+@pytest.mark.parametrize(
+    ("behind", "text", "reasoning", "content"),
+    [
+        ("", "Hi.", None, "Hi."),
+        ("<think>\n", "Hm.\n</think>\n\nHi.", "Hm.", "Hi."),
+        ("<think>", "\nHm.\n</think>\n\nHi.", "Hm.", "Hi."),
+        ("<think>\n", "Hm. So", "Hm. So", None),
+    ],
+)
+def test_a_turn_that_goes_on_behind_a_result_does_not_hold_the_call_before(
+    behind: str, text: str, reasoning: str | None, content: str | None
+) -> None:
+    result = f"{CALL}<|im_end|>\n<tool_response>sunny</tool_response>"
+    parser = analysis_of(JSON).parser(TOOLS, prompt=f"{header(JSON)}{result}{behind}")
+    message = parser.parse(text)
+    assert (message.reasoning_content, message.content) == (reasoning, content)
+    assert message.tool_calls == ()
+    assert not gaps(message.spans, text)
+    assert not disagreement(parser, text, list(text))
+
+
 @pytest.mark.parametrize("tools", [["f"], [{"function": {}}], [{"type": "function"}]])
 def test_tools_that_are_none_are_refused(tools: list[object]) -> None:
     with pytest.raises(RequestError, match="no tool"):

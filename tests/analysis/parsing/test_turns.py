@@ -15,7 +15,10 @@ from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.check import battery
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.format import Part, RefusedMessageError, TurnFormat, type_of
-from autoparser.analysis.parsing import Delta, DeltaKind, OutputParser, ParsedMessage
+from autoparser.analysis.parsing import Delta, DeltaKind, OutputParser, ParsedMessage, Status
+from tests.analysis.tiny import CONTENT, turn
+
+from .loop import disagreement, gaps
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "templates"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.jinja"))
@@ -176,3 +179,39 @@ def test_the_exceptions_are_needed(name: str) -> None:
         except ValueError:
             lost += 1
     assert lost
+
+
+WORDS = turn(CONTENT, opening="Assistant: ", end="<|end|>\n", prompt="")
+"""A header of mere words, and no generation prompt that would write it."""
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("Assistant: Hi.<|end|>", "Hi."),
+        ("Hi.<|end|>", "Hi."),
+        ("A", "A"),
+        ("Assist", "Assist"),
+        ("Assistants: two.<|end|>", "Assistants: two."),
+        ("I am Assistant: Hi.<|end|>", "I am Assistant: Hi."),
+        ("Assistant: Assistant: Hi.<|end|>", "Assistant: Hi."),
+    ],
+)
+def test_a_header_of_mere_words_is_one_at_the_beginning_alone(text: str, content: str) -> None:
+    parser = analyze(WORDS).parser()
+    message = parser.parse(text)
+    assert message.content == content
+    assert message.status is Status.OK
+    assert not gaps(message.spans, text)
+    assert not disagreement(parser, text, list(text))
+
+
+@pytest.mark.parametrize("space", ["", "\n", "\n\n", " "])
+def test_whitespace_before_a_call_that_cannot_be_read_is_content_with_it(space: str) -> None:
+    text = f"Let me look.{space}<tool_call>\nnonsense\n</tool_call>"
+    parser = analysis_of("j1-json-in-tags").parser()
+    message = parser.parse(f"{text}<|im_end|>")
+    assert message.content == text
+    assert message.status is Status.MALFORMED
+    assert not gaps(message.spans, f"{text}<|im_end|>")
+    assert not disagreement(parser, text, list(text))

@@ -267,3 +267,53 @@ def test_the_previous_ids_are_always_a_prefix(
     if isinstance(found, RenderedTokens):
         assert found.token_ids[: len(prompt) + len(completion)] == (*prompt, *completion)
         assert made.decode(found.token_ids).endswith("<|im_start|>assistant\n<think>\n")
+
+
+IN_ONE_TURN = (
+    "{% set open = namespace(turn=false) %}{% for m in messages %}"
+    "{% if m.role == 'user' %}<|im_start|>user\n{{ m.content }}<|im_end|>\n"
+    "{% elif m.role == 'tool' %}<tool_response>{{ m.content }}</tool_response>"
+    "{% else %}{% if not open.turn %}<|im_start|>model\n{% endif %}"
+    "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>{% endif %}"
+    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>{% endfor %}"
+    "{{ m.content }}{{ '<|endoftext|>' if m.tool_calls else '<|im_end|>\n' }}"
+    "{% endif %}{% set open.turn = m.role == 'tool' %}{% endfor %}"
+    "{% if add_generation_prompt %}{% if not open.turn %}<|im_start|>model\n{% endif %}"
+    "<think>\n{% endif %}"
+)
+"""Results of calls stand in the model's own turn, which goes on behind them without a header."""
+
+
+def test_a_turn_goes_on_behind_the_results_of_its_calls() -> None:
+    made = Renderer(analyze(ChatTemplate(IN_ONE_TURN)), small())
+    before = [user(), called(reasoning="I look."), result()]
+    turn, new = called("Rome", reasoning="More."), [result("rain")]
+    prompt, completion = prompt_of(made, before), sampled_ids(made, before, turn)
+    assert made.decode(prompt).endswith("</tool_response><think>\n")
+    message = made.parse_response(completion, prompt, tools=tools())
+    assert (message.reasoning_content, message.content) == ("More.", None)
+    assert [call.name for call in message.tool_calls] == ["get_weather"]
+    found = bridged(made, prompt, completion, new)
+    assert found.notes == ()
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*before, turn, *new]))
+
+
+COUNTED = (
+    "{% for m in messages %}{% if m.role == 'user' %}<|im_start|>user\n{{ m.content }}<|im_end|>\n"
+    "{% elif m.role == 'tool' %}<tool_response>{{ loop.index }}:{{ m.content }}</tool_response>"
+    "{% else %}<|im_start|>model\n{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>{% endfor %}"
+    "<|im_end|>\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>model\n{% endif %}"
+)
+"""What is written of a result depends on how much stands before it."""
+
+
+def test_where_no_turn_stands_before_there_is_no_longer_history_to_ask_of() -> None:
+    made = Renderer(analyze(ChatTemplate(COUNTED)), small())
+    first, turn, new = [user()], called(), [result()]
+    found = bridged(made, prompt_of(made, first), sampled_ids(made, first, turn), new)
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*first, turn, *new]))
+    second = [*first, turn, *new]
+    asked = prompt_of(made, second), sampled_ids(made, second, turn)
+    assert refusal(made, *asked, new) is Reason.DEPENDS

@@ -122,6 +122,13 @@ CASES = {
         chat(CONTENT, SPACED), "malformed call, dropped", Cause.CALL_LOST
     ),
     "a malformed call is kept": Case(chat(CONTENT, SPACED), "malformed call, kept", None),
+    "a cut call is read": Case(chat(CONTENT, SPACED), "cut in a call, read", Cause.CALL_REPAIRED),
+    "a malformed call is read": Case(
+        chat(CONTENT, SPACED), "malformed call, read", Cause.CALL_REPAIRED
+    ),
+    "a call that is not closed is closed": Case(
+        chat(CONTENT, SPACED), "unclosed call", Cause.CALL_REPAIRED
+    ),
     "only one call is written": Case(
         chat(
             CONTENT,

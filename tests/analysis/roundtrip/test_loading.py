@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 import yaml
 
@@ -70,6 +72,9 @@ def test_a_scenario_may_offer_no_tools() -> None:
     assert mine.tools == ()
 
 
+DAY = date(2025, 1, 1)
+"""What YAML reads where a person means a text."""
+
 WRONG = [
     ([{"name": "a", "mesage": {}}], "scenarios[0]", "did you mean message?"),
     ({"scenario": []}, "", "did you mean scenarios?"),
@@ -118,7 +123,43 @@ WRONG = [
         "scenarios[0].history",
         "end it with user or tool",
     ),
+    (
+        [{"name": "a", "message": {}, "history": [{"user": "x", "content": "y"}]}],
+        "scenarios[0].history[0]",
+        "make two entries of it",
+    ),
+    (
+        [{"name": "a", "message": {"calls": [{"name": "get_wether"}]}}],
+        "scenarios[0].message.calls[0]",
+        "did you mean get_weather?",
+    ),
+    (
+        [
+            {
+                "name": "a",
+                "message": {"calls": [{"name": "f", "arguments": {"on": DAY}}]},
+            }
+        ],
+        "scenarios[0].message.calls[0].arguments.on",
+        "put it in quotes",
+    ),
+    (
+        [{"name": "a", "message": {"calls": [{"name": "f", "arguments": {"at": [{1: 2}]}}]}}],
+        "scenarios[0].message.calls[0].arguments.at[0]",
+        "put it in quotes",
+    ),
+    ([{"name": "", "message": {}}], "scenarios[0]", "add a name"),
     ({"scenarios": [{"name": "a", "message": {}}], "tools": [1]}, "tools[0]", "give {name"),
+    (
+        {"scenarios": [{"name": "a", "message": {}}], "tools": [{"name": "f", "params": {}}]},
+        "tools[0]",
+        "did you mean parameters?",
+    ),
+    (
+        {"scenarios": [{"name": "a", "message": {}}], "tools": [{"name": "f", "parameters": 1}]},
+        "tools[0].parameters",
+        "give a schema",
+    ),
 ]
 
 

@@ -59,6 +59,24 @@ def test_a_row_says_under_which_settings_it_goes_otherwise() -> None:
     assert advice[-1].text == "set preserve_thinking=true: it holds then"
 
 
+UNREAD = [
+    ("cut in a call, dropped", "leave the text of a call that cannot be read in the content"),
+    ("malformed call, dropped", "leave the text of a call that cannot be read in the content"),
+    ("cut in a call, kept", "send the tokens of the last turn again as they are"),
+]
+
+
+@pytest.mark.parametrize(("name", "engine"), UNREAD)
+def test_for_a_call_that_could_not_be_read_the_template_is_not_blamed(
+    name: str, engine: str
+) -> None:
+    row = rows(fixture("t2-recipient-header"), [shipped(name)])[0]
+    assert row.verdict.cause is Cause.CALL_LOST
+    told = {each.reader: each.text for each in advice_of(row)}
+    assert told[Reader.TEMPLATE].startswith("nothing to do")
+    assert told[Reader.ENGINE].startswith(engine)
+
+
 def test_a_row_that_holds_needs_no_advice() -> None:
     (row,) = rows(fixture("history-last-query"), [shipped("many parameters")])
     assert advice_of(row) == ()

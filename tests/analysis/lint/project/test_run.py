@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from autoparser.analysis.isolation import Limits
 from autoparser.analysis.lint import Confidence, Need, Severity, rule_of
 from autoparser.analysis.lint.project import (
     FailOn,
@@ -212,3 +213,15 @@ def test_a_crash_is_a_problem_of_its_template(
     assert run.templates == ()
     assert run.problems[0].message == "KeyError: 'x'"
     assert "report it" in run.problems[0].hint
+
+
+HANGS = "{%- for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+
+
+def test_a_template_that_does_not_end_stops_no_other(project: Path) -> None:
+    (project / "hangs.jinja").write_text(f"{HANGS}{{{{ messages }}}}", encoding="utf-8")
+    limits = Limits(seconds=3.0, render_seconds=0.2)
+    run = lint_project(replace(request(project), limits=limits, jobs=2))
+    assert [row for row in found(run) if row[0] != "hangs.jinja"] == ALL
+    told = {each.path for each in run.problems} | {each.path for each in run.templates}
+    assert "hangs.jinja" in told

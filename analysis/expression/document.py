@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.expression import (
+
+from .nodes import (
     ArgumentList,
     Block,
     JsonCall,

@@ -1,0 +1,37 @@
+"""Tasks in worker processes, under limits on time, memory and output.
+
+A template is a program that a stranger wrote. Its sandbox keeps it from files and from the
+environment; what keeps it from running forever and from eating all memory is here. Asking another
+process for each render would cost more than the render, so what is isolated is a task: a function
+that renders as often as it likes.
+
+- `Limits`: what a task may take.
+- `run_task(function, *arguments, limits=…)`: one task in a worker, which is kept.
+- `WorkerPool(workers, limits=…).map(function, items)`: many, by workers that are used again.
+- `Worker`: one that is kept.
+- `current_guard()`: in a worker, what holds renders to their limits; for `ChatTemplate` alone.
+
+Knows no template.
+"""
+
+from .guard import Guard, current_guard
+from .limits import DEFAULT_LIMITS, NO_LIMITS, LimitReached, Limits
+from .pool import TaskOutcome, WorkerPool
+from .task import close_workers, run_task
+from .words import raise_it
+from .worker import Worker
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "NO_LIMITS",
+    "Guard",
+    "LimitReached",
+    "Limits",
+    "TaskOutcome",
+    "Worker",
+    "WorkerPool",
+    "close_workers",
+    "current_guard",
+    "raise_it",
+    "run_task",
+]

@@ -1,0 +1,111 @@
+"""A chat template whose renders happen in a worker process.
+
+Contract: the same texts and the same errors as without, and TemplateLimitError for a render that
+is beyond a limit; a render that lost its worker is a TemplateRenderError, and the next one has
+another worker. Nothing of the template runs here: its source alone is parsed here, where somebody
+asks for the syntax tree, which runs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from autoparser.analysis.errors import (
+    TaskLimitError,
+    TemplateLimitError,
+    TemplateRenderError,
+    WorkerDiedError,
+)
+from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
+
+from .chat_template import ChatTemplate
+
+if TYPE_CHECKING:
+    from jinja2 import nodes
+
+__all__ = ["IsolatedTemplate", "isolated"]
+
+COMPILED = 8
+"""Templates that a worker keeps compiled."""
+
+
+@dataclass(frozen=True)
+class IsolatedTemplate(ChatTemplate):
+    """A chat template that renders in a worker."""
+
+    limits: Limits = DEFAULT_LIMITS
+    """What one render may take; to `analyze`, what the analysis may."""
+
+    def render_prepared(self, variables: Mapping[str, object]) -> str:
+        """Render in a worker; the variables must pickle. Otherwise as `ChatTemplate` does."""
+        return self._asked(_rendered, variables)
+
+    def render_generation(self, variables: Mapping[str, object]) -> str:
+        """Render in a worker, with marks. Otherwise as `ChatTemplate` does."""
+        return self._asked(_marked, variables)
+
+    def check_syntax(self) -> None:
+        """Compile in a worker; raises TemplateSyntaxError where Jinja cannot."""
+        run_task(_checked, self.text, self._file, limits=self.limits, file=self._file)
+
+    @property
+    def syntax_tree(self) -> nodes.Template:
+        """The parsed template. Raises TemplateSyntaxError."""
+        return self._tree
+
+    @cached_property
+    def _tree(self) -> nodes.Template:
+        return self._parsed()
+
+    def plain(self) -> ChatTemplate:
+        """Give the same template as one that renders in this process."""
+        return ChatTemplate(self.text, self.special_tokens, self.name, self.origin)
+
+    def _asked(self, render: Callable[..., str], variables: Mapping[str, object]) -> str:
+        lost: TemplateRenderError
+        try:
+            return run_task(
+                render,
+                self.text,
+                self._file,
+                dict(variables),
+                limits=self.limits,
+                file=self._file,
+            )
+        except TaskLimitError as error:
+            lost = TemplateLimitError(error.limit, error.message, file=self._file, hint=error.hint)
+        except WorkerDiedError as error:
+            lost = TemplateRenderError(error.message, file=self._file, hint=error.hint)
+        raise lost
+
+    def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
+        return isolated, (self.plain(), self.limits)
+
+
+def isolated(template: ChatTemplate, limits: Limits = DEFAULT_LIMITS) -> IsolatedTemplate:
+    """Give the same template as one that renders in workers, under these limits."""
+    if isinstance(template, IsolatedTemplate):
+        return replace(template, limits=limits)
+    return IsolatedTemplate(
+        template.text, template.special_tokens, template.name, template.origin, limits
+    )
+
+
+@lru_cache(maxsize=COMPILED)
+def _kept(text: str, file: str) -> ChatTemplate:
+    return ChatTemplate(text, origin=file)
+
+
+def _rendered(text: str, file: str, variables: Mapping[str, object]) -> str:
+    return _kept(text, file).render_prepared(variables)
+
+
+def _marked(text: str, file: str, variables: Mapping[str, object]) -> str:
+    return _kept(text, file).render_generation(variables)
+
+
+def _checked(text: str, file: str) -> None:
+    _kept(text, file).check_syntax()

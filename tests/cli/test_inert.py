@@ -1,0 +1,247 @@
+"""Nothing that was not written here reaches a terminal as anything but signs.
+
+Every command, and every way in: a template's text and markers, what it says when it refuses, file
+names, options, switches, messages, tools, a model's output, scenarios.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+try:
+    import pty
+except ImportError:  # not on Windows
+    pty = None  # type: ignore[assignment]
+
+Run = Callable[..., Any]
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = (ROOT / "fixtures/templates/j1-json-in-tags.jinja").read_text(encoding="utf-8")
+
+EVIL = (
+    "\x1b[38;5;213m\x1b[2J\x1b]0;owned\x07\x1b]8;;http://x.y\x1b\\"  # CSI, OSC, a link
+    "\x9b31m\x9d0;x\x9c\x85"  # the same as C1 controls, and a line end
+    "\x08\x0b\x0c\x7f"  # backspace, vertical tab, form feed, delete
+    "\u202e\u2066\u200f\u2028\u2029"  # writing direction, line and paragraph separator
+    "\u200b\u200d\ufeff\u2060\u00ad\u3164\u115f\u2800\ufe0f\U000e0041\U000e0101"  # nothing to see
+    "[red][link=http://x.y][/]"  # rich's markup
+)
+"""What no report may let through, but for the last: that is to be seen as it is."""
+
+IN_SOURCE = EVIL + "\\u0000\\r"
+"""The same in a string of a template, with what a file or its reader would change."""
+
+HALF = "\\ud800"
+"""Half of a surrogate pair, in a string of a template."""
+
+HIDDEN = "\u3164\u115f\u2800\ufe0f\U000e0101"
+"""Letters, marks and symbols that show nothing."""
+
+
+def hidden(text: str) -> set[str]:
+    """Give the characters of a text that a terminal obeys, or that show nothing."""
+    return {
+        character
+        for character in set(text) - {"\n"}
+        if character in HIDDEN or unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    }
+
+
+def evil_template(text: str = GOOD) -> str:
+    """Give a template with hostile markers around everything it writes."""
+    marked = text.replace("im_start|>", f"im_start|{IN_SOURCE}>")
+    marked = marked.replace("im_end|>", f"im_end|{IN_SOURCE}>")
+    marked = marked.replace("tool_call>", f"tool_call{IN_SOURCE}>")
+    return marked.replace("think>", f"think{IN_SOURCE}>")
+
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": f"tool{EVIL}",
+        "description": EVIL,
+        "parameters": {
+            "type": "object",
+            "properties": {f"key{EVIL}": {"type": "string", "enum": [EVIL]}},
+        },
+    },
+}
+MESSAGES = [
+    {"role": "user", "content": f"hi {EVIL}"},
+    {"role": "assistant", "content": EVIL, "reasoning_content": EVIL},
+    {"role": f"tool{EVIL}", "content": EVIL},
+]
+CALL = {"name": f"tool{EVIL}", "arguments": {f"key{EVIL}": EVIL}}
+OUTPUT = f"{EVIL}<tool_call>\n{json.dumps(CALL, ensure_ascii=False)}\n</tool_call>"
+SCENARIOS = f"""
+scenarios:
+  - name: {json.dumps(EVIL)}
+    about: {json.dumps(EVIL)}
+    messages: [{{role: user, content: {json.dumps(EVIL)}}}]
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Write what the commands below read; the template's own name is hostile, too."""
+    texts = {
+        "TEMPLATE": evil_template(),
+        "PLAIN": GOOD,
+        "REFUSING": "{{ raise_exception('" + IN_SOURCE + HALF + "\\n\\r') }}",
+        "FAILING": "{{ messages['" + IN_SOURCE + HALF + "']['x'] }}",
+        "NO-TEXT": GOOD.replace("im_end|>", f"im_end{HALF}|>"),
+        "HALF-A-CALL": GOOD.replace("</tool_call>'", f"</tool_call{HALF}>'"),
+        "BROKEN": "{% if " + EVIL + " %}\n{{",
+        "SWITCHED": GOOD + "{% if \u3164mode == '" + IN_SOURCE + "' %}" + EVIL + "{% endif %}",
+        "TOOLS": json.dumps([TOOL]),
+        "BAD-TOOLS": json.dumps(
+            [{"function": {"name": EVIL, "parameters": {EVIL: 1, "type": EVIL}}}]
+        ),
+        "MESSAGES": json.dumps(MESSAGES),
+        "USER": json.dumps(MESSAGES[:1]),
+        "OUTPUT": OUTPUT,
+        "SCENARIOS": SCENARIOS,
+        "BAD-YAML": f"a: [{EVIL}",
+        "SCHEMA": json.dumps({"type": "object", "properties": {EVIL: {"pattern": EVIL}}}),
+    }
+    found: dict[str, str] = {}
+    for name, text in texts.items():
+        # Slashes alone cannot stand in a name.
+        path = tmp_path / f"{name}{EVIL.replace('/', '')[:60]}.jinja"
+        path.write_text(text, encoding="utf-8", newline="")
+        found[name] = str(path)
+    return {**found, "EVIL": EVIL, "MISSING": str(tmp_path / f"missing{EVIL[:30]}")}
+
+
+CASES = [
+    *(
+        ("analyze", name)
+        for name in (
+            "TEMPLATE",
+            "REFUSING",
+            "FAILING",
+            "BROKEN",
+            "NO-TEXT",
+            "HALF-A-CALL",
+            "SWITCHED",
+            "MISSING",
+        )
+    ),
+    ("analyze", "TEMPLATE", "--diffs"),
+    ("analyze", "TEMPLATE", "--json"),
+    ("analyze", "TEMPLATE", "--show", "parser"),
+    ("analyze", "TEMPLATE", "--show", "EVIL"),
+    ("analyze", "TEMPLATE", "--phase", "EVIL"),
+    ("analyze", "TEMPLATE", "--name", "EVIL"),
+    ("analyze", "TEMPLATE", "--output", "MISSING/x"),
+    ("analyze", "TEMPLATE", "EVIL"),
+    ("analyze", "TEMPLATE", "--EVIL"),
+    ("parse", "PLAIN", "--input", "OUTPUT"),
+    ("parse", "TEMPLATE", "--input", "OUTPUT"),
+    ("parse", "PLAIN", "--input", "OUTPUT", "--tools", "TOOLS"),
+    ("parse", "PLAIN", "--input", "OUTPUT", "--json"),
+    ("parse", "PLAIN", "--input", "OUTPUT", "--stream"),
+    ("parse", "PLAIN", "--input", "OUTPUT", "--stream", "--json"),
+    ("parse", "PLAIN", "--input", "OUTPUT", "--tools", "BAD-TOOLS"),
+    ("parse", "PLAIN", "--input", "OUTPUT", "--tools", "BAD-YAML"),
+    ("parse", "PLAIN", "--input", "OUTPUT", "--tool-choice", "EVIL"),
+    ("parse", "PLAIN", "--input", "OUTPUT", "--switch", "a=EVIL"),
+    ("parse", "PLAIN", "--input", "OUTPUT", "--switch", "EVIL"),
+    ("parse", "TEMPLATE", "--input", "OUTPUT", "--prompt", "OUTPUT"),
+    ("grammar", "TEMPLATE", "--tools", "TOOLS", "--format", "structural-tag"),
+    ("grammar", "TEMPLATE", "--tools", "TOOLS", "--format", "json"),
+    ("grammar", "TEMPLATE", "--tools", "TOOLS", "--format", "EVIL"),
+    ("grammar", "TEMPLATE", "--json-schema", "BAD-YAML"),
+    ("grammar", "HALF-A-CALL", "--tools", "TOOLS"),
+    ("grammar", "TEMPLATE", "--tokenizer", "BAD-YAML", "--format", "lark"),
+    ("export", "TEMPLATE", "--to", "response-template"),
+    ("export", "TEMPLATE", "--to", "structural-tag", "--tools", "TOOLS"),
+    ("roundtrip", "TEMPLATE"),
+    ("roundtrip", "TEMPLATE", "--json"),
+    ("roundtrip", "PLAIN", "--scenarios", "SCENARIOS", "--scenario", "EVIL"),
+    ("roundtrip", "PLAIN", "--scenario", "EVIL"),
+    ("roundtrip", "PLAIN", "--switch", "a=EVIL"),
+    ("roundtrip", "PLAIN", "--fail-on", "EVIL"),
+    ("decode", "TEMPLATE", "--walks", "2"),
+    ("decode", "NO-TEXT", "--walks", "2"),
+    ("decode", "HALF-A-CALL", "--walks", "2"),
+    ("roundtrip", "HALF-A-CALL"),
+    ("parse", "HALF-A-CALL", "--input", "OUTPUT"),
+    ("decode", "TEMPLATE", "--walks", "2", "--tools", "TOOLS"),
+    ("decode", "TEMPLATE", "--walks", "1", "--json"),
+    ("decode", "PLAIN", "--tokenizer", "BAD-YAML"),
+    ("render", "REFUSING", "--messages", "USER"),
+    ("render", "FAILING", "--messages", "USER"),
+    ("render", "PLAIN", "--messages", "BAD-YAML"),
+    ("render", "PLAIN", "--messages", "USER", "--switch", "EVIL=1"),
+    ("render", "PLAIN", "--messages", "TOOLS"),
+    ("render", "PLAIN", "--to", "EVIL"),
+]
+"""Words in capitals stand for the files and the text of `files`."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=" ".join)
+def test_no_command_sends_what_a_terminal_obeys(
+    case: Sequence[str], files: dict[str, str], autoparser: Run
+) -> None:
+    ran = autoparser(*filled(case, files))
+    assert ran.out + ran.err
+    assert hidden(ran.out + ran.err) == set()
+
+
+def filled(case: Sequence[str], files: dict[str, str]) -> list[str]:
+    pattern = re.compile("|".join(sorted(files, key=len, reverse=True)))
+    return [pattern.sub(lambda match: files[match.group()], part) for part in case]
+
+
+def test_markup_of_our_own_library_is_text(files: dict[str, str], autoparser: Run) -> None:
+    assert "[red][link=http://x.y][/]" in autoparser("analyze", files["TEMPLATE"]).out
+
+
+@pytest.mark.skipif(pty is None, reason="no pseudo terminals here")
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("render", "TEMPLATE", "--messages", "USER"),
+        ("render", "TEMPLATE", "--to", "training-template"),
+        ("grammar", "TEMPLATE", "--tools", "TOOLS"),
+        ("grammar", "TEMPLATE", "--json-schema", "SCHEMA"),
+        ("analyze", "TEMPLATE"),
+        ("analyze", "REFUSING"),
+    ],
+    ids=" ".join,
+)
+def test_a_terminal_gets_signs_and_our_own_colours(
+    case: Sequence[str], files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    shown = in_terminal([sys.executable, "-m", "autoparser", *filled(case, files)])
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.replace("\r\n", "\n"))
+    assert hidden(plain) - {"\t"} == set()
+    assert "\x1b[38;5;213m" not in shown
+
+
+def in_terminal(command: list[str]) -> str:
+    pieces: list[bytes] = []
+
+    def keep(descriptor: int) -> bytes:
+        pieces.append(os.read(descriptor, 65536))
+        return pieces[-1]
+
+    pty.spawn(command, keep)
+    return b"".join(pieces).decode()
+
+
+def test_a_pipe_gets_the_prompt_as_it_is(files: dict[str, str], autoparser: Run) -> None:
+    out = autoparser("render", files["PLAIN"], "--messages", files["USER"]).out
+    assert f"hi {EVIL}" in out
