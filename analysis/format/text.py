@@ -95,6 +95,13 @@ class Text:
     table: Mapping[str, str] = field(default_factory=dict[str, str])
     guard: Guard | None = None
 
+    @property
+    def escapes(self) -> tuple[str, ...]:
+        """What a table writes for a character so that its own close can be told from text."""
+        if self.escape is not Escape.TABLE or not self.close:
+            return ()
+        return tuple(written for written in self.table.values() if self.close[0] in written)
+
     def write(self, text: str) -> str:
         """Write one string."""
         text = self.edges.apply(text)

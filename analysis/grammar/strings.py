@@ -39,6 +39,8 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
         return [(Pattern(f"{escaped(text.open)}{_HTML}{escaped(text.close)}"),)]
     if text.escape is Escape.JSON_HTML:
         return [(Pattern(f"{escaped(text.open)}{_JSON_HTML}{escaped(text.close)}"),)]
+    if text.escapes and not _shape(schema):
+        return [(Pattern(_by_table(text)),)]
     prose = Prose(
         tuple(dict.fromkeys(each for each in exclude if each)),
         left=text.edges.left,
@@ -57,6 +59,13 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
         joined(text.open, plain, text.close),
         joined(text.open, guard.open, guarded, guard.close, text.close),
     ]
+
+
+def _by_table(text: Text) -> str:
+    """Give the regular expression of what a table writes, quotes around it."""
+    kept = "".join(map(escaped, text.table))
+    written = "|".join(escaped(each) for each in text.table.values() if each)
+    return f"{escaped(text.open)}(?:[^{kept}]|{written})*{escaped(text.close)}"
 
 
 def _unwritten(text: Text) -> set[str]:

@@ -123,12 +123,18 @@ class Decoder:
         opening, close = text.open.strip(), text.close.strip()
         if not opening or not self._takes(opening):
             return None
-        end = self.text.find(close, self.at)
-        if end < 0:
-            raise Unreadable
+        end = self._close_of(close, text.escapes)
         inside = self.text[self.at : end]
         self.at = end + len(close)
         return unescape(inside, text)
+
+    def _close_of(self, close: str, escapes: tuple[str, ...]) -> int:
+        """Find the close of a string; one that an escape holds is none."""
+        words = sorted({close, *escapes}, key=len, reverse=True)
+        for match in re.compile("|".join(map(re.escape, words))).finditer(self.text, self.at):
+            if match.group() == close:
+                return match.start()
+        raise Unreadable
 
     def _quoted(self) -> str | None:
         match = _QUOTES.match(self.text, self.at)

@@ -38,26 +38,41 @@ class Entries(Protocol):
 class RawReader:
     """Reads the text of one value, up to its closer or to what comes where that was forgotten."""
 
-    def __init__(self, around: Entries, key: str, after: Literal, emit: Emit | None) -> None:
-        """Prepare to read up to `after`; the text is emitted as it comes, or kept in `pieces`."""
+    def __init__(
+        self,
+        around: Entries,
+        key: str,
+        after: Literal,
+        emit: Emit | None,
+        escapes: Sequence[str] = (),
+        *,
+        quoted: bool = False,
+    ) -> None:
+        """Prepare to read up to `after`; the text is emitted as it comes, or kept in `pieces`.
+
+        `escapes` are texts that hold what closes the value, and stand for a character of it. A
+        `quoted` value is a string, whatever it looks like.
+        """
         self.around, self.key, self.after = around, key, after
         self.pieces: list[str] = []
         self.quotes = QuoteScan(around.arguments.values)
-        self.buffers = emit is None
+        self.buffers = emit is None and not quoted
         self.take: Emit = self._keep if emit is None else _escaping(emit)
         opens = [opening.core for opening in around.openings if opening.core]
         closers = [after.core] if after.core else [around.separator.core, *around.stops]
+        stops: list[tuple[str, str, bool | None]]
         stops = [(after.before if after.core else around.space, text, True) for text in closers]
         if not after.core and not around.separator.core:
             # Nothing but the next entry's beginning ends the value.
             stops += [(around.separator.text, text, True) for text in opens]
-        if after.core:
+        if after.core and not escapes:
             # Without its closer a value ends before the next marker, and before what the
             # template writes between the two.
             space = after.before + after.after + around.separator.text + around.openings[0].before
             markers = (text for text in (*around.stops, *opens) if len(text) > _SHORT)
             stops += [(space, text, False) for text in markers]
-        self.stops: Stops[bool] = Stops(stops)
+        stops += [("", text, None) for text in escapes]
+        self.stops: Stops[bool | None] = Stops(stops)
         search = self.stops.search
         if emit is not None:
             # What needs no escape passes by without being looked at again.
@@ -78,7 +93,9 @@ class RawReader:
                 yield
                 continue
             closes = self._closes(found)
-            if closes is None:
+            if found.label is None and closes is not None:
+                looked = tape.offset + found.end
+            elif closes is None:
                 self._pass(stops.written_before(tape.text, found, tape.at))
                 yield
             elif closes:
@@ -110,15 +127,20 @@ class RawReader:
         tape.take(tape.left(), SpanKind.MARKUP)
         return Outcome.REPAIRED
 
-    def _closes(self, found: Found[bool]) -> bool | None:
+    def _closes(self, found: Found[bool | None]) -> bool | None:
         """Whether a text is the end of the value; None: not to be seen yet."""
         tape = self.around.tape
         if not tape.closed and self.stops.unsure(tape.text, found, tape.at):
             return None
+        if found.label is None:
+            return False
         if not found.label:
             return self._forgotten(tape.text[tape.at : found.start], tape.text[found.start :])
         if not self.after.core:
             return self._opens(tape.text[found.start :])
+        if self.buffers and self.quotes.inside(tape.text[tape.at : found.start]):
+            # In a string of an array or an object it is text.
+            return False
         return self._follows(tape.text[found.end :])
 
     def _forgotten(self, before: str, behind: str) -> bool | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Literal
-from autoparser.analysis.format import Arguments, Escape, JsonType
+from autoparser.analysis.format import Arguments, Escape, JsonType, Text
 
 from .brackets import BracketScan
 from .decoding import Unreadable, decode
@@ -53,7 +53,7 @@ class ValueReader:
         text = self.arguments.values.string
         quote = text.open.strip()
         if text.escape is Escape.PYTHON or (
-            quote in ('"', "'") and text.escape is not Escape.VERBATIM
+            quote in ('"', "'") and text.escape is not Escape.VERBATIM and not _by_itself(text)
         ):
             return (yield from self._quoted(row))
         if quote:
@@ -97,7 +97,8 @@ class ValueReader:
         emit = self.emit
         if streams:
             emit('"')
-        reader = RawReader(self, key, after, emit if streams else None)
+        escapes = string.escapes if quoted else ()
+        reader = RawReader(self, key, after, emit if streams else None, escapes, quoted=quoted)
         ended = yield from reader.read()
         if ended is Outcome.CUT:
             return Outcome.CUT
@@ -168,3 +169,8 @@ class ValueReader:
             if (yield from at_text(self.tape, text)):
                 self.tape.take(len(text), SpanKind.MARKUP)
         return None
+
+
+def _by_itself(text: Text) -> bool:
+    """Whether a quote in a string is escaped without a backslash, such as by doubling it."""
+    return bool(text.escapes) and not any("\\" in written for written in text.escapes)
