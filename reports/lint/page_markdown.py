@@ -26,7 +26,7 @@ def _page(rule: Rule) -> Iterator[str]:
     page = rule.page
     yield f"# {rule.code}: {rule.name}"
     yield ""
-    yield f"{_capital(page.summary)}."
+    yield f"{_capital(_prose(page.summary))}."
     yield ""
     yield "| severity | confidence | group | looks at | by default |"
     yield "|---|---|---|---|---|"
@@ -38,7 +38,7 @@ def _page(rule: Rule) -> Iterator[str]:
     yield "## Why it matters"
     for paragraph in _BLANK_LINES.split(page.why):
         yield ""
-        yield " ".join(paragraph.split())
+        yield _prose(" ".join(paragraph.split()))
     for title, code in (("Before", page.before), ("After", page.after)):
         if code:
             yield ""
@@ -49,7 +49,7 @@ def _page(rule: Rule) -> Iterator[str]:
         yield ""
         yield "## Fix"
         yield ""
-        yield f"{_capital(rule.fix)}."
+        yield f"{_capital(_prose(rule.fix))}."
     if rule.covers:
         yield ""
         codes = ", ".join(rule.covers)
@@ -66,6 +66,14 @@ def _fenced(code: str) -> Iterator[str]:
     yield f"{fence}jinja"
     yield code
     yield fence
+
+
+_CODE_OR_SIGN = re.compile(r"(`[^`]*`)|([<*|\[\]])")
+
+
+def _prose(text: str) -> str:
+    """Escape what Markdown would take for its own, outside of code spans."""
+    return _CODE_OR_SIGN.sub(lambda match: match[1] or f"\\{match[2]}", text)
 
 
 def _capital(text: str) -> str:
@@ -96,7 +104,7 @@ def _index(rules: Sequence[Rule]) -> Iterator[str]:
         yield "| code | name | severity | confidence | what |"
         yield "|---|---|---|---|---|"
         for rule in of_group:
-            summary = rule.summary.replace("|", "\\|")
+            summary = _prose(rule.summary)
             yield (
                 f"| [{rule.code}]({page_file(rule)}) | {rule.name} | {rule.severity}"
                 f" | {rule.confidence} | {summary} |"
