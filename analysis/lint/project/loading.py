@@ -40,7 +40,8 @@ class Target:
 
 def load_targets(sources: Iterable[Source]) -> tuple[tuple[Target, ...], tuple[Problem, ...]]:
     """Load every template of every source, and give what could not be loaded."""
-    targets: list[Target] = []
+    # A directory and a file in it may hold the same template.
+    targets: dict[tuple[str, str | None], Target] = {}
     problems: list[Problem] = []
     within: dict[str, bool] = {}
     for source in sources:
@@ -58,13 +59,13 @@ def load_targets(sources: Iterable[Source]) -> tuple[tuple[Target, ...], tuple[P
                 target = _target(template, source, named=len(loaded) > 1)
                 problem = _no_template(target)
                 if problem is None:
-                    targets.append(target)
+                    targets.setdefault((target.path, target.name), target)
                 else:
                     problems.append(problem)
         if source.within is not None:
             within[source.within] = True
     problems += [nothing_below(each) for each, any_there in within.items() if not any_there]
-    return tuple(targets), tuple(problems)
+    return tuple(targets.values()), tuple(problems)
 
 
 def _target(template: ChatTemplate, source: Source, *, named: bool) -> Target:
