@@ -15,6 +15,7 @@ import typer
 from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError, one_line
 
 from .analyze import analyze
+from .compare import compare
 from .decode import decode
 from .export import export
 from .grammar import grammar
@@ -23,8 +24,11 @@ from .lint import lint
 from .output import be_printable, quiet_standard_output
 from .parse import parse
 from .render import render
+from .report import report
 from .roundtrip import roundtrip
 from .rule import rule
+from .survey import survey
+from .watch import watched
 
 __all__ = ["app", "main", "run"]
 
@@ -38,7 +42,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(in_worker()(analyze))
+app.command()(watched()(in_worker()(analyze)))
 app.command()(in_worker()(parse))
 app.command()(in_worker()(grammar))
 app.command()(in_worker()(export))
@@ -47,6 +51,9 @@ app.command()(in_workers(decode))
 app.command()(in_worker(one_render=True)(render))
 app.command()(in_workers(lint))
 app.command()(rule)
+app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))
+app.command()(in_worker(seconds=300)(compare))
+app.command()(in_workers(survey))
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

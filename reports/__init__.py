@@ -6,6 +6,9 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 """
 
 from .analysis import analysis_report, phases_report
+from .comparison import comparison_report
+from .comparison_document import COMPARISON_SCHEMA, comparison_document
+from .comparison_markdown import comparison_markdown
 from .decode import DecodeSetting, decode_document, decode_report
 from .export import export_report
 from .grammar import grammar_report, turn_expression
@@ -14,16 +17,21 @@ from .prompt import prompt_warning
 from .roundtrip import roundtrip_report
 from .roundtrip_document import ROUNDTRIP_SCHEMA, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
+from .survey import survey_report
 from .tokens import tokens_document, tokens_report
 from .visible import json_text, visible, visible_lines, xml_text
 
 __all__ = [
+    "COMPARISON_SCHEMA",
     "ROUNDTRIP_SCHEMA",
     "DecodeSetting",
     "all_read",
     "analysis_report",
     "chunk_document",
     "chunk_report",
+    "comparison_document",
+    "comparison_markdown",
+    "comparison_report",
     "decode_document",
     "decode_report",
     "end_document",
@@ -37,6 +45,7 @@ __all__ = [
     "prompt_warning",
     "roundtrip_document",
     "roundtrip_report",
+    "survey_report",
     "tokens_document",
     "tokens_report",
     "turn_expression",

@@ -39,7 +39,7 @@ from autoparser.analysis.format import (
 from .layout import Lines, Row, heading, joined, prose, rows, sentence
 from .visible import LEGEND, quoted, visible
 
-__all__ = ["grammar_report", "grammar_section", "turn_expression"]
+__all__ = ["grammar_report", "grammar_rows", "grammar_section", "turn_expression"]
 
 RULE_STYLE = "bold"
 NOTE_STYLE = "dim"
@@ -63,11 +63,12 @@ def grammar_section(turn: Turn, width: int) -> Lines:
     return [
         *heading("The parser, as a grammar", width),
         *prose(Styled(LEGEND, style=NOTE_STYLE), width),
-        *rows(list(_turn(turn)), width),
+        *rows(list(grammar_rows(turn)), width),
     ]
 
 
-def _turn(turn: Turn) -> Iterator[Row]:
+def grammar_rows(turn: Turn) -> Iterator[Row]:
+    """Give each rule and its text; the inner ones' names are indented."""
     yield "prompt", _note(f"the text begins {turn.start.value}")
     reasoning = "reasoning? " if turn.reasoning is not None else ""
     body = "(content / calls)*" if turn.calls is not None else "content"

@@ -16,7 +16,7 @@ from .layout import Lines, Row, blank, heading, joined, prose, rows, sentence
 from .visible import quoted, shown, visible
 from .words import doubt, setting_words
 
-__all__ = ["phase_section", "phases_section"]
+__all__ = ["conditions", "dialogue_rows", "phase_section", "phases_section"]
 
 
 def phases_section(analysis: Analysis, width: int) -> Lines:
@@ -58,8 +58,8 @@ def _evidence(evidence: Evidence, width: int) -> Lines:
     sides = ((Side.LEFT, names[0], evidence.left), (Side.RIGHT, names[1], evidence.right))
     drawn = [*blank(), *prose(Text(visible(evidence.difference), style="bold"), width)]
     for side, name, probe in sides:
-        drawn += prose(f"{side.value} {visible(name)}: {_how(probe)}", width, hang=2)
-        drawn += rows(_dialogue(probe.dialogue), width, indent=6, words=False, label=9)
+        drawn += prose(f"{side.value} {visible(name)}: {conditions(probe)}", width, hang=2)
+        drawn += rows(dialogue_rows(probe.dialogue), width, indent=6, words=False, label=9)
     drawn += blank()
     for side, _, probe in sides:
         if probe.error is not None:
@@ -77,7 +77,7 @@ def _evidence(evidence: Evidence, width: int) -> Lines:
     return drawn + difference_lines([piece for piece in pieces if piece.text], width)
 
 
-def _how(probe: Probe) -> str:
+def conditions(probe: Probe) -> str:
     """Say what else went into a render."""
     words = ["with tools" if probe.tools else "without tools"]
     if probe.generation:
@@ -87,7 +87,8 @@ def _how(probe: Probe) -> str:
     return ", ".join(words)
 
 
-def _dialogue(dialogue: Dialogue) -> list[Row]:
+def dialogue_rows(dialogue: Dialogue) -> list[Row]:
+    """Give who says what in a conversation."""
     pairs: list[Row] = []
     for entry in dialogue:
         match entry:

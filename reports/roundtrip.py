@@ -25,7 +25,7 @@ from .verdict import verdict as self_check
 from .visible import LEGEND, quoted, visible
 from .words import setting_words
 
-__all__ = ["roundtrip_report"]
+__all__ = ["ABOUT", "conditions_of", "roundtrip_report"]
 
 _STYLES = {
     Outcome.HOLDS: "green",
@@ -145,7 +145,7 @@ def _row(row: Row, found: RoundTrip, width: int) -> Lines:
         why = right[at] if at < len(right) else Text()
         rest: list[str | Text] = cells[1:] if not at else ["", "", ""]
         drawn.append(_line([name, *rest, why]))
-    for words in _conditions(row, found):
+    for words in conditions_of(row, found):
         drawn += prose(Text(words, style="dim"), width, indent=4, hang=2)
     return drawn
 
@@ -167,7 +167,7 @@ def _tokens(verdict: Verdict) -> Text:
     return Text(f"{tokens.reused}/{tokens.sampled}", style="green" if tokens.holds else "red")
 
 
-def _conditions(row: Row, found: RoundTrip) -> Iterator[str]:
+def conditions_of(row: Row, found: RoundTrip) -> Iterator[str]:
     """Say under which settings the verdict is another one."""
     usual = found.settings[0]
     if row.verdict.setting != usual:

@@ -25,15 +25,16 @@ from .verdict import verdict
 from .visible import quoted, visible
 from .words import doubt
 
-__all__ = ["summary_section"]
+__all__ = ["summary_rows", "summary_section"]
 
 
 def summary_section(analysis: Analysis, width: int) -> Lines:
     """Say how the model reasons, speaks and calls, and how sure that is."""
-    return rows(list(_rows(analysis)), width, indent=0)
+    return rows(list(summary_rows(analysis)), width, indent=0)
 
 
-def _rows(analysis: Analysis) -> Iterator[Row]:
+def summary_rows(analysis: Analysis) -> Iterator[Row]:
+    """Give the summary as labels and texts."""
     template, format_ = analysis.template, analysis.format
     origin = Text(visible(template.origin or "a text"))
     if template.name not in (None, "default"):

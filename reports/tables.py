@@ -15,24 +15,23 @@ from .layout import Lines, Row, heading, prose, rows, sentence
 from .visible import LEGEND, literal, quoted, visible
 from .words import DOUBT_STYLE, value_words
 
-__all__ = ["marker_section", "switch_section"]
+__all__ = ["marker_rows", "marker_section", "switch_default", "switch_rows", "switch_section"]
 
 
 def marker_section(analysis: Analysis, width: int) -> Lines:
     """List every marker by its name, with the phase that found it."""
-    markers = analysis.markers.items()
-    sources = {name: finding.phase for finding in analysis.phases for name in finding.markers}
-    if not markers:
+    if not analysis.markers.items():
         return [*heading("Markers", width), *prose("none: nothing stands around any part", width)]
-    pairs = [
-        (
-            f"{sources.get(name, ''):2}  {name}",
-            _doubted(analysis, name, literal(text)),
-        )
-        for name, text in markers.items()
-    ]
+    pairs = [(f"{phase:2}  {name}", text) for phase, name, text in marker_rows(analysis)]
     pairs += [("    stop string", literal(text)) for text in analysis.format.stop_strings]
     return [*heading("Markers", width), *prose(LEGEND, width), *rows(pairs, width, words=False)]
+
+
+def marker_rows(analysis: Analysis) -> Iterator[tuple[str, str, Text]]:
+    """Give each marker: the phase that found it, its name, its text."""
+    sources = {name: finding.phase for finding in analysis.phases for name in finding.markers}
+    for name, text in analysis.markers.items().items():
+        yield sources.get(name, ""), name, _doubted(analysis, name, literal(text))
 
 
 _PARTS = {"reasoning": Part.REASONING, "content": Part.CONTENT}
@@ -55,18 +54,20 @@ def switch_section(analysis: Analysis, width: int) -> Lines:
     if usual is not None:
         drawn += prose(sentence("generation prompt when nothing is set: ", _prompt(usual)), width)
     for switch in switches:
-        drawn += rows([(visible(switch.name), Text(_default(switch)))], width)
-        drawn += rows(list(_values(analysis, switch)), width, indent=4)
+        drawn += rows([(visible(switch.name), Text(switch_default(switch)))], width)
+        drawn += rows(list(switch_rows(analysis, switch)), width, indent=4)
     return drawn
 
 
-def _default(switch: Switch) -> str:
+def switch_default(switch: Switch) -> str:
+    """Say which value is as if none was set."""
     if switch.default is not None:
         return f"{value_words(switch.default)} is what happens when it is not set"
     return "" if switch.inserted else "unset is unlike every value that was tried"
 
 
-def _values(analysis: Analysis, switch: Switch) -> Iterator[Row]:
+def switch_rows(analysis: Analysis, switch: Switch) -> Iterator[Row]:
+    """Say of each value what it changes."""
     if switch.inserted:
         yield "any text", Text(f"is written in; {_effects(effects_of_text(switch))}")
     for value in switch.values:

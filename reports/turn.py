@@ -14,7 +14,7 @@ from .example import Span, call_spans, example_call, example_message, turn_spans
 from .layout import Lines, Row, heading, prose, rows
 from .visible import lines
 
-__all__ = ["call_section", "turn_section"]
+__all__ = ["call_section", "cut_at_prompt", "turn_notes", "turn_section"]
 
 WRITTEN_STYLE = "bold"
 MARKUP_STYLE = "cyan"
@@ -41,12 +41,12 @@ def turn_section(analysis: Analysis, width: int) -> Lines:
     message = example_message(format_)
     spans = turn_spans(format_, analysis.markers, message)
     prompt = next((opening.text for opening in format_.openings if not opening.setting), "")
-    before, after = _cut(spans, prompt)
+    before, after = cut_at_prompt(spans, prompt)
     drawn = list(_rows(before))
     if before:
         drawn.append(("", Text(PROMPT_END, style="dim")))
     drawn += _rows(after)
-    notes = [line for note in _notes(format_, message) for line in prose(note, width)]
+    notes = [line for note in turn_notes(format_, message) for line in prose(note, width)]
     return [
         *heading("A whole turn, as the model writes it", width),
         *notes,
@@ -61,7 +61,7 @@ def _rows(spans: Sequence[Span]) -> Iterator[Row]:
             yield ("" if at else span.label), line
 
 
-def _cut(spans: Sequence[Span], prompt: str) -> tuple[list[Span], list[Span]]:
+def cut_at_prompt(spans: Sequence[Span], prompt: str) -> tuple[list[Span], list[Span]]:
     """Cut a turn where the generation prompt ends; all is behind it where it differs."""
     text = "".join(span.text for span in spans)
     if not prompt or not text.startswith(prompt):
@@ -80,7 +80,7 @@ def _cut(spans: Sequence[Span], prompt: str) -> tuple[list[Span], list[Span]]:
     return before, after
 
 
-def _notes(format_: TurnFormat, message: Message) -> Iterator[str]:
+def turn_notes(format_: TurnFormat, message: Message) -> Iterator[str]:
     """Say what an observant reader misses in the example."""
     if format_.calls is not None and not message.calls:
         seen = Part.CALLS not in format_.unconfirmed

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
@@ -22,6 +22,7 @@ __all__ = [
     "lines",
     "literal",
     "quoted",
+    "runs",
     "shown",
     "visible",
     "visible_lines",
@@ -50,6 +51,20 @@ def visible(text: str) -> str:
     if is_inert(text):
         return text
     return "".join(_SIGNS.get(character) or escaped(character) for character in text)
+
+
+def runs(text: str) -> Iterator[tuple[str, bool]]:
+    """Cut a text into runs of what can be seen, and signs for single characters (True)."""
+    start = 0
+    for at, character in enumerate(text):
+        sign = visible(character)
+        if sign != character:
+            if at > start:
+                yield text[start:at], False
+            yield sign, True
+            start = at + 1
+    if start < len(text):
+        yield text[start:], False
 
 
 def visible_lines(text: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from autoparser.analysis.conversation import Json, Presence
-from autoparser.analysis.format import CallFormat, Layout, TurnFormat
+from autoparser.analysis.format import CallFormat, Layout, TurnFormat, joints_of
 
 from .notations import container_document, edges_document, notation_document, row_document
 from .plain import plain_mapping
@@ -69,23 +71,21 @@ def _layout(presence: Presence, layout: Layout) -> dict[str, Json]:
 
 def _joints(format_: TurnFormat) -> list[Json]:
     """Give what stands between neighbours, over all layouts in which they are neighbours."""
-    seen: dict[tuple[str, str], dict[str, list[Json]]] = {}
-    for presence, layout in sorted(format_.layouts.items()):
-        if layout.refusal:
-            continue
-        stations = ["start", *(part.value for part in layout.parts), "end"]
-        for at, literal in enumerate(layout.literals):
-            joint = seen.setdefault((stations[at], stations[at + 1]), {})
-            joint.setdefault(literal, []).append(_presence(presence))
     return [
         {
             "before": before,
             "after": after,
             "literals": [
-                {"text": text, "presences": presences} for text, presences in literals.items()
+                {
+                    "text": joint.text,
+                    "presences": [_presence(presence) for presence in joint.presences],
+                }
+                for joint in joints
             ],
         }
-        for (before, after), literals in seen.items()
+        for (before, after), joints in groupby(
+            joints_of(format_), key=lambda joint: (joint.before, joint.after)
+        )
     ]
 
 

@@ -1,6 +1,7 @@
 """The format of an assistant turn, as frozen values that can write it."""
 
 from .call import ArgumentForm, Arguments, CallFormat, Limit
+from .joint import Joint, joints_of
 from .notation import (
     Container,
     JsonType,
@@ -33,6 +34,7 @@ __all__ = [
     "End",
     "Escape",
     "Guard",
+    "Joint",
     "JsonType",
     "Layout",
     "Limit",
@@ -48,6 +50,7 @@ __all__ = [
     "Text",
     "TurnFormat",
     "Written",
+    "joints_of",
     "json_notation",
     "python_notation",
     "type_of",

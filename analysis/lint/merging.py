@@ -2,7 +2,8 @@
 
 Two ways lead there. A finding may name its cause, such as the line that raised and what it said:
 of several with the same cause the weightiest stays. And a rule may cover others: where content is
-dropped altogether, it is no news that it is not written beside calls either.
+dropped altogether, it is no news that it is not written beside calls either. A finding never hides
+one that weighs more.
 """
 
 from __future__ import annotations
@@ -17,34 +18,41 @@ _WEIGHTS = [*Severity]
 
 def merged(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Give the findings that stay, in the order of weight, then of code."""
-    ordered = sorted(findings, key=lambda each: (_WEIGHTS.index(each.severity), each.code))
+    ordered = sorted(findings, key=lambda each: (_weight(each), each.code))
     return tuple(_by_cause(_uncovered(ordered)))
 
 
 def _uncovered(findings: Sequence[Finding]) -> list[Finding]:
-    """Fold the findings of rules that another's finding covers into that."""
-    covering: dict[str, str] = {}
+    """Fold the findings of rules that another's finding covers into that, unless it weighs less."""
+    # The weightiest come first, and it is they that cover.
+    covering: dict[str, Finding] = {}
     for finding in findings:
         for code in finding.rule.covers:
-            covering.setdefault(code, finding.code)
+            covering.setdefault(code, finding)
+
+    def cover_of(finding: Finding) -> Finding | None:
+        cover = covering.get(finding.code)
+        return cover if cover is not None and _weight(cover) <= _weight(finding) else None
+
     covered: dict[str, list[str]] = {}
-    for finding in findings:
-        if finding.code in covering:
-            covered.setdefault(_last(covering, finding.code), []).append(finding.code)
     kept: list[Finding] = []
     for finding in findings:
-        if finding.code not in covering:
-            also = covered.pop(finding.code, ())
-            kept.append(replace(finding, also=_distinct((*finding.also, *also), finding.code)))
-    return kept
+        last, seen = finding, {finding.code}
+        while (cover := cover_of(last)) is not None and cover.code not in seen:
+            last = cover
+            seen.add(cover.code)
+        if last is finding:
+            kept.append(finding)
+        else:
+            covered.setdefault(last.code, []).append(finding.code)
+    return [
+        replace(each, also=_distinct((*each.also, *covered.pop(each.code, ())), each.code))
+        for each in kept
+    ]
 
 
-def _last(covering: dict[str, str], code: str) -> str:
-    seen = {code}
-    while code in covering and covering[code] not in seen:
-        code = covering[code]
-        seen.add(code)
-    return code
+def _weight(finding: Finding) -> int:
+    return _WEIGHTS.index(finding.severity)
 
 
 def _by_cause(findings: Sequence[Finding]) -> list[Finding]:

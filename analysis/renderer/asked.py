@@ -72,7 +72,7 @@ def switches_of(given: object) -> dict[str, object]:
         raise RequestError(
             f"{type(given).__name__} is not a mapping of the template's variables",
             place="switches",
-            hint='give them by name, such as {"enable_thinking": False}',
+            hint='give them by name, such as {"today": "Monday"}',
         )
     members = cast("Mapping[object, object]", given)
     switches = {str(name): plain(value) for name, value in members.items()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from types import GeneratorType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -23,8 +25,24 @@ def emissions(template: Template, context: Context) -> Iterator[Emission]:
     """Render: Jinja compiles a template to a generator, which stands at the line it writes."""
     # Jinja declares an iterator; it is a generator, whose frame tells the line.
     pieces = cast("GeneratorType[str, None, None]", template.root_render_func(context))
+    lines = _lines(template)
     for text in pieces:
-        yield Emission(template.get_corresponding_lineno(_line(pieces)), text)
+        at = bisect_right(lines.compiled, _line(pieces))
+        yield Emission(lines.written[at - 1] if at else 1, text)
+
+
+class _Lines(NamedTuple):
+    """Lines of the compiled code, in order, and the template's lines that they come from."""
+
+    compiled: Sequence[int]
+    written: Sequence[int]
+
+
+@lru_cache(maxsize=4)
+def _lines(template: Template) -> _Lines:
+    # Jinja parses its table anew each time that it is asked for a line.
+    table = template.debug_info
+    return _Lines([line for _, line in table], [line for line, _ in table])
 
 
 def _line(pieces: GeneratorType[str, None, None]) -> int:

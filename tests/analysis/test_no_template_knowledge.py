@@ -103,6 +103,10 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("check/battery.py", "Report <1>"): HOSTILE,
     ("check/battery.py", 'Use <b> & [x], {y} or "z":\n\n```\ncode\n```'): HOSTILE,
     (
+        "renderer/asked.py",
+        "thinking_retention",
+    ): "the name of an argument of the bridge, in the error that refuses its value",
+    (
         "template/messages.py",
         "thinking",
     ): "a message field that transformers fills; the test suite of template/ compares with it",

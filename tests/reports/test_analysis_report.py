@@ -24,7 +24,6 @@ HOSTILE = {
     "writing direction": ("<\\u202ea>", "<\\u2066b>"),
     "invisible": ("<\\u200b\\ufeff>", "<\\u2060>"),
     "carriage return": ("<a>\\r", "<b>\\x0b\\x0c"),
-    "half characters": ("<\\ud800>", "<\\udfff>"),
     "emoji codes and links": (":smile:", "[link=file:///etc/passwd]x[/link]"),
 }
 

@@ -36,3 +36,9 @@ def test_the_order_is_weight_then_code() -> None:
     kinds = [("AP2", Severity.INFO), ("AP1", Severity.WARNING), ("AP3", Severity.ERROR)]
     found = merged([Finding(rule(code + "01", weight), Hit("x")) for code, weight in kinds])
     assert [each.code for each in found] == ["AP301", "AP101", "AP201"]
+
+
+def test_a_light_finding_hides_no_heavy_one() -> None:
+    light = Finding(rule("AP301", Severity.WARNING, ("AP302",)), Hit("a"))
+    heavy = Finding(rule("AP302", Severity.ERROR), Hit("b"))
+    assert [each.code for each in merged([light, heavy])] == ["AP302", "AP301"]

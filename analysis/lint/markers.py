@@ -1,0 +1,60 @@
+"""Markers that come in pairs, as their looks tell: how often a text opens and closes each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection
+from typing import NamedTuple
+
+from autoparser.analysis.alignment import edge_units, is_unit
+
+_MARKER = re.compile(r"([<\[|｜]+)(/?)([|｜]*)([\w.:\-▁]+)")
+_JOINT = re.compile(r"([_\-▁.:]+)")
+_OPENS, _CLOSES = frozenset({"begin", "start", "bos"}), frozenset({"end", "eos"})
+
+
+class Pair(NamedTuple):
+    """What an opening marker and its closing one have in common."""
+
+    brackets: str
+    name: tuple[str, ...]
+
+
+class Balance(NamedTuple):
+    """How often a text holds the markers of each pair."""
+
+    opened: Counter[Pair]
+    closed: Counter[Pair]
+    spelled: dict[Pair, str]
+    """One marker of each pair, as it stands in the text."""
+
+
+def balance(text: str, but: Collection[str] = ()) -> Balance:
+    """Count the markers of a text; those of `but`, such as special tokens, are left out."""
+    found = Balance(Counter(), Counter(), {})
+    for unit in edge_units(text):
+        if unit in but or not is_unit(unit):
+            continue
+        pair, opens = _pair_of(unit)
+        if pair is not None:
+            (found.opened if opens else found.closed)[pair] += 1
+            found.spelled.setdefault(pair, unit)
+    return found
+
+
+def _pair_of(unit: str) -> tuple[Pair | None, bool]:
+    """Give the pair of a marker, and whether the marker opens it."""
+    match = _MARKER.match(unit)
+    if match is None:
+        return None, False
+    brackets, slash, more, name = match.groups()
+    if slash:
+        return Pair(brackets + more, (name,)), False
+    parts = _JOINT.split(name)
+    if len(parts) > 1:
+        for at, part in enumerate(parts):
+            if part.lower() in _OPENS | _CLOSES:
+                rest = tuple(other.lower() for other in (*parts[:at], *parts[at + 1 :]))
+                return Pair(brackets, rest), part.lower() in _OPENS
+    return Pair(brackets, (name,)), True

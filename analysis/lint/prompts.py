@@ -1,0 +1,122 @@
+"""Generation prompts, held against the turns that they begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from autoparser.analysis.conversation import Dialogue, Message
+from autoparser.analysis.format import Opening
+
+from .chats import under
+from .finding import Severity
+from .renders import Render
+from .subject import Subject
+from .words import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A generation prompt, and whole turns that a model may have written behind it."""
+
+    opening: Opening
+    prompt: Render
+    plain: Render
+    """The turn without reasoning."""
+    reasoned: Render
+    """The same turn with reasoning, whether the template writes it or not; where the one without
+    goes on from the prompt, that one."""
+
+    @property
+    def begins_plain(self) -> bool:
+        """Whether the turn without reasoning goes on from the prompt."""
+        return _goes_on(self.prompt, self.plain)
+
+    @property
+    def begins_reasoned(self) -> bool:
+        """Whether the turn with reasoning goes on from the prompt."""
+        return _goes_on(self.prompt, self.reasoned)
+
+    @property
+    def known(self) -> bool:
+        """Whether there is anything to compare."""
+        return self.prompt.rendered and (self.plain.rendered or self.reasoned.rendered)
+
+    @property
+    def under(self) -> str:
+        """Say the switches in words; empty for none."""
+        words = ", ".join(f"{name}={value!r}" for name, value in self.opening.setting.items())
+        return f" with {words}" if words else ""
+
+    def severity(self, subject: Subject) -> Severity:
+        """Weigh a prompt that does not begin the turn.
+
+        Where only reasoning is missing from the history, most are meant so; and where turns do
+        not follow each other, the model's own never comes into the history.
+        """
+        alone = subject.play((subject.user,))
+        if self.opening.setting or not self.plain.text.startswith(alone.text):
+            return Severity.WARNING
+        written = self.opening.text
+        before = self.prompt.text[: len(self.prompt.text) - len(written)]
+        head = before + subject.format.header.rstrip()
+        differs = not self.plain.text.startswith(head) or not self.prompt.text.startswith(head)
+        only_header = written.strip() == subject.format.header.strip()
+        return Severity.ERROR if differs or only_header else Severity.WARNING
+
+    @property
+    def line(self) -> int | None:
+        """The template's line that ends the prompt."""
+        return last_line(self.prompt)
+
+    def where(self, *, reasoned: bool = False) -> str:
+        """Quote the prompt's end and the turn's beginning, from where they part."""
+        turn = self.reasoned if reasoned or not self.plain.rendered else self.plain
+        at = _parting(self.prompt.text, turn.text)
+        start = min(at, len(self.prompt.text) - len(self.opening.text))
+        return f"{quoted(self.prompt.text[start:])} against {quoted(turn.text[start:][:_SHOWN])}"
+
+
+_SHOWN = 40
+
+
+def last_line(render: Render) -> int | None:
+    """Give the template's line that wrote the end of a render."""
+    emissions = render.emissions
+    return next((each.line for each in reversed(emissions) if each.text.strip()), None)
+
+
+def beginnings(subject: Subject) -> Iterator[Beginning]:
+    """Give each setting's generation prompt, and turns of content behind it."""
+    content = subject.marks.content
+    yield from _beginnings(subject, Message(content), tools=False)
+
+
+def beginnings_of_calls(subject: Subject) -> Iterator[Beginning]:
+    """Give each setting's generation prompt, and turns of one call behind it."""
+    yield from _beginnings(subject, Message(calls=(subject.call(),)), tools=True)
+
+
+def _beginnings(subject: Subject, message: Message, *, tools: bool) -> Iterator[Beginning]:
+    asked: Dialogue = (subject.user,)
+    reasoned = Message(message.content, subject.marks.reasoning, message.calls)
+    for opening in subject.format.openings:
+        setting = opening.setting
+        if opening.text:
+            prompt = under(subject, asked, setting, tools=tools, generation=True)
+            plain = under(subject, subject.turn(message), setting, tools=tools)
+            other = plain
+            if not _goes_on(prompt, plain):
+                other = under(subject, subject.turn(reasoned), setting, tools=tools)
+            yield Beginning(opening, prompt, plain, other)
+
+
+def _goes_on(prompt: Render, turn: Render) -> bool:
+    return turn.rendered and turn.text.startswith(prompt.text)
+
+
+def _parting(one: str, other: str) -> int:
+    pairs = zip(one, other, strict=False)
+    return next(
+        (at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))
+    )

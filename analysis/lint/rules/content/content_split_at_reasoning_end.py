@@ -1,0 +1,77 @@
+"""Content that holds the reasoning's end loses what stands before it.
+
+The template takes the marker for the end of reasoning that was left in the content. An answer
+that only speaks of the marker, such as one about chat templates, is cut in two, and its first
+part is gone from the history.
+
+Before:
+
+    {{ message.content.split('</thought>')[-1] }}
+
+After:
+
+    {{ message.content }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.chats import told, went_on
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import Render, compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import quoted
+
+SHORTEST, LONGEST = 3, 60
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Put the template's own text constants into a content, and see what is lost."""
+    before, behind = subject.marks.reasoning, subject.marks.content
+    usual = _renders(subject, behind)
+    if not all(behind in render.text for render in usual):
+        return
+    constants = _constants(subject)
+    # One render tells whether any of them matters.
+    mixed = behind + "".join(constant + behind for constant in constants)
+    count = len(constants) + 1
+    if all(render.text.count(behind) == count for render in _renders(subject, mixed)):
+        return
+    for constant in constants:
+        marked = _renders(subject, f"{before}{constant}{behind}")
+        for render, plain in zip(marked, usual, strict=True):
+            if behind in render.text and before not in render.text:
+                yield Hit(
+                    f"of a content that holds {quoted(constant.strip())}, what stands before it"
+                    " is lost",
+                    (compared(render, "with the marker", plain, "without"),),
+                    line=render.line_of(behind),
+                )
+                return
+
+
+def _constants(subject: Subject) -> list[str]:
+    """Give what may be the reasoning's end: what the analysis took for it, then by length."""
+    known = subject.analysis.markers.reasoning_end
+    others = {
+        text
+        for text in subject.suggestions.constants
+        if SHORTEST <= len(text.strip()) <= LONGEST and not text.strip().isalnum()
+    }
+    return [*filter(None, [known]), *sorted(others - {known}, key=lambda text: (len(text), text))]
+
+
+def _renders(subject: Subject, content: str) -> tuple[Render, Render]:
+    return told(subject, content), went_on(subject, content)
+
+
+RULE = Rule(
+    "AP304",
+    "content-split-at-reasoning-end",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="take reasoning from its own field, and leave the content whole",
+)

@@ -1,0 +1,58 @@
+"""A developer message is not in the prompt, or raises.
+
+OpenAI's clients send instructions in the role `developer` where they sent `system` before.
+Servers hand the role on; a template that knows only the older name leaves the instructions out.
+
+Before:
+
+    {%- if message.role == 'system' %}{{ message.content }}{% endif %}
+
+After:
+
+    {%- if message.role in ['system', 'developer'] %}{{ message.content }}{% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.chats import said
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import failed
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a user message behind a system message, and behind a developer's."""
+    marks, shape = subject.marks, subject.shape
+    asked = shape.messages((subject.user,))
+    setting = subject.usual_setting
+    as_system, as_developer = (
+        subject.render(
+            [said(role, shape.user_text(marks.system)), *asked], generation=True, setting=setting
+        )
+        for role in ("system", "developer")
+    )
+    if marks.system not in as_system.text or marks.system in as_developer.text:
+        return
+    error = as_developer.error
+    what = "is dropped" if error is None else failed(as_developer)
+    yield Hit(
+        f"a message of the role developer {what}",
+        (compared(as_developer, "from a developer", as_system, "from the system"),),
+        line=None if error is None else error.line,
+        severity=None if error is None or not error.refused else Severity.INFO,
+        cause=as_developer.cause,
+    )
+
+
+RULE = Rule(
+    "AP313",
+    "developer-message-dropped",
+    __doc__,
+    Severity.INFO,
+    check,
+    fix="treat the role developer as system",
+)

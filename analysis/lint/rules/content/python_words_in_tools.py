@@ -1,0 +1,76 @@
+"""Values in tools reach the prompt as Python writes them: None, True and False.
+
+All else that the model saw of schemas was JSON, where these are null, true and false. It answers
+in kind, with arguments that no JSON parser reads.
+
+Before:
+
+    {%- for key, value in schema.items() %}{{ key }}: {{ value }}{% endfor %}
+
+After:
+
+    {%- for key, value in schema.items() %}{{ key }}: {{ value | tojson }}{% endfor %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import Render, compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import listed
+
+EXTRA: Mapping[str, Json] = {"default": None, "nullable": True, "deprecated": False}
+"""Keywords of JSON schema whose values Python and JSON spell differently."""
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Offer tools, then the same with a null and two booleans in their schemas."""
+    if subject.offered is None:
+        return
+    plain = _offering(subject, subject.offered)
+    extended = _offering(subject, [_extended(tool) for tool in subject.offered])
+    if not plain.rendered or not extended.rendered:
+        return
+    words = [
+        repr(value)
+        for value in EXTRA.values()
+        if extended.text.count(repr(value)) > plain.text.count(repr(value))
+    ]
+    if words:
+        yield Hit(
+            f"values in tools are written as Python writes them: {listed(words)}",
+            (compared(extended, "null and booleans in a schema", plain, "without"),),
+            line=extended.line_of(words[0]),
+        )
+
+
+def _offering(subject: Subject, tools: Sequence[Json]) -> Render:
+    messages = subject.shape.messages((subject.user,), subject.marks.system)
+    return subject.render(messages, tools=tools, setting=subject.usual_setting)
+
+
+def _extended(tool: Json) -> Json:
+    """Give the tool with more keywords in the schemas of its parameters."""
+    if not isinstance(tool, dict):
+        return tool
+    if "function" in tool:
+        return {**tool, "function": _extended(tool["function"])}
+    parameters = cast("dict[str, Json]", tool["parameters"])
+    properties = cast("dict[str, dict[str, Json]]", parameters["properties"])
+    wider: dict[str, Json] = {key: {**each, **EXTRA} for key, each in properties.items()}
+    return {**tool, "parameters": {**parameters, "properties": wider}}
+
+
+RULE = Rule(
+    "AP308",
+    "python-words-in-tools",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="write the values of schemas with `| tojson`",
+)

@@ -1,0 +1,54 @@
+"""What the user said is not in the prompt.
+
+The model answers a question that it was not asked, or forgets what was said before the last one.
+Templates of models that judge one exchange, or that take sound and no text, are meant so.
+
+Before:
+
+    {{ messages[-1].content }}
+
+After:
+
+    {%- for message in messages %}{{ message.content }}{% endfor %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Message
+from autoparser.analysis.lint.finding import Confidence, Hit, Severity
+from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for each user message of a conversation in its prompt."""
+    marks = subject.marks
+    one = subject.play((subject.user,), generation=True)
+    if one.rendered and marks.user not in one.text:
+        yield Hit("a user's text is not in the prompt", (alone(one, "one user message"),))
+        return
+    dialogue = (subject.user, Message(marks.content), subject.next_user)
+    two = subject.play(dialogue, generation=True)
+    if not two.rendered:
+        return
+    for word, words in ((marks.user, "first"), (marks.next_user, "last")):
+        if word not in two.text:
+            yield Hit(
+                f"of two user messages the {words} is not in the prompt",
+                (alone(two, "two user messages and an answer"),),
+            )
+
+
+RULE = Rule(
+    "AP312",
+    "user-content-dropped",
+    __doc__,
+    Severity.WARNING,
+    check,
+    confidence=Confidence.MEDIUM,
+    needs=Need.RENDERS,
+    fix="write the content of every user message",
+)

@@ -1,0 +1,51 @@
+"""A user's text that spells the markers makes a turn of its own.
+
+The rendered text cannot tell who wrote a marker. Nearly every template is like that; what helps
+is a tokenizer that encodes what users and tools say as plain text, such as transformers'
+`sanitize_control_tokens`.
+
+Before:
+
+    {{ '<|' + message.role + '|>' + message.content }}
+
+After:
+
+    {{ '<|' + message.role + '|>' + message.content | tojson }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import User
+from autoparser.analysis.lint.chats import went_on
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Say in one user message what two of them and an answer look like."""
+    marks = subject.marks
+    meant = went_on(subject)
+    start, end = meant.text.find(marks.user), meant.text.rfind(marks.next_user)
+    if min(start, end) < 0 or marks.content not in meant.text[start:end]:
+        return
+    forged = subject.play((User(meant.text[start:end] + marks.next_user),))
+    if forged.text == meant.text:
+        yield Hit(
+            "a user's text that spells the markers cannot be told from turns that were there",
+            (compared(forged, "one user message", meant, "three messages"),),
+        )
+
+
+RULE = Rule(
+    "AP309",
+    "user-text-can-forge-a-turn",
+    __doc__,
+    Severity.INFO,
+    check,
+    fix="encode what users and tools say without special tokens",
+    default=False,
+)

@@ -1,0 +1,49 @@
+"""Two user messages in a row raise.
+
+Clients send them: a file and a question about it, a reminder behind the question, a second
+message while the first one is still being answered. The request fails although nothing is
+ambiguous about it.
+
+Before:
+
+    {%- if (message.role == 'user') != (loop.index0 % 2 == 0) %}
+        {{- raise_exception('Roles must alternate.') }}
+    {%- endif %}
+
+After:
+
+    {{- '<|' + message.role + '|>' + message.content }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import failed
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render one user message, and two."""
+    one = subject.play((subject.user,))
+    two = subject.play((subject.user, subject.next_user))
+    if one.rendered and two.error is not None:
+        yield Hit(
+            f"a second user message behind the first {failed(two)}",
+            (compared(one, "one user message", two, "two in a row"),),
+            line=two.error.line,
+            cause=two.cause,
+        )
+
+
+RULE = Rule(
+    "AP106",
+    "consecutive-user-turns-raise",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="write each message as it comes, or join those of one role",
+)

@@ -1,0 +1,98 @@
+"""Content as a list of text parts fails, is printed as a list, or is lost.
+
+OpenAI's API takes a message's content as text or as a list of parts, and many clients always
+send parts, even for a single text. What is printed as a Python list is read by the model as code.
+
+Before:
+
+    {{ message.content }}
+
+After:
+
+    {%- if message.content is string %}{{ message.content }}
+    {%- else %}{% for part in message.content %}{{ part.text }}{% endfor %}{% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.lint.chats import Chat, question, said
+from autoparser.analysis.lint.finding import Evidence, Hit, Severity
+from autoparser.analysis.lint.renders import Render, compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import failed, listed
+
+
+class Outcome(StrEnum):
+    """What becomes of a text part."""
+
+    RAISES = "raises"
+    PRINTED = "is printed as a list, brackets and all"
+    DROPPED = "is dropped"
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Give each role's content as a text and as a list of one part."""
+    found: dict[Outcome, list[tuple[str, Render, Render]]] = {}
+    for role, content in (
+        ("system", subject.marks.system),
+        ("user", subject.marks.user),
+        ("assistant", subject.marks.content),
+    ):
+        text = subject.render(_chat(subject, role, content))
+        parts = subject.render(_chat(subject, role, [{"type": "text", "text": content}]))
+        outcome = _outcome(parts, content)
+        if content in text.text and outcome is not None:
+            found.setdefault(outcome, []).append((role, parts, text))
+    for outcome, cases in found.items():
+        yield _hit(outcome, cases)
+
+
+def _chat(subject: Subject, role: str, content: Json) -> Chat:
+    message = said(role, content)
+    if role == "user":
+        return [message]
+    return [message, *question(subject)] if role == "system" else [*question(subject), message]
+
+
+def _outcome(parts: Render, word: str) -> Outcome | None:
+    if not parts.rendered:
+        return Outcome.RAISES
+    if word not in parts.text:
+        return Outcome.DROPPED
+    # As Python writes a dict, or as JSON does.
+    printed = any(f"{mark}text{mark}: {mark}{word}{mark}" in parts.text for mark in "'\"")
+    return Outcome.PRINTED if printed else None
+
+
+def _hit(outcome: Outcome, cases: list[tuple[str, Render, Render]]) -> Hit:
+    role, parts, text = cases[0]
+    what = failed(parts) if outcome is Outcome.RAISES else str(outcome)
+    line = parts.error.line if parts.error else parts.line_of("type")
+    evidence: list[Evidence] = [
+        compared(one, f"{name}: a list of parts", other, f"{name}: text")
+        for name, one, other in cases
+    ]
+    roles = listed([name for name, *_ in cases])
+    del role, text
+    return Hit(
+        f"content given as a list of text parts ({roles}) {what}",
+        tuple(evidence),
+        line=line,
+        cause=parts.cause,
+    )
+
+
+RULE = Rule(
+    "AP108",
+    "content-parts",
+    __doc__,
+    Severity.WARNING,
+    check,
+    needs=Need.RENDERS,
+    fix="ask whether the content is a string, and write the texts of its parts where it is not",
+)

@@ -1,0 +1,58 @@
+"""A message with an empty content raises.
+
+Models answer with nothing now and then, users press return, and clients keep both in the history.
+From then on every request of that conversation fails.
+
+Before:
+
+    {%- if not message.content %}{{ raise_exception('Content is missing.') }}{% endif %}
+
+After:
+
+    {%- if message.content is not string %}{{ raise_exception('Content is no text.') }}{% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Dialogue, Message, User
+from autoparser.analysis.lint.chats import went_on
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import failed
+from autoparser.analysis.probing import ContentForm
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a conversation with an empty question, and with an empty answer."""
+    marks, shape = subject.marks, subject.shape
+    usual = went_on(subject)
+    if not usual.rendered or ContentForm.PARTS in (shape.user_content, shape.assistant_content):
+        return
+    cases: tuple[tuple[str, Dialogue], ...] = (
+        ("an empty answer", (subject.user, Message(), subject.next_user)),
+        ("an empty user message", (User(""), Message(marks.content), subject.next_user)),
+    )
+    for words, dialogue in cases:
+        render = subject.play(dialogue)
+        if render.error is not None:
+            yield Hit(
+                f"a conversation with {words} {failed(render)}",
+                (compared(render, f"with {words}", usual, "with texts"),),
+                line=render.error.line,
+                severity=None if render.crashed else Severity.INFO,
+                cause=render.cause,
+            )
+
+
+RULE = Rule(
+    "AP117",
+    "empty-content-raises",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="write an empty message as it is",
+)

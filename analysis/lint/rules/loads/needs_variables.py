@@ -1,0 +1,73 @@
+"""Nothing renders unless the caller sets a variable that no client sets.
+
+A variable beyond messages, tools and add_generation_prompt reaches a template only where a
+caller names it. Where the template takes it for granted, every ordinary request fails.
+
+Before:
+
+    {{ '<|date|>' + date_string }}
+
+After:
+
+    {%- if date_string %}{{ '<|date|>' + date_string }}{% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.lint.chats import question
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import Render, compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import failed, listed
+from autoparser.analysis.probing import switch_candidates
+
+VALUES: Sequence[Json] = ("", True, [])
+"""Values that a template may have expected."""
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Where a user message fails or shows nothing, render it with every variable set."""
+    unset = _asked(subject, {})
+    if unset.text.strip() or (unset.error is not None and unset.error.refused):
+        return
+    names = switch_candidates(subject.suggestions)
+    for value in VALUES:
+        setting: dict[str, Json] = dict.fromkeys(names, value)
+        if not _asked(subject, setting).text.strip():
+            continue
+        for name in names:
+            fewer = {key: value for key, value in setting.items() if key != name}
+            if _asked(subject, fewer).text.strip():
+                setting = fewer
+        yield _hit(unset, _asked(subject, setting), list(setting))
+        return
+
+
+def _asked(subject: Subject, setting: Mapping[str, Json]) -> Render:
+    return subject.render(question(subject), generation=True, setting=setting)
+
+
+def _hit(unset: Render, given: Render, names: Sequence[str]) -> Hit:
+    what = "renders nothing" if unset.rendered else failed(unset)
+    return Hit(
+        f"every request {what}, unless {listed(names)} {'is' if len(names) == 1 else 'are'} set",
+        (compared(unset, "nothing set", given, f"{', '.join(names)} set"),),
+        line=None if unset.error is None else unset.error.line,
+        fix=f"give {listed(names)} a default",
+        cause=unset.cause,
+    )
+
+
+RULE = Rule(
+    "AP111",
+    "needs-variables",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.RENDERS,
+    covers=("AP102", "AP103"),
+)

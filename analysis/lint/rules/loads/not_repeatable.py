@@ -1,0 +1,60 @@
+"""The same conversation renders differently each time.
+
+No prompt can be found again in the prefix cache, no answer can be reproduced, and what the model
+was trained on is not what it is asked with.
+
+Before:
+
+    {{ '<|' ~ message.role ~ '#' ~ range(1000) | random ~ '|>' }}
+
+After:
+
+    {{ '<|' ~ message.role ~ '|>' }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.chats import question
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import Render, Renders, compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+TIMES = 6
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render one user message several times, at one moment."""
+    first = _anew(subject)
+    for _ in range(TIMES - 1):
+        other = _anew(subject)
+        if other.text != first.text or other.rendered != first.rendered:
+            yield Hit(
+                "a conversation renders differently each time, at the same moment",
+                (compared(first, "once", other, "and again"),),
+                line=_line(first, other),
+            )
+            return
+
+
+def _anew(subject: Subject) -> Render:
+    return Renders(subject.template, subject.tokens).render(question(subject), generation=True)
+
+
+def _line(one: Render, other: Render) -> int | None:
+    """Give the line of the first piece in which they differ."""
+    pairs = zip(one.emissions, other.emissions, strict=False)
+    return next((left.line for left, right in pairs if left.text != right.text), None)
+
+
+RULE = Rule(
+    "AP105",
+    "not-repeatable",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.RENDERS,
+    fix="remove what is random",
+)

@@ -1,0 +1,37 @@
+"""The prompt depends on variables beyond the standard ones.
+
+Good to know for whoever serves the model: these are the names that a request may set, in
+`chat_template_kwargs` or its like, and what they change.
+
+Before:
+
+    {%- if add_greeting %}Hello!{% endif %}
+
+After:
+
+    Hello!
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.learning.switches import Switch
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import listed
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Name the switches that the analysis has found."""
+    switches = subject.analysis.switches
+    if switches:
+        yield Hit(f"the prompt depends on {listed([_told(each) for each in switches])}")
+
+
+def _told(switch: Switch) -> str:
+    return f"{switch.name} ({', '.join(sorted(switch.changes))})"
+
+
+RULE = Rule("AP116", "reads-switches", __doc__, Severity.INFO, check, default=False)

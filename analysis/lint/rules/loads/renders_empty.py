@@ -1,0 +1,48 @@
+"""The prompt is empty.
+
+A server sends the model nothing, or only its begin token, and the model writes whatever it
+likes. Nothing fails, so it shows only in the answers.
+
+Before:
+
+    {%- for message in messages %}{% set text = message.content %}{% endfor %}
+
+After:
+
+    {%- for message in messages %}{{ message.content }}{% endfor %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.chats import question
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.probing import ContentForm
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render one user message and see whether anything comes of it."""
+    render = subject.render(question(subject), generation=True)
+    if render.rendered and not render.text.strip():
+        yield Hit(
+            "the prompt of a user message is empty: the model is not asked anything",
+            (alone(render, "one user message, with the generation prompt"),),
+            # Servers know templates that take parts alone, and send them so.
+            severity=Severity.WARNING if subject.shape.user_content is ContentForm.PARTS else None,
+        )
+
+
+RULE = Rule(
+    "AP103",
+    "renders-empty",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.RENDERS,
+    fix="write the content of every message",
+    covers=("AP312",),
+)

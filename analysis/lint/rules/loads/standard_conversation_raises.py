@@ -1,0 +1,79 @@
+"""An ordinary conversation raises.
+
+A user message with text, or the second one after an answer, is what every client sends first. A
+template that wants something else, such as content as a list of parts, fails behind every server
+that hands messages on as they came.
+
+Before:
+
+    {{ message.content[0].text | trim }}
+
+After:
+
+    {{ (message.content if message.content is string else message.content[0].text) | trim }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.chats import question, second_question
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import Render, alone
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import failed
+from autoparser.analysis.probing import ContentForm, Shape, ToolForm
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render one question, then a second one behind its answer."""
+    for words, messages in (
+        ("a conversation of one user message", question(subject)),
+        ("a user message behind an answer", second_question(subject)),
+    ):
+        render = subject.render(messages, generation=True)
+        if not render.rendered:
+            wanted = _wanted(subject)
+            yield Hit(
+                f"{words} {failed(render)}{wanted}",
+                (alone(render, words),),
+                line=None if render.error is None else render.error.line,
+                severity=_severity(subject, render),
+                cause=render.cause,
+            )
+            return
+
+
+def _severity(subject: Subject, render: Render) -> Severity:
+    if not render.crashed:
+        return Severity.INFO
+    # Servers know templates that take parts alone, and send them so.
+    return Severity.WARNING if _takes_parts(subject.shape) else Severity.ERROR
+
+
+def _takes_parts(shape: Shape) -> bool:
+    return ContentForm.PARTS in (shape.user_content, shape.assistant_content)
+
+
+def _wanted(subject: Subject) -> str:
+    """Say in which shape it does render; empty where none is known."""
+    shape = subject.shape
+    wants = {
+        "a system message": shape.system,
+        "content as a list of parts": _takes_parts(shape),
+        "tools": subject.failure is None and shape.tools is not ToolForm.WRAPPED,
+    }
+    named = [words for words, wanted in wants.items() if wanted]
+    return f"; it wants {' and '.join(named)}" if named else ""
+
+
+RULE = Rule(
+    "AP102",
+    "standard-conversation-raises",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.RENDERS,
+    fix="take a message's content as text, and conversations without a system message or tools",
+)

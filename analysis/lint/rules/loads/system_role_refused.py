@@ -1,0 +1,55 @@
+"""A system message raises.
+
+Most clients and agents begin with one. Servers pass it on, so every such request fails, unless
+the caller knows the model and puts the words into the user's message.
+
+Before:
+
+    {%- if message.role == 'system' %}{{ raise_exception('No system role.') }}{% endif %}
+
+After:
+
+    {%- if message.role == 'system' %}{% set first = message.content %}{% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.chats import said
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import failed
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a user message alone, and behind a system message."""
+    bare = subject.play((subject.user,), generation=True)
+    led = subject.play((subject.user,), system=subject.marks.system, generation=True)
+    if not bare.rendered or led.error is None:
+        return
+    as_text = subject.render(
+        [said("system", subject.marks.system), *bare.messages],
+        generation=True,
+        setting=subject.usual_setting,
+    )
+    if not as_text.rendered:
+        yield Hit(
+            f"a system message {failed(led)}",
+            (compared(led, "with a system message", bare, "without"),),
+            line=led.error.line,
+            severity=Severity.WARNING if led.crashed else None,
+            cause=led.cause,
+        )
+
+
+RULE = Rule(
+    "AP107",
+    "system-role-refused",
+    __doc__,
+    Severity.INFO,
+    check,
+    fix="write a system message, if only before the first user message's text",
+)

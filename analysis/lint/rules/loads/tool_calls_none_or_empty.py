@@ -1,0 +1,74 @@
+"""An empty list of calls, or null for it, is taken for calls.
+
+Servers answer with `tool_calls: []` beside the content, and clients append that message to the
+history as it came. A template that only asks whether the field is there then writes a message of
+calls without any, and often leaves the content out.
+
+Before:
+
+    {%- if message.tool_calls is defined %}…{% else %}{{ message.content }}{% endif %}
+
+After:
+
+    {%- if message.tool_calls %}…{% else %}{{ message.content }}{% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.lint.chats import changed, went_on
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import Render, compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import failed
+
+EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_calls: null"))
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render an answer as it is, and with each of the two."""
+    usual = went_on(subject)
+    if not usual.rendered:
+        return
+    for value, words in EMPTY:
+        given = _given(subject, usual, value)
+        if given.rendered and given.text == usual.text:
+            continue
+        lost = given.crashed or (given.rendered and _loses(subject, usual, given))
+        if given.error is not None:
+            what = f"an answer with {words} {failed(given)}"
+        elif lost:
+            what = f"an answer with {words} loses its content"
+        else:
+            what = f"an answer with {words} is written as a message of calls"
+        yield Hit(
+            what,
+            (compared(given, f"with {words}", usual, "without"),),
+            line=None if given.error is None else given.error.line,
+            # transformers drops what is null.
+            severity=Severity.ERROR if lost and value is not None else None,
+            cause=given.cause,
+        )
+        return
+
+
+def _loses(subject: Subject, usual: Render, given: Render) -> bool:
+    return subject.marks.content in usual.text and subject.marks.content not in given.text
+
+
+def _given(subject: Subject, usual: Render, value: Json) -> Render:
+    messages = changed([dict(each) for each in usual.messages], tool_calls=value)
+    return subject.render(messages, setting=subject.usual_setting, as_given=True)
+
+
+RULE = Rule(
+    "AP113",
+    "tool-calls-none-or-empty",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="ask with `if message.tool_calls`, not whether the field is there",
+)

@@ -1,0 +1,58 @@
+"""A request without tools fails, since `tools` is there and holds none.
+
+transformers, and the servers that render as it does, always pass `tools`: as None where a
+request has none. A template that only asks whether it is defined then reads from None.
+
+Before:
+
+    {%- if tools is defined %}{{ tools | length }} tools{% endif %}
+
+After:
+
+    {%- if tools %}{{ tools | length }} tools{% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.lint.chats import question
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import failed
+
+EMPTY: Mapping[str, Json] = {"tools": []}
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a user message with tools, with None for them, and with an empty list."""
+    messages = question(subject)
+    none = subject.render(messages)
+    empty = subject.render(messages, setting=EMPTY)
+    given = subject.render(messages, tools=subject.tools)
+    for bare, words, other, other_words in (
+        (none, "tools=None", given if given.rendered else empty, "tools given"),
+        (empty, "tools=[]", none, "tools=None"),
+    ):
+        if bare.crashed and other.rendered:
+            yield Hit(
+                f"a request with {words} {failed(bare)}",
+                (compared(bare, words, other, other_words),),
+                line=None if bare.error is None else bare.error.line,
+                cause=bare.cause,
+            )
+
+
+RULE = Rule(
+    "AP104",
+    "tools-none-crashes",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.RENDERS,
+    fix="ask with `if tools`, not whether it is defined",
+    covers=("AP102",),
+)

@@ -1,0 +1,61 @@
+"""A message without reasoning gets an empty reasoning block.
+
+A conversation of a model that did not reason, or whose reasoning a client left out, then shows a
+model that reasons and has nothing to say. Whoever trains on it teaches that.
+
+Before:
+
+    {{ '<thought>' + (message.reasoning_content or '') + '</thought>' + message.content }}
+
+After:
+
+    {%- if message.reasoning_content %}
+        {{- '<thought>' + message.reasoning_content + '</thought>' }}
+    {%- endif %}
+    {{- message.content }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.chats import told, went_on
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import quoted
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for the reasoning's two markers, with nothing between, in turns without any."""
+    markers = subject.analysis.markers
+    opening, close = markers.reasoning_start, markers.reasoning_end
+    if not opening or not close:
+        return
+    for render, when in (
+        (told(subject), "as the last message"),
+        (went_on(subject), "in the history"),
+    ):
+        _, _, turn = render.text.rpartition(subject.marks.user)
+        before, found, after = turn.partition(opening)
+        if found and after.lstrip().startswith(close) and subject.marks.content not in before:
+            reasoned = told(subject, reasoning=subject.marks.reasoning)
+            yield Hit(
+                f"an answer without reasoning is written with an empty {quoted(opening + close)}"
+                f" {when}",
+                (compared(render, "without reasoning", reasoned, "with reasoning"),),
+                line=render.line_of(opening),
+            )
+            return
+
+
+RULE = Rule(
+    "AP408",
+    "empty-reasoning-block-in-history",
+    __doc__,
+    Severity.INFO,
+    check,
+    needs=Need.REASONING,
+    fix="write the markers only where there is reasoning",
+)

@@ -1,0 +1,51 @@
+"""Reasoning is dropped from the history, and no switch keeps it.
+
+Whoever wants the prefix cache to hold, or trains on whole conversations, has to change the
+template: a request cannot ask for the reasoning.
+
+Before:
+
+    {%- if loop.last %}{{ message.reasoning_content }}{% endif %}
+
+After:
+
+    {%- if loop.last or keep_reasoning %}{{ message.reasoning_content }}{% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.learning.switches import Effect
+from autoparser.analysis.lint.chats import told, went_on
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Where reasoning goes from the history, look for a switch that changes this."""
+    retention = subject.format.retention
+    dropped = retention.next_user is False or retention.answered_loop is False
+    if not dropped or any(
+        Effect.HISTORY_REASONING in switch.changes for switch in subject.analysis.switches
+    ):
+        return
+    word = subject.marks.reasoning
+    last, later = told(subject, reasoning=word), went_on(subject, reasoning=word)
+    yield Hit(
+        "reasoning is dropped from the history, and no switch keeps it there",
+        (compared(last, "as the last message", later, "before another message"),),
+    )
+
+
+RULE = Rule(
+    "AP407",
+    "no-switch-keeps-reasoning",
+    __doc__,
+    Severity.INFO,
+    check,
+    needs=Need.REASONING,
+    fix="let a variable of the caller's keep the reasoning",
+)

@@ -1,0 +1,62 @@
+"""A switch of the reasoning raises for a plain value.
+
+Requests set it to false, and many clients send null for what their user did not choose. Here
+one of these fails, though the template renders where nothing is set.
+
+Before:
+
+    {%- if effort is defined and effort >= 2 %}…{% endif %}
+
+After:
+
+    {%- if effort and effort >= 2 %}…{% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.learning.switches import Effect
+from autoparser.analysis.lint.chats import under
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import failed
+
+BOOLEANS: tuple[Json, ...] = (False, None)
+TEXTS: tuple[Json, ...] = (None,)
+"""A value that is written into the text is no boolean."""
+OF_REASONING = frozenset({Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING, Effect.TURN})
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Set each switch that the prompt's end or the turn depends on to false and to null."""
+    unset = under(subject, (subject.user,), {}, generation=True)
+    if not unset.rendered:
+        return
+    for switch in subject.analysis.switches:
+        if not switch.changes & OF_REASONING:
+            continue
+        for value in TEXTS if switch.inserted else BOOLEANS:
+            render = under(subject, (subject.user,), {switch.name: value}, generation=True)
+            if render.crashed:
+                words = f"{switch.name}={value}"
+                yield Hit(
+                    f"a request with {words} {failed(render)}",
+                    (compared(render, words, unset, "unset"),),
+                    line=None if render.error is None else render.error.line,
+                    cause=render.cause,
+                )
+                break
+
+
+RULE = Rule(
+    "AP410",
+    "reasoning-switch-raises",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="ask whether the value is true, not only whether it is defined",
+)

@@ -1,0 +1,71 @@
+"""The begin token comes more than once.
+
+One form is meant by old formats: a token before every pair of turns. The other is an accident:
+the template writes the token and the tokenizer adds it again, so the model reads two, which it
+never saw in training.
+
+Before:
+
+    {%- for message in messages %}{{ bos_token + message.content }}{% endfor %}
+
+After:
+
+    {{ bos_token }}{%- for message in messages %}{{ message.content }}{% endfor %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Message
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import Render, alone
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Count the token in a conversation, as text and as the tokenizer adds it."""
+    token = subject.tokens.get("bos_token")
+    dialogue = (subject.user, Message(subject.marks.content), subject.next_user)
+    render = subject.play(dialogue, generation=True)
+    if not token or not render.rendered:
+        return
+    evidence = (alone(render, "two user messages and an answer"),)
+    count = render.text.count(token)
+    if token * 2 in render.text:
+        yield Hit("the prompt begins with two begin tokens in a row", evidence, severity=_HEAVY)
+    elif count > 1:
+        yield Hit(
+            f"the begin token is written {count} times in a conversation of three messages",
+            evidence,
+            line=render.line_of(token),
+        )
+    if _added_again(subject, render, token):
+        yield Hit(
+            "the template writes the begin token and the tokenizer adds it again, unless the"
+            " server tells it not to",
+            evidence,
+            line=render.line_of(token),
+            fix="let one of them write it, or tokenize prompts with add_special_tokens=False",
+        )
+
+
+def _added_again(subject: Subject, render: Render, token: str) -> bool:
+    if subject.tokenizer is None or not render.text.startswith(token):
+        return False
+    number = subject.tokenizer.token_to_id(token)
+    ids = subject.tokenizer.encode(render.text, add_special_tokens=True).ids
+    return number is not None and ids[:2] == [number, number]
+
+
+_HEAVY = Severity.WARNING
+
+RULE = Rule(
+    "AP209",
+    "begin-token-twice",
+    __doc__,
+    Severity.INFO,
+    check,
+    fix="write the begin token once, before everything else",
+)

@@ -1,0 +1,56 @@
+"""A turn ends otherwise when it is the last.
+
+The model is trained to stop with one text and is shown another in every history. What was
+written, with the token that ended it, is not found again in the prefix cache.
+
+Before:
+
+    {{ message.content + (eos_token if loop.last else '<|end|>') }}
+
+After:
+
+    {{ message.content + '<|end|>' }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.chats import told, went_on
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.prompts import last_line
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import quoted
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Compare what stands behind the content of the last message and of an earlier one."""
+    content = subject.marks.content
+    last, later = told(subject), went_on(subject)
+    if content not in last.text or subject.marks.next_user not in later.text:
+        return
+    if content not in later.text:
+        return
+    end = last.text.rpartition(content)[2].strip()
+    behind = later.text.rpartition(content)[2].partition(subject.marks.next_user)[0]
+    header = subject.format.header.strip()
+    if behind.strip().startswith(end) or (header and header in end):
+        return
+    yield Hit(
+        f"a turn ends in {quoted(end)} as the last, and goes on with {quoted(behind)} in the"
+        " history",
+        (compared(last, "as the last message", later, "before another message"),),
+        line=last_line(last),
+    )
+
+
+RULE = Rule(
+    "AP203",
+    "end-differs-in-history",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="end every turn alike",
+)

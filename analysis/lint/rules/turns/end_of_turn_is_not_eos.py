@@ -1,0 +1,70 @@
+"""What ends a turn is not the tokenizer's end token.
+
+Servers stop at the end token unless the generation config or the request names another. Where
+the template ends turns with another one, the model writes past its turn.
+
+Before:
+
+    {{ message.content + '<|im_end|>' }}    with "eos_token": "<|endoftext|>"
+
+After:
+
+    {{ message.content + '<|im_end|>' }}    with "eos_token": "<|im_end|>"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from autoparser.analysis.lint.chats import told
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import listed, quoted
+from autoparser.analysis.sources.files import read_json_object
+
+CONFIG = "generation_config.json"
+"""Where a model's files say at which tokens to stop; its ids win over the tokenizer's token."""
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Compare the stop strings with the end token, where that is known."""
+    eos = subject.template.special_tokens.get("eos_token")
+    stops = subject.format.stop_strings
+    if not eos or not stops or any(eos in stop for stop in stops):
+        return
+    configured = _configured(subject)
+    if configured is not None and not configured.isdisjoint(stops):
+        return
+    render = told(subject)
+    neither = ", nor does the generation config stop there" if configured is not None else ""
+    yield Hit(
+        f"turns end in {listed([quoted(stop) for stop in stops])}, and eos_token is"
+        f" {quoted(eos)}{neither}",
+        (alone(render, "an answer"),),
+        line=render.line_of(stops[0]),
+        severity=Severity.WARNING if neither else None,
+    )
+
+
+def _configured(subject: Subject) -> set[str] | None:
+    """Give the tokens at which the generation config stops; None where they are not known."""
+    directory, tokenizer = subject.directory, subject.tokenizer
+    if directory is None or tokenizer is None or not (directory / CONFIG).is_file():
+        return None
+    ids = read_json_object(directory / CONFIG).get("eos_token_id")
+    numbers = cast("list[object]", ids) if isinstance(ids, list) else [ids]
+    tokens = (tokenizer.id_to_token(each) for each in numbers if isinstance(each, int))
+    return {token for token in tokens if token}
+
+
+RULE = Rule(
+    "AP211",
+    "end-of-turn-is-not-eos",
+    __doc__,
+    Severity.INFO,
+    check,
+    fix="name the end of turn as eos_token, or in the generation config's eos_token_id",
+)

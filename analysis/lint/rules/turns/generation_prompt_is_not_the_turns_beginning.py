@@ -1,0 +1,49 @@
+r"""The generation prompt does not begin the turn that follows it.
+
+What the model is asked to go on from is not what stands before its words once they are in the
+history, and not what it was trained on. The prefix cache ends there, at every turn.
+
+Before:
+
+    {%- if message.role == 'assistant' %}{{ '<|assistant|>' + message.content }}{% endif %}
+    {%- if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}
+
+After:
+
+    {%- if message.role == 'assistant' %}{{ '<|assistant|>\n' + message.content }}{% endif %}
+    {%- if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.prompts import beginnings
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Hold each setting's prompt against the turn, with reasoning and without."""
+    for each in beginnings(subject):
+        if each.known and not each.begins_plain and not each.begins_reasoned:
+            yield Hit(
+                f"the generation prompt{each.under} does not begin the assistant's turn:"
+                f" {each.where()}",
+                (compared(each.prompt, "the prompt", each.plain, "the turn in the history"),),
+                line=each.line,
+                severity=each.severity(subject),
+            )
+            return
+
+
+RULE = Rule(
+    "AP206",
+    "generation-prompt-is-not-the-turns-beginning",
+    __doc__,
+    Severity.ERROR,
+    check,
+    fix="begin the turn in the history with the very text of the generation prompt",
+)

@@ -1,0 +1,52 @@
+"""Nothing ends the assistant's turn.
+
+Whoever trains on the rendered conversation teaches the model to write on and on: it never sees
+what it is to stop with. Servers find no end in the history either.
+
+Before:
+
+    {{ '<|assistant|>' + message.content }}
+
+After:
+
+    {{ '<|assistant|>' + message.content + eos_token }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.format import Part
+from autoparser.analysis.lint.chats import told, went_on
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import quoted
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """See what stands behind the content of the last message."""
+    end = next((each for each in subject.format.ends if each.after is Part.CONTENT), None)
+    last = told(subject)
+    if end is None or end.text.strip() or not last.rendered:
+        return
+    later = went_on(subject)
+    earlier = (end.historic or "").strip()
+    but = f", though {quoted(earlier)} ends it before another message" if earlier else ""
+    yield Hit(
+        f"nothing ends the assistant's turn when it is the last{but}",
+        (compared(last, "as the last message", later, "before another message"),),
+        line=last.line_of(subject.marks.content),
+    )
+
+
+RULE = Rule(
+    "AP202",
+    "no-end-of-turn",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="write the end-of-turn token behind every assistant message",
+    covers=("AP203",),
+)

@@ -1,0 +1,53 @@
+"""A special token that the template writes is not in the vocabulary.
+
+The tokenizer cuts it into ordinary pieces. The model was never trained on those, and what should
+end a turn ends nothing.
+
+Before:
+
+    {{ message.content + eos_token }}    with "eos_token": "<|im_end|>" and no such token
+
+After:
+
+    {{ message.content + eos_token }}    with "eos_token": "</s>", which the vocabulary has
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Message
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.words import quoted
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look each named token of the prompt up in the tokenizer."""
+    tokenizer = subject.tokenizer
+    dialogue = (subject.user, Message(subject.marks.content), subject.next_user)
+    render = subject.play(dialogue, generation=True)
+    if tokenizer is None:
+        return
+    for name, token in subject.template.special_tokens.items():
+        if token and token in render.text and tokenizer.token_to_id(token) is None:
+            pieces = len(tokenizer.encode(token, add_special_tokens=False).ids)
+            yield Hit(
+                f"{name} {quoted(token)} is not in the vocabulary and reaches the model as"
+                f" {pieces} tokens",
+                (alone(render, "two user messages and an answer"),),
+                line=render.line_of(token),
+            )
+
+
+RULE = Rule(
+    "AP210",
+    "special-token-not-in-vocabulary",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.TOKENIZER,
+    fix="add the token to the tokenizer, or name one that it has",
+)

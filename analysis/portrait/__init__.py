@@ -1,0 +1,21 @@
+"""All that a report on one template shows, gathered once: a value that pages are drawn from."""
+
+from .conversation import Conversation, Step, ten_turns
+from .grammars import WrittenGrammar, written_grammar
+from .masks import MaskCost, mask_cost
+from .portrait import Portrait, portray
+from .strip import Strip, strip_of
+
+__all__ = [
+    "Conversation",
+    "MaskCost",
+    "Portrait",
+    "Step",
+    "Strip",
+    "WrittenGrammar",
+    "mask_cost",
+    "portray",
+    "strip_of",
+    "ten_turns",
+    "written_grammar",
+]

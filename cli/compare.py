@@ -1,0 +1,119 @@
+"""``autoparser compare``: what changed between two templates in what they do."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .output import PLAIN_WIDTH, keep_source, print_report, print_text, report_width, write_file
+from .progress import doing
+
+if TYPE_CHECKING:
+    from autoparser.analysis.comparison import Comparison
+
+__all__ = ["ComparisonForm", "compare"]
+
+DIFFERS = 1
+"""The exit code where anything differs."""
+
+
+class ComparisonForm(StrEnum):
+    """What a comparison can be written as."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+
+def compare(
+    left: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="A template file, a model directory, a tokenizer_config.json.",
+            show_default=False,
+        ),
+    ],
+    right: Annotated[
+        str,
+        typer.Argument(
+            metavar="B",
+            help="What it is compared with, such as the same file after a change.",
+            show_default=False,
+        ),
+    ],
+    form: Annotated[
+        ComparisonForm,
+        typer.Option(
+            "--format",
+            "-f",
+            help="text; json, docs/compare.schema.json describes it; markdown for a comment on a"
+            " pull request; html, a page of its own.",
+        ),
+    ] = ComparisonForm.TEXT,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Which of several named templates, such as tool_use."),
+    ] = None,
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", help="Exit with 0 also where they differ.")
+    ] = False,
+) -> int:
+    """Compare what two templates do, not how they are written.
+
+    Compared are the format of a turn, its markers and switches, the renders of a battery of
+    conversations, and whether sampled turns come back in the next prompt.
+
+    Exit code: 0 if nothing differs, 1 if anything does, 2 if there is nothing to compare.
+    """
+    for source in (left, right):
+        keep_source(source, output)
+
+    from autoparser.analysis.analysis import analyze
+    from autoparser.analysis.comparison import compare as compared
+    from autoparser.analysis.sources import load_template
+
+    with doing("analyzing") as say:
+        before = analyze(load_template(left, name=name))
+        after = analyze(load_template(right, name=name))
+        say("comparing")
+        found = compared(before, after)
+    _give(found, form, output)
+    return 0 if found.equal or exit_zero else DIFFERS
+
+
+def _give(found: Comparison, form: ComparisonForm, output: Path | None) -> None:
+    from autoparser.reports import comparison_report
+
+    if form is ComparisonForm.TEXT:
+        if output is None:
+            print_report(comparison_report(found, report_width()))
+        else:
+            write_file(output, f"{comparison_report(found, PLAIN_WIDTH).plain}\n")
+        return
+    text = _written(found, form)
+    if output is None:
+        print_text(text)
+    else:
+        write_file(output, text)
+
+
+def _written(found: Comparison, form: ComparisonForm) -> str:
+    from importlib.metadata import version
+
+    from autoparser.reports import comparison_document, comparison_markdown, json_text
+    from autoparser.reports.html import comparison_page
+
+    if form is ComparisonForm.MARKDOWN:
+        return comparison_markdown(found)
+    if form is ComparisonForm.HTML:
+        return comparison_page(found, version("autoparser"))
+    return f"{json_text(comparison_document(found), indent=2)}\n"

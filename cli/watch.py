@@ -1,0 +1,168 @@
+"""``--watch``: a command runs again whenever the file that it is about changes.
+
+Files are polled: a template is one small file, editors replace it in many ways, and a poll sees
+all of them on every system. What counts as a change is the content, not the time of writing.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError
+
+from .inputs import STANDARD_INPUT
+from .output import say
+
+__all__ = ["Polled", "watched", "watching"]
+
+INTERVAL = 0.3
+"""Seconds between two looks."""
+
+_CLEAR = "\033[H\033[2J\033[3J"
+
+Command = Callable[..., Any]
+
+
+def watched(*beside: str, to_file: bool = False) -> Callable[[Command], Command]:
+    """Give a command the option `--watch`; each time it runs in a worker anew, where it has one.
+
+    `beside` are its options that name further files to watch. `to_file` is for a command whose
+    result is no text for a terminal: it can only be watched with `--output`.
+    """
+
+    def made(command: Command) -> Command:
+        @functools.wraps(command)
+        def wrapped(**arguments: Any) -> object:
+            if not arguments.pop("watch"):
+                return command(**arguments)
+            if to_file and arguments.get("output") is None:
+                raise AutoparserError(
+                    "--watch writes the result again and again", hint="name its file with -o FILE"
+                )
+            files = [arguments.get(name) for name in beside]
+            return watching(arguments["source"], lambda: command(**arguments), beside=files)
+
+        signature = inspect.signature(command, eval_str=True)
+        option = typer.Option("--watch", help="Run again whenever the template changes.")
+        added = inspect.Parameter(
+            "watch",
+            inspect.Parameter.KEYWORD_ONLY,
+            default=False,
+            annotation=Annotated[bool, option],
+        )
+        own = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for each in signature.parameters.values()
+        ]
+        parameters = [*own, added]
+        wrapped.__dict__["__signature__"] = signature.replace(parameters=parameters)
+        # Typer reads both.
+        wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+        del wrapped.__dict__["__wrapped__"]
+        return wrapped
+
+    return made
+
+
+def watching(
+    source: str,
+    action: Callable[[], object],
+    *,
+    beside: Sequence[Path | None] = (),
+    wait: Callable[[float], None] = time.sleep,
+) -> int:
+    """Do something, and again after each change of the source, until it is interrupted.
+
+    `beside` are further files that matter. Raises AutoparserError for a source that cannot be
+    watched; errors of the action are shown, and watching goes on.
+    """
+    if source == STANDARD_INPUT:
+        raise AutoparserError("standard input cannot be watched", hint="name a file")
+    files = Polled([Path(source), *filter(None, beside)])
+    try:
+        while True:
+            _attempt(action)
+            say("")
+            say(f"watching {source}, Ctrl-C ends it")
+            while not files.changed():
+                wait(INTERVAL)
+            if sys.stdout.isatty():
+                typer.echo(_CLEAR, nl=False)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _attempt(action: Callable[[], object]) -> None:
+    try:
+        action()
+    except AutoparserError as error:
+        say(str(error))
+        if isinstance(error, TemplateSyntaxError) and error.excerpt:
+            typer.echo(error.excerpt, err=True)
+
+
+class Polled:
+    """Files, and what they were when they were last looked at."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        """Look at the files; of a directory, at the files in it."""
+        self._paths = paths
+        self._stamps: dict[Path, tuple[int, int]] = {}
+        self._digests: dict[Path, bytes] = {}
+        self.changed()
+
+    def changed(self) -> bool:
+        """Say whether any content is another one than at the last look."""
+        files = list(self._files())
+        gone = self._digests.keys() - files
+        for path in gone:
+            del self._digests[path]
+            self._stamps.pop(path, None)
+        # All are looked at, so that one change is seen once.
+        differing = sum(map(self._differs, files))
+        return bool(differing or gone)
+
+    def _files(self) -> Iterator[Path]:
+        for path in self._paths:
+            try:
+                if path.is_dir():
+                    yield from sorted(each for each in path.iterdir() if each.is_file())
+                elif path.exists():
+                    yield path
+            except OSError:
+                continue
+
+    def _differs(self, path: Path) -> bool:
+        try:
+            found = path.stat()
+            stamp = (found.st_mtime_ns, found.st_size)
+            if self._stamps.get(path) == stamp:
+                return False
+            self._stamps[path] = stamp
+            digest = _digest(path, found)
+        except OSError:
+            # It is being replaced; the next look sees what came.
+            return False
+        before = self._digests.get(path)
+        self._digests[path] = digest
+        return before != digest
+
+
+LARGE = 1 << 24
+"""Bytes beyond which a file's size and time stand for its content."""
+
+
+def _digest(path: Path, found: os.stat_result) -> bytes:
+    if found.st_size > LARGE:
+        return f"{found.st_mtime_ns} {found.st_size}".encode()
+    return hashlib.sha256(path.read_bytes()).digest()

@@ -1,0 +1,82 @@
+"""A comparison as JSON; ``docs/compare.schema.json`` describes it."""
+
+from __future__ import annotations
+
+import hashlib
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.comparison import Comparison
+from autoparser.analysis.conversation import Json
+
+__all__ = ["COMPARISON_SCHEMA", "comparison_document"]
+
+COMPARISON_SCHEMA = "autoparser.compare/1"
+"""Name and version of the document's schema; a change that is no mere addition counts it up."""
+
+
+def comparison_document(found: Comparison) -> dict[str, Json]:
+    """Give all that differs."""
+    return {
+        "schema": COMPARISON_SCHEMA,
+        "equal": found.equal,
+        "same_text": found.same_text,
+        "left": _side(found.left),
+        "right": _side(found.right),
+        "format": [
+            {
+                "aspect": change.aspect,
+                "name": change.name,
+                "turns": list(change.turns),
+                "left": change.left,
+                "right": change.right,
+            }
+            for change in found.facts
+        ],
+        "renders": {
+            "total": found.rendered,
+            "changed": [
+                {
+                    "conversation": change.conversation,
+                    "at": change.at,
+                    "before": change.before,
+                    "left": change.left,
+                    "right": change.right,
+                    "left_error": change.left_error or None,
+                    "right_error": change.right_error or None,
+                }
+                for change in found.renders
+            ],
+        },
+        "round_trips": {
+            "total": found.played,
+            "changed": [
+                {
+                    "scenario": change.scenario,
+                    "next": change.next,
+                    "left": change.left,
+                    "right": change.right,
+                }
+                for change in found.trips
+            ],
+        },
+        "findings": [
+            {
+                "change": "appeared" if change.appeared else "vanished",
+                "code": change.finding.code,
+                "severity": change.finding.severity.value,
+                "message": change.finding.message,
+                "line": change.finding.line,
+            }
+            for change in found.findings
+        ],
+    }
+
+
+def _side(analysis: Analysis) -> dict[str, Json]:
+    template, check = analysis.template, analysis.check
+    return {
+        "name": template.name,
+        "origin": template.origin,
+        "sha256": hashlib.sha256(template.text.encode("utf-8", "surrogatepass")).hexdigest(),
+        "check": {"passed": check.passed, "total": check.total},
+    }

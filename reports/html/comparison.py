@@ -1,0 +1,171 @@
+"""The page on two templates: what changed in behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from autoparser.analysis.comparison import Comparison, FactChange, RenderChange
+from autoparser.analysis.conversation import Json
+from autoparser.reports.comparison import Parting, counted, origin_of, partings, side_words
+from autoparser.reports.visible import visible
+
+from .document import Section, document
+from .element import Element, Node, fragment, h
+from .header import name_of
+from .parts import badge, definitions, lead, opening, table
+from .signs import literal, shown
+
+__all__ = ["comparison_page"]
+
+
+def comparison_page(found: Comparison, version: str) -> str:
+    """Write the page: one file that asks for nothing and runs nothing."""
+    names = f"{name_of(found.left)} → {name_of(found.right)}"
+    return document(
+        f"{names} · autoparser compare",
+        _top(found),
+        list(_sections(found)),
+        h("p", f"autoparser {version}. This page is one file: it loads nothing and runs nothing."),
+    )
+
+
+def _top(found: Comparison) -> Element:
+    word = badge("equal", "good") if found.equal else badge("they differ", "doubt")
+    checks = [
+        badge(
+            f"{side} self-check {each.check.passed}/{each.check.total}",
+            "good" if each.check.ok else "bad",
+        )
+        for side, each in (("before", found.left), ("after", found.right))
+    ]
+    return fragment(
+        h("p", "autoparser compare", class_="kind"),
+        h("h1", name_of(found.left), " → ", name_of(found.right)),
+        h("p", word, " ", checks, class_="badges"),
+    )
+
+
+def _sections(found: Comparison) -> Iterator[Section]:
+    yield Section("summary", "Summary", _summary(found))
+    if found.findings:
+        yield Section("findings", "Findings", _findings(found), str(len(found.findings)))
+    if found.facts:
+        yield Section("format", "The format", _facts(found), str(len(found.facts)))
+    if found.renders:
+        note = f"{len(found.renders)}/{found.rendered}"
+        yield Section("renders", "Renders", _renders(found), note)
+    if found.trips:
+        note = f"{len(found.trips)}/{found.played}"
+        yield Section("round-trips", "Round trips", _trips(found), note)
+
+
+def _summary(found: Comparison) -> Element:
+    if found.equal:
+        same = "They are the same text." if found.same_text else "The texts differ, nothing else."
+        words = (
+            f"{same} {found.rendered} conversations and {found.played} round trips come out alike."
+        )
+    else:
+        words = f"They differ: {', '.join(counted(found))}."
+    return fragment(
+        lead(words),
+        definitions([("Before", origin_of(found.left)), ("After", origin_of(found.right))]),
+    )
+
+
+def _facts(found: Comparison) -> Element:
+    drawn: list[Node] = []
+    for aspect, changes in groupby(found.facts, key=lambda change: change.aspect):
+        drawn.append(h("h3", visible(aspect)))
+        drawn.append(
+            table(
+                f"What differs: {visible(aspect)}",
+                ("fact", "before", "after"),
+                [_fact(change) for change in changes],
+                "sides-2",
+            )
+        )
+    return fragment(drawn)
+
+
+def _fact(change: FactChange) -> Sequence[Node]:
+    turns = h("small", f" in turns of {'; '.join(change.turns)}") if change.turns else None
+    return (
+        fragment(visible(change.name), turns),
+        _value(change.left, "del"),
+        _value(change.right, "ins"),
+    )
+
+
+def _value(value: Json, tag: str) -> Node:
+    if isinstance(value, str) and value:
+        return h("code", h(tag, literal(value, breaks=False)))
+    return h("small", visible(side_words(value)))
+
+
+def _renders(found: Comparison) -> Element:
+    return fragment(
+        lead(
+            "Each conversation of the battery is rendered by both, in the shape that each takes;"
+            " what is shown begins a little before the texts part."
+        ),
+        [_parting(each) for each in partings(found.renders)],
+    )
+
+
+def _parting(parting: Parting) -> Element:
+    change, names = parting.example, parting.conversations
+    some = visible(change.conversation)
+    if len(names) > 1:
+        some = f"{len(names)} conversations part so"
+    return h(
+        "figure",
+        h("figcaption", h("b", some)),
+        h(
+            "div",
+            _side("before", change, change.left, change.left_error, "left"),
+            _side("after", change, change.right, change.right_error, "right"),
+            class_="sides",
+        ),
+        opening("Which", h("ul", [h("li", visible(name)) for name in names]), printed=False)
+        if len(names) > 1
+        else None,
+        class_="evidence",
+    )
+
+
+def _side(name: str, change: RenderChange, text: str | None, error: str, side: str) -> Element:
+    render: Node = h("p", "It raises ", h("q", visible(error)), class_="bad")
+    if text is not None:
+        tag = "del" if side == "left" else "ins"
+        render = h("pre", shown(change.before), h(tag, shown(text) if text else "(the end)"))
+    return h("div", h("h3", name), render, class_=f"side {side}")
+
+
+def _trips(found: Comparison) -> Element:
+    rows = [
+        (visible(change.scenario), change.next, _verdict(change.left), _verdict(change.right))
+        for change in found.trips
+    ]
+    return fragment(
+        lead("Whether a sampled turn comes back in the next prompt, and if not, why."),
+        table("Round trips that differ", ("scenario", "next", "before", "after"), rows),
+    )
+
+
+def _verdict(words: str) -> Element:
+    kinds = {"holds": "good", "does not apply": "plain"}
+    return badge(words, kinds.get(words, "bad"))
+
+
+def _findings(found: Comparison) -> Element:
+    rows = [
+        (
+            badge("new", "bad") if change.appeared else badge("gone", "good"),
+            h("code", visible(change.finding.code)),
+            visible(change.finding.message),
+        )
+        for change in found.findings
+    ]
+    return table("Findings that appeared or vanished", ("change", "rule", "message"), rows)

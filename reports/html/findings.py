@@ -1,0 +1,151 @@
+"""What lint found, and where the self-check fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from autoparser.analysis.alignment import diff_split
+from autoparser.analysis.check import Check, Failure
+from autoparser.analysis.lint import Evidence, Finding, Report, Severity, Shown
+from autoparser.reports.visible import visible
+
+from .element import Element, Node, fragment, h
+from .parts import badge, definitions, lead, opening
+from .phases import difference
+from .signs import whole
+
+__all__ = ["findings", "self_check"]
+
+_KINDS = {Severity.ERROR: "bad", Severity.WARNING: "doubt", Severity.INFO: "plain"}
+MOST_FAILURES = 12
+LONGEST_LINE = 240
+"""Characters of a template's line that are shown."""
+
+
+def findings(report: Report, source: str) -> Element:
+    """List what the rules found, the weightiest first, each with the texts that show it.
+
+    `source` is the template's text, of which the lines are shown.
+    """
+    lines = source.split("\n")
+    left_out = [
+        (h("code", rule.code), f"{rule.summary}: needs {need.value}")
+        for rule, need in report.left_out
+    ]
+    return fragment(
+        [_finding(each, lines) for each in report.findings] or lead("No rule found anything."),
+        opening(f"{len(left_out)} rules could not look", definitions(left_out))
+        if left_out
+        else None,
+    )
+
+
+def _finding(finding: Finding, lines: Sequence[str]) -> Element:
+    pairs: list[tuple[Node, Node]] = []
+    line = finding.line
+    if line is not None:
+        text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        pairs.append((f"Line {line}", h("code", text[:LONGEST_LINE])))
+    pairs.append(("Confidence", finding.confidence.value))
+    if finding.fix:
+        pairs.append(("What mends it", visible(finding.fix)))
+    if finding.also:
+        pairs.append(("Seen as well by", ", ".join(finding.also)))
+    summary = fragment(
+        badge(finding.severity.value, _KINDS[finding.severity]),
+        h("b", finding.code, class_="tag"),
+        h("span", finding.rule.name, class_="what"),
+        h("span", visible(finding.message), class_="concludes"),
+    )
+    return opening(summary, definitions(pairs), *map(_evidence, finding.evidence))
+
+
+def _evidence(evidence: Evidence) -> Element:
+    one, other = evidence.one, evidence.other
+    if other is None:
+        return h("figure", _side(one, difference("", one.text, "", "both", one.label), "both"))
+    split = diff_split(one.text, other.text)
+    same = one.text == other.text and not (one.error or other.error)
+    sides = [
+        _side(one, difference(split.prefix, split.left, split.suffix, "left", one.label), "left"),
+        _side(
+            other,
+            difference(split.prefix, split.right, split.suffix, "right", other.label),
+            "right",
+        ),
+    ]
+    return h(
+        "figure",
+        h("figcaption", "Both render the same text.") if same else None,
+        h("div", sides, class_="sides"),
+        class_="evidence",
+    )
+
+
+def _side(shown: Shown, render: Element, side: str) -> Element:
+    if shown.error:
+        render = h("p", "It raises ", h("q", visible(shown.error)), class_="bad")
+    said = json.dumps(list(shown.messages), indent=2, ensure_ascii=False)
+    return h(
+        "div",
+        h("h3", visible(shown.label)),
+        render,
+        opening("The conversation", whole(said, "The conversation"), printed=False)
+        if shown.messages
+        else None,
+        class_=f"side {side}",
+    )
+
+
+def self_check(check: Check) -> Element:
+    """Say how the analysis does on the fixed messages; show those on which it fails."""
+    if check.ok:
+        return lead(
+            f"The analysis writes all {check.total} fixed messages as the template renders them"
+            + (f"; {check.refused} of them are refused, as it says." if check.refused else ".")
+        )
+    shown = sorted(check.failures, key=lambda failure: failure.size)[:MOST_FAILURES]
+    left_out = len(check.failures) - len(shown)
+    return fragment(
+        lead(
+            f"{check.total - check.passed} of {check.total} fixed messages come out otherwise than"
+            " the template renders them: what this page says does not hold for such messages."
+        ),
+        [_failure(each, open_=not at) for at, each in enumerate(shown)],
+        h("p", f"And {left_out} more.") if left_out else None,
+    )
+
+
+def _failure(failure: Failure, *, open_: bool) -> Element:
+    message = json.dumps(failure.message.to_dict(), ensure_ascii=False)
+    split = diff_split(failure.rendered or "", failure.written or "")
+    prefix, suffix = split.prefix, split.suffix
+    return opening(
+        fragment(
+            h("b", visible(failure.title), class_="what"),
+            h("span", visible(failure.reason), class_="concludes"),
+        ),
+        h("p", h("code", message)),
+        h(
+            "div",
+            h(
+                "div",
+                h("h3", "the template renders"),
+                difference(prefix, split.left, suffix, "left", "what the template renders")
+                if failure.rendered is not None
+                else h("p", "no text: it raises", class_="bad"),
+                class_="side left",
+            ),
+            h(
+                "div",
+                h("h3", "the analysis writes"),
+                difference(prefix, split.right, suffix, "right", "what the analysis writes")
+                if failure.written is not None
+                else h("p", "no text: it says that the template raises", class_="bad"),
+                class_="side right",
+            ),
+            class_="sides",
+        ),
+        open_=open_,
+    )

@@ -1,0 +1,55 @@
+"""The page on one template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.portrait import Portrait
+
+from .document import Section, document
+from .element import h
+from .findings import findings, self_check
+from .header import name_of, provenance, summary, top
+from .parser import grammar, parser
+from .phases import phases
+from .plots import conversation, masks
+from .strips import round_trips
+from .tables import markers, modes, switches
+from .turn import turn
+
+__all__ = ["report_page"]
+
+
+def report_page(portrait: Portrait, version: str) -> str:
+    """Write the page: one file that asks for nothing and runs nothing."""
+    return document(
+        f"{name_of(portrait.analysis)} · autoparser report",
+        top(portrait),
+        list(_sections(portrait, version)),
+        h("p", f"autoparser {version}. This page is one file: it loads nothing and runs nothing."),
+    )
+
+
+def _sections(portrait: Portrait, version: str) -> Iterator[Section]:
+    analysis = portrait.analysis
+    rows, talk = portrait.round_trip.rows, portrait.conversation
+    held = sum(row.verdict.holds for row in rows)
+    yield Section("summary", "Summary", summary(portrait))
+    count = len(portrait.lint.findings)
+    yield Section(
+        "findings", "Findings", findings(portrait.lint, analysis.template.text), str(count)
+    )
+    yield Section("turn", "The turn", turn(analysis))
+    yield Section("markers", "Markers", markers(analysis), str(len(analysis.markers.items())))
+    yield Section("modes", "Modes", modes(analysis))
+    yield Section("switches", "Switches", switches(analysis), str(len(analysis.switches)))
+    yield Section("phases", "Phases", phases(analysis), str(len(analysis.phases)))
+    yield Section("round-trip", "Round trip", round_trips(portrait), f"{held}/{len(rows)}")
+    broken = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""
+    yield Section("conversation", "Ten turns", conversation(talk), broken)
+    yield Section("parser", "The parser", parser(analysis))
+    yield Section("grammar", "The grammar", grammar(portrait))
+    yield Section("masks", "Mask cost", masks(portrait.masks))
+    check = analysis.check
+    yield Section("check", "Self-check", self_check(check), f"{check.passed}/{check.total}")
+    yield Section("provenance", "Provenance", provenance(portrait, version))

@@ -1,0 +1,115 @@
+"""The markers, the modes, the switches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.document import prompt_under
+from autoparser.reports.tables import marker_rows, switch_default, switch_rows
+from autoparser.reports.visible import visible
+
+from .element import Element, Node, fragment, h
+from .parts import lead, table
+from .signs import inline
+from .styled import styled
+
+__all__ = ["markers", "modes", "switches"]
+
+_MEANINGS = {
+    "reasoning": {
+        "NONE": "no reasoning reaches the text",
+        "TAG_BASED": "between two markers",
+        "DELIMITER": "from the turn's start up to a marker",
+        "FORCED_OPEN": "the generation prompt has opened it",
+        "FORCED_CLOSED": "the generation prompt opens it, or closes it when a switch says so",
+        "TOOLS_ONLY": "only in turns with calls",
+    },
+    "content": {
+        "PLAIN": "nothing stands around it",
+        "ALWAYS_WRAPPED": "markers stand around it",
+        "WRAPPED_WITH_REASONING": "markers stand around it beside reasoning",
+    },
+    "tool calls": {
+        "NONE": "no call reaches the text",
+        "JSON_NATIVE": "a JSON object holds name and arguments",
+        "TAG_WITH_JSON": "the name, then the arguments as JSON",
+        "TAG_WITH_TAGGED": "the name, then each argument by itself",
+    },
+    "call id": {
+        "NONE": "not written apart from JSON",
+        "PRE_FUNC_NAME": "before the function's name",
+        "BETWEEN_FUNC_AND_ARGS": "between the name and the arguments",
+        "POST_ARGS": "behind the arguments",
+    },
+}
+
+
+def modes(analysis: Analysis) -> Element:
+    """List what kind of format this is."""
+    view = analysis.view
+    given = {
+        "reasoning": view.reasoning.value,
+        "content": view.content.value,
+        "tool calls": view.tools.value,
+        "call id": view.call_id.value,
+    }
+    rows: list[Sequence[Node]] = [
+        (name, h("code", mode), _MEANINGS[name].get(mode, "")) for name, mode in given.items()
+    ]
+    flags = view.flags
+    for name, flag in (
+        ("tools in the prompt", flags.supports_tools),
+        ("several calls in a turn", flags.supports_parallel_calls),
+        ("content must not be null", flags.requires_nonnull_content),
+        ("calls in one array", flags.tools_array_wrapped),
+    ):
+        rows.append((name, h("code", "yes" if flag else "no"), ""))
+    return table("Modes and flags", ("of", "mode", "meaning"), rows)
+
+
+def markers(analysis: Analysis) -> Element:
+    """List every marker, with the phase whose renders show it."""
+    rows: list[Sequence[Node]] = [
+        (h("code", name), h("code", styled(text)), _phase(phase))
+        for phase, name, text in marker_rows(analysis)
+    ]
+    rows += [
+        (h("code", "stop string"), inline(text), _phase(""))
+        for text in analysis.format.stop_strings
+    ]
+    if not rows:
+        return lead("None: nothing stands around any part.")
+    return fragment(
+        lead("Cores alone, without the whitespace at their edges; each with the phase behind it."),
+        table("Markers", ("marker", "text", "found by"), rows),
+    )
+
+
+def _phase(phase: str) -> Node:
+    return h("a", phase, href=f"#phase-{phase}") if phase else "the end of the turn"
+
+
+def switches(analysis: Analysis) -> Element:
+    """List the variables that a caller may set, and what each value changes."""
+    if not analysis.switches:
+        return lead("None: no variable changes a render.")
+    rows: list[Sequence[Node]] = []
+    for switch in analysis.switches:
+        for at, (value, words) in enumerate(switch_rows(analysis, switch)):
+            name = fragment(
+                h("code", visible(switch.name)), h("br"), h("small", switch_default(switch))
+            )
+            rows.append(("" if at else name, h("code", value), fragment(styled(words))))
+    usual = prompt_under(analysis.format.openings, {})
+    return fragment(
+        lead("Variables that a caller may set, and what each value changes."),
+        None
+        if usual is None
+        else h(
+            "p",
+            "Generation prompt when nothing is set: ",
+            inline(usual) if usual else "empty",
+        ),
+        table("Switches", ("switch", "value", "effect"), rows),
+    )

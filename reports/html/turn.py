@@ -1,0 +1,169 @@
+"""A turn drawn as blocks: what opens it, its parts, what stands between them, what ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.conversation import Message
+from autoparser.analysis.format import joints_of
+from autoparser.reports.example import (
+    Span,
+    call_spans,
+    example_call,
+    example_message,
+    turn_spans,
+)
+from autoparser.reports.turn import cut_at_prompt, turn_notes
+from autoparser.reports.words import setting_words
+
+from .element import Element, Node, fragment, h
+from .parts import lead, table
+from .signs import inline, literal, shown
+
+__all__ = ["turn"]
+
+
+def turn(analysis: Analysis) -> Element:
+    """Draw the turn, one of its calls, the joints and the generation prompts."""
+    return fragment(
+        lead(
+            "An invented message as this template writes it, every character of it. ",
+            _legend(),
+        ),
+        [h("p", note, class_="note") for note in _notes(analysis)],
+        _blocks(analysis),
+        _call(analysis),
+        _openings(analysis),
+        _joints(analysis),
+    )
+
+
+def _legend() -> Element:
+    return fragment(
+        h("span", h("b", "markup"), class_="lit"),
+        " is the template's, ",
+        h("span", "text", class_="slot"),
+        " is the model's; ",
+        h("span", h("i", "↵ ⇥ ␣", class_="edge"), class_="lit"),
+        " is the whitespace at the edges of markup.",
+    )
+
+
+def _notes(analysis: Analysis) -> Iterator[str]:
+    return turn_notes(analysis.format, example_message(analysis.format))
+
+
+def _blocks(analysis: Analysis) -> Element:
+    format_ = analysis.format
+    message = example_message(format_)
+    spans = turn_spans(format_, analysis.markers, message)
+    prompt = next((opening.text for opening in format_.openings if not opening.setting), "")
+    before, after = cut_at_prompt(spans, prompt)
+    drawn: list[Node] = [*_grouped(analysis, message, before)]
+    if before:
+        drawn.append(
+            h("p", "↑ the generation prompt wrote this, the model writes the rest ↓", class_="cut")
+        )
+    drawn += _grouped(analysis, message, after)
+    return h("div", drawn, class_="turn")
+
+
+_KINDS = {"header": "opening", "turn": "end", "between": "between", "separator": "calls"}
+
+
+def _kind(span: Span) -> str:
+    """Say to which block a piece belongs."""
+    first = span.label.split()[0]
+    return _KINDS.get(first, "calls" if first in ("call", "calls") else first)
+
+
+def _grouped(analysis: Analysis, message: Message, spans: Sequence[Span]) -> Iterator[Node]:
+    for kind, group in groupby(spans, key=_kind):
+        pieces = [node for span in group for node in _pieces(analysis, message, span)]
+        yield h(
+            "div",
+            h("p", kind, class_="name"),
+            h("div", pieces, class_="text"),
+            class_=f"block {kind}",
+        )
+
+
+def _pieces(analysis: Analysis, message: Message, span: Span) -> Iterator[Node]:
+    if not span.written:
+        yield literal(span.text)
+        return
+    calls = analysis.format.calls
+    for call in message.calls if calls is not None else ():
+        inner = call_spans(calls, call) if calls is not None else []
+        if "".join(each.text for each in inner) == span.text:
+            for each in inner:
+                yield _slot(each.text) if each.written else literal(each.text)
+            return
+    yield _slot(span.text)
+
+
+def _slot(text: str) -> Element:
+    return h("span", shown(text), class_="slot")
+
+
+def _call(analysis: Analysis) -> Element | None:
+    calls = analysis.format.calls
+    if calls is None:
+        return None
+    spans = call_spans(calls, example_call(analysis.format, 0))
+    pieces = [
+        h(
+            "li",
+            h("span", each.label, class_="of"),
+            h("span", shown(each.text, breaks=False), class_="slot")
+            if each.written
+            else literal(each.text, breaks=False),
+        )
+        for each in spans
+    ]
+    return fragment(
+        h("h3", "One call, taken apart"),
+        h("ol", pieces, class_="apart"),
+    )
+
+
+def _openings(analysis: Analysis) -> Element | None:
+    openings = analysis.format.openings
+    if not openings:
+        return None
+    rows = [
+        (
+            setting_words(opening.setting) or "nothing set",
+            inline(opening.text) if opening.text else "empty",
+            opening.written.value,
+        )
+        for opening in openings
+    ]
+    return fragment(
+        h("h3", "The generation prompt"),
+        table(
+            "The generation prompt under each setting",
+            ("switches", "generation prompt", "it has written"),
+            rows,
+            "texts-2",
+        ),
+    )
+
+
+def _joints(analysis: Analysis) -> Element:
+    rows = [
+        (
+            f"{joint.before} → {joint.after}",
+            inline(joint.text) if joint.text else "nothing",
+            ", ".join(str(presence) for presence in joint.presences),
+        )
+        for joint in joints_of(analysis.format)
+    ]
+    return fragment(
+        h("h3", "What stands between neighbours"),
+        table(
+            "What stands between neighbours", ("from → to", "text", "in a turn of"), rows, "texts-2"
+        ),
+    )

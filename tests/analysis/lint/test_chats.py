@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+
+from autoparser import ChatTemplate
+from autoparser.analysis.lint import Subject
+from autoparser.analysis.lint.chats import appends
+
+TURNS = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"
+
+TABLE = [
+    (TURNS, True, "a chat"),
+    (TURNS + "{% if messages[-1].role == 'user' %}<|end|>{% endif %}", True, "an end gives way"),
+    (TURNS + "Judge the last {{ messages[-1].role }} message.", False, "a text about the chat"),
+]
+
+
+@pytest.mark.parametrize(("template", "expected", "reason"), TABLE)
+def test_answers_are_appended(template: str, expected: bool, reason: str) -> None:
+    assert appends(Subject(ChatTemplate(template))) is expected, reason

@@ -1,0 +1,217 @@
+"""Pages in a real browser: nothing runs, nothing is asked for, nothing sticks out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autoparser import analyze, load_template
+from autoparser.analysis.comparison import compare
+from autoparser.analysis.portrait import portray
+from autoparser.analysis.survey import record_of, summary_of
+from autoparser.reports.html import comparison_page, report_page, survey_page
+from tests.analysis.roundtrip.vocabularies import tiny
+from tests.reports.html.hostile import hostile
+
+FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"
+
+
+def _report() -> str:
+    analysis = analyze(load_template(FOLDER / "history-last-query.jinja"))
+    tokenizer = tiny("<|im_start|>", "<|im_end|>")
+    return report_page(portray(analysis, tokenizer=tokenizer, tokenizer_name="tiny"), "1")
+
+
+def _hostile() -> str:
+    return report_page(portray(analyze(hostile())), "1")
+
+
+def _comparison() -> str:
+    return comparison_page(
+        compare(analyze(hostile()), analyze(load_template(FOLDER / "j1-json-in-tags.jinja"))), "1"
+    )
+
+
+def _survey() -> str:
+    names = ("history-last-query", "t8-recipient-lines", "content-plain")
+    records = [record_of(str(FOLDER / f"{name}.jinja"), "") for name in names]
+    records.append(record_of("</td><script>document.title=1</script>", ""))
+    return survey_page(summary_of(records), records, "1")
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "report": cache(_report),
+    "hostile": cache(_hostile),
+    "comparison": cache(_comparison),
+    "survey": cache(_survey),
+}
+SIZES = [(390, "light"), (390, "dark"), (1400, "light"), (1400, "dark")]
+
+
+@contextmanager
+def opened(browser: Any, pages: Path, name: str, **options: Any) -> Any:
+    """Open a page; fail on any complaint and on any request but that for the page."""
+    file = pages / f"{name}.html"
+    file.write_text(PAGES[name](), encoding="utf-8")
+    context = browser.new_context(**options)
+    page = context.new_page()
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.on("request", lambda request: asked.append(request.url))
+    try:
+        page.goto(file.as_uri())
+        page.wait_for_load_state("load")
+        yield page
+        assert said == []
+        assert [url for url in asked if url != file.as_uri() and url != "data:,"] == []
+    finally:
+        context.close()
+
+
+def everything_open(page: Any) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+
+
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_nothing_runs_and_nothing_sticks_out(
+    browser: Any, pages: Path, name: str, width: int, scheme: str
+) -> None:
+    with opened(
+        browser, pages, name, viewport={"width": width, "height": 900}, color_scheme=scheme
+    ) as page:
+        title = page.title()
+        assert "autoparser" in title
+        assert page.evaluate(OVERFLOW) <= 0
+        everything_open(page)
+        assert page.evaluate(OVERFLOW) <= 0
+        assert page.locator("script, iframe, img, object, embed, form, base").count() == 0
+        assert page.locator("[onclick], [onerror], [onload], [style], [srcdoc]").count() == 0
+        back = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (back == "rgb(246, 247, 249)") == (scheme == "light")
+        assert page.title() == title
+
+
+def test_the_sections_are_there_and_the_contents_lead_to_them(browser: Any, pages: Path) -> None:
+    with opened(browser, pages, "report") as page:
+        links = page.locator("nav a")
+        assert links.count() == page.locator("main > section").count() > 10
+        for at in range(links.count()):
+            target = links.nth(at).get_attribute("href")
+            assert page.locator(f"main > section{target}").is_visible()
+
+
+def test_the_keyboard_opens_a_phase_without_any_script(browser: Any, pages: Path) -> None:
+    with opened(browser, pages, "report", java_script_enabled=False) as page:
+        phase = page.locator("#phases summary").nth(4)
+        assert not page.locator("#phases .sides").first.is_visible()
+        phase.focus()
+        page.keyboard.press("Enter")
+        assert page.locator("#phases details[open] .sides").first.is_visible()
+        page.keyboard.press("Tab")
+        assert page.locator("pre:focus").count() == 1
+
+
+def test_a_link_to_a_phase_opens_it(browser: Any, pages: Path) -> None:
+    with opened(browser, pages, "report") as page:
+        page.locator("#markers a").first.click()
+        assert page.locator("#phases details[open]").count() == 1
+
+
+def test_print_shows_what_is_closed(browser: Any, pages: Path) -> None:
+    with opened(browser, pages, "report") as page:
+        closed = page.locator("#phases pre").first
+        assert not closed.is_visible()
+        page.emulate_media(media="print")
+        assert closed.is_visible()
+        assert not page.locator("nav").is_visible()
+        assert page.pdf().startswith(b"%PDF")
+
+
+CONTRAST = """() => {
+    const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+    const over = (top, below) => {
+        const a = top[3] ?? 1;
+        return [0, 1, 2].map(at => top[at] * a + below[at] * (1 - a));
+    };
+    const light = rgb => {
+        const [r, g, b] = rgb.map(each => each / 255)
+            .map(each => each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const scale = colour => {
+        const named = colour.match(/color\\(srgb ([^)]+)\\)/);
+        if (!named) return parts(colour);
+        const [r, g, b, a] = named[1].split(/[ \\/]+/).map(Number);
+        return [r * 255, g * 255, b * 255, a ?? 1];
+    };
+    const backOf = element => {
+        const chain = [];
+        for (let at = element; at; at = at.parentElement)
+            chain.push(scale(getComputedStyle(at).backgroundColor));
+        return chain.reverse().reduce((below, top) => over(top, below), [255, 255, 255]);
+    };
+    const found = new Map();
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || !element.checkVisibility()) continue;
+        if (element.closest('svg, .unseen, .skip')) continue;
+        const back = backOf(element);
+        let alpha = 1;
+        for (let at = element; at; at = at.parentElement)
+            alpha *= Number(getComputedStyle(at).opacity);
+        const ink = scale(getComputedStyle(element).color);
+        const front = over([...ink.slice(0, 3), (ink[3] ?? 1) * alpha], back);
+        const [a, b] = [light(front), light(back)].sort((x, y) => y - x);
+        const ratio = (a + 0.05) / (b + 0.05);
+        if (ratio < 4.5) found.set(element.tagName + '.' + element.className, ratio.toFixed(2));
+    }
+    return [...found];
+}"""
+"""Kinds of elements whose text stands out too little from what is behind it, by WCAG 2.2, 1.4.3."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_text_stands_out(browser: Any, pages: Path, name: str, scheme: str) -> None:
+    with opened(browser, pages, name, color_scheme=scheme) as page:
+        everything_open(page)
+        assert page.evaluate(CONTRAST) == []
+
+
+def test_plots_have_names(browser: Any, pages: Path) -> None:
+    with opened(browser, pages, "report") as page:
+        images = page.get_by_role("img")
+        assert images.count() > 20
+        names = [images.nth(at).get_attribute("aria-label") for at in range(images.count())]
+        assert all(names)
+        assert any("thrown away" in str(name) for name in names)
+        assert any("masks: median" in str(name) for name in names)
+
+
+def test_the_policy_stops_what_would_be_in_a_page(browser: Any, pages: Path) -> None:
+    """A page that was tampered with still runs nothing and asks for nothing."""
+    text = PAGES["report"]()
+    bad = '<script>document.title = "owned"</script><img src="http://127.0.0.1:9/x">'
+    file = pages / "tampered.html"
+    file.write_text(text.replace("<h1>", f"{bad}<h1>"), encoding="utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    answered: list[str] = []
+    page.on("requestfinished", lambda request: answered.append(request.url))
+    page.goto(file.as_uri())
+    assert page.title() != "owned"
+    assert [url for url in answered if url.startswith("http")] == []
+    context.close()

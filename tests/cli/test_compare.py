@@ -1,0 +1,96 @@
+"""The command compare: whole outputs, every form, exit codes, wrong uses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+Run = Callable[..., Any]
+ROOT = Path(__file__).parents[2]
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+LEFT = "fixtures/templates/history-last-query.jinja"
+RIGHT = "fixtures/templates/history-tool-cycle.jinja"
+
+
+@pytest.mark.parametrize("width", ["80", "120"])
+def test_a_comparison_is_as_it_was(
+    width: str, autoparser: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    ran = autoparser("compare", LEFT, RIGHT)
+    assert (ran.code, ran.err) == (1, "")
+    path = SNAPSHOTS / f"compare-{width}.txt"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        path.write_text(ran.out, encoding="utf-8", newline="\n")
+    assert ran.out == path.read_text(encoding="utf-8")
+    assert all(len(line) <= int(width) for line in ran.out.splitlines())
+
+
+def test_markdown_is_as_it_was(autoparser: Run) -> None:
+    ran = autoparser("compare", LEFT, RIGHT, "--format", "markdown")
+    path = SNAPSHOTS / "compare.md"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        path.write_text(ran.out, encoding="utf-8", newline="\n")
+    assert ran.out == path.read_text(encoding="utf-8")
+
+
+EQUAL = re.compile(
+    r"""-  fixtures/templates/history-last-query.jinja: self-check 44/44
+\+  fixtures/templates/history-last-query.jinja: self-check 44/44
+They are the same text: [1-9]\d* conversations and [1-9]\d* round trips come out alike.
+"""
+)
+
+
+def test_equal_templates(autoparser: Run) -> None:
+    ran = autoparser("compare", LEFT, LEFT)
+    assert (ran.code, ran.err) == (0, "")
+    assert EQUAL.fullmatch(ran.out)
+
+
+def test_json_is_as_its_schema_says(autoparser: Run) -> None:
+    schema = json.loads((ROOT / "docs" / "compare.schema.json").read_text("utf-8"))
+    for right, code in ((RIGHT, 1), (LEFT, 0)):
+        ran = autoparser("compare", LEFT, right, "--format", "json")
+        assert (ran.code, ran.err) == (code, "")
+        assert ran.out.isascii()
+        document = json.loads(ran.out)
+        Draft202012Validator(schema).validate(document)
+        assert document["equal"] == (code == 0)
+
+
+def test_a_page_is_written(tmp_path: Path, autoparser: Run) -> None:
+    page = tmp_path / "compare.html"
+    ran = autoparser("compare", LEFT, RIGHT, "-f", "html", "-o", page, "--exit-zero")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>\n")
+
+
+def test_text_goes_to_a_file(tmp_path: Path, autoparser: Run) -> None:
+    report = tmp_path / "compare.txt"
+    assert autoparser("compare", LEFT, LEFT, "-o", report).code == 0
+    assert EQUAL.fullmatch(report.read_text(encoding="utf-8"))
+
+
+USES = [
+    ((), "Missing argument"),
+    ((LEFT,), "Missing argument"),
+    ((LEFT, "nowhere.jinja"), "nowhere.jinja: there is no file or directory"),
+    ((LEFT, RIGHT, "--format", "xml"), "'xml' is not one of"),
+    ((LEFT, RIGHT, "-o", RIGHT), "would overwrite the template"),
+    ((LEFT, "fixtures/broken/broken-syntax.jinja"), "broken-syntax.jinja"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), USES)
+def test_a_wrong_use_is_told(arguments: tuple[str, ...], words: str, autoparser: Run) -> None:
+    ran = autoparser("compare", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert words in ran.err

@@ -1,0 +1,236 @@
+"""Whole pages: their sections, their tags, their links, and what a hostile template becomes."""
+
+from __future__ import annotations
+
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from autoparser import ChatTemplate, analyze, load_template
+from autoparser.analysis.comparison import compare
+from autoparser.analysis.portrait import portray
+from autoparser.analysis.survey import Record, summary_of
+from autoparser.reports.html import comparison_page, report_page, survey_page
+from tests.analysis.roundtrip.vocabularies import tiny
+
+from .hostile import hostile
+
+FOLDER = Path(__file__).parents[3] / "fixtures" / "templates"
+NAMES = (
+    "history-last-query",
+    "j1-json-in-tags",
+    "calls-in-prompt-words",
+    "t8-recipient-lines",
+    "calls-two-raise",
+    "reasoning-cut-from-content",
+)
+TAGS = frozenset(
+    [
+        "a",
+        "b",
+        "body",
+        "br",
+        "caption",
+        "code",
+        "dd",
+        "del",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "em",
+        "figcaption",
+        "figure",
+        "footer",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "head",
+        "header",
+        "html",
+        "i",
+        "ins",
+        "li",
+        "link",
+        "main",
+        "meta",
+        "nav",
+        "ol",
+        "p",
+        "pre",
+        "q",
+        "rect",
+        "section",
+        "small",
+        "span",
+        "style",
+        "summary",
+        "svg",
+        "table",
+        "tbody",
+        "td",
+        "text",
+        "th",
+        "thead",
+        "title",
+        "tr",
+        "ul",
+    ]
+)
+EMPTY = frozenset({"br", "link", "meta"})
+SECTIONS = (
+    "summary",
+    "findings",
+    "turn",
+    "markers",
+    "modes",
+    "switches",
+    "phases",
+    "round-trip",
+    "conversation",
+    "parser",
+    "grammar",
+    "masks",
+    "check",
+    "provenance",
+)
+
+
+class Page(HTMLParser):
+    """Reads a page strictly: every tag that is opened is closed, in its place."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.targets: set[str] = set()
+        self.addresses: set[str] = set()
+        self.policy = ""
+        self.unnamed: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in TAGS
+        given = dict(attrs)
+        assert len(given) == len(attrs)
+        assert not any(name.startswith("on") or name == "style" for name in given)
+        if "id" in given:
+            self.ids.append(given["id"] or "")
+        if "href" in given:
+            self.addresses.add(given["href"] or "")
+        if given.get("http-equiv") == "Content-Security-Policy":
+            self.policy = given["content"] or ""
+        if given.get("role") in ("img", "region") and not given.get("aria-label"):
+            self.unnamed.append(tag)
+        if tag not in EMPTY:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+
+def checked(text: str) -> Page:
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    assert {f"#{name}" for name in page.ids} >= page.addresses - {"data:,"}
+    assert page.policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in page.policy
+    assert page.unnamed == []
+    assert all(line.isprintable() for line in text.split("\n"))
+    return page
+
+
+@cache
+def page_of(name: str) -> str:
+    return report_page(portray(analyze(load_template(FOLDER / f"{name}.jinja"))), "1.2.3")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_whole(name: str) -> None:
+    page = checked(page_of(name))
+    assert set(SECTIONS) <= set(page.ids)
+    assert {f"phase-{phase}" for phase in ("R1", "C1", "T7", "A3")} <= set(page.ids)
+
+
+def test_the_same_template_gives_the_same_page() -> None:
+    name = NAMES[0]
+    again = report_page(portray(analyze(load_template(FOLDER / f"{name}.jinja"))), "1.2.3")
+    assert again == page_of(name)
+
+
+def test_a_hostile_template_is_text() -> None:
+    analysis = analyze(hostile())
+    text = report_page(portray(analysis), "1.2.3")
+    checked(text)
+    assert "&lt;script&gt;document.title=&quot;owned&quot;&lt;/script&gt;" in text
+    assert "\\u202e\\u200b\\u115f" in text.replace('</span><span class="sign">', "")
+    checked(
+        comparison_page(
+            compare(analysis, analyze(load_template(FOLDER / "content-plain.jinja"))), "1"
+        )
+    )
+
+
+def test_a_hostile_corpus_is_text() -> None:
+    records = [
+        Record("<script>x()</script>.jinja", "0", error="</td><script>x()</script>"),
+        Record(
+            "b\u202e.jinja",
+            "1",
+            reasoning="TAG_BASED",
+            content="PLAIN",
+            tools="JSON_NATIVE",
+            call="<img src=x onerror=x()>«name»",
+            switches=("<b>",),
+            passed=44,
+            total=44,
+            trips={"holds": 3, "ids": 1},
+        ),
+    ]
+    checked(survey_page(summary_of(records), records, "1.2.3"))
+
+
+def test_with_a_tokenizer_strips_are_tokens_and_masks_are_timed() -> None:
+    analysis = analyze(load_template(FOLDER / "history-last-query.jinja"))
+    portrait = portray(
+        analysis, tokenizer=tiny("<|im_start|>", "<|im_end|>"), tokenizer_name="tiny"
+    )
+    text = report_page(portrait, "1.2.3")
+    checked(text)
+    assert "tokens reused" in text
+    assert "masks: median" in text
+    assert "There is no tokenizer" not in text
+
+
+def test_without_a_tokenizer_the_page_says_so() -> None:
+    text = page_of(NAMES[0])
+    assert "There is no tokenizer, so the strips below are cut into words" in text
+    assert "--tokenizer PATH gives one" in text
+
+
+def test_what_no_render_confirms_says_so() -> None:
+    assert "not confirmed" in page_of("calls-in-prompt-words")
+
+
+def test_a_self_check_that_fails_shows_both_texts() -> None:
+    source = "{% for m in messages %}{{ m.role }}:{{ m.content|replace('a', 'b') }}\n{% endfor %}"
+    text = report_page(portray(analyze(ChatTemplate(source))), "1.2.3")
+    checked(text)
+    assert "the analysis writes" in text
+    assert "fixed messages come out otherwise" in text
+
+
+def test_pages_of_comparisons() -> None:
+    left, right = (
+        analyze(load_template(FOLDER / f"{name}.jinja"))
+        for name in ("history-last-query", "history-tool-cycle")
+    )
+    page = checked(comparison_page(compare(left, right), "1.2.3"))
+    assert {"summary", "format", "renders", "round-trips"} <= set(page.ids)
+    same = comparison_page(compare(left, left), "1.2.3")
+    assert "They are the same text." in same
