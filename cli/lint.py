@@ -10,9 +10,11 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.isolation import Limits
 
+from .inputs import STANDARD_INPUT
 from .lint_formats import Format, Shown, reports_of, written
 from .output import print_report, report_width, write_file
 from .progress import progress_of
+from .watch import watching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,6 +125,9 @@ def lint(
             "--jobs", "-j", metavar="N", min=1, help="How many processes. [default: one a core]"
         ),
     ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Run again whenever a file that was found changes.")
+    ] = False,
     limits: Limits | None = None,
 ) -> int:
     """Find what makes templates lose calls, break the prefix cache or train wrong.
@@ -142,28 +147,50 @@ def lint(
         isolated=isolated and config is not None,
     )
     also = reports_of(report or [], output)
+    if watch:
+        _check_watch(sources, write=write_baseline)
+
+    def once() -> int:
+        settings = _settings(config, isolated=isolated)
+        request = _request(
+            sources,
+            settings,
+            (select, ignore, extend_select),
+            fail_on=fail_on,
+            min_confidence=min_confidence,
+            tokenizer=tokenizer,
+            baseline=None if write_baseline or baseline is None else _baseline(baseline),
+            jobs=jobs,
+            limits=limits,
+        )
+        run = _run(request)
+        if write_baseline and baseline is not None:
+            return _give_baseline(run, baseline)
+        shown = Shown(statistics=statistics, explain=explain, evidence=show_evidence)
+        _give(run, output_format, output, shown)
+        for form, file in also:
+            write_file(file, written(run, form, shown))
+        if run.problems:
+            return PROBLEMS
+        return FINDINGS if run.failed and not exit_zero else 0
+
+    if not watch:
+        return once()
+    from autoparser.analysis.lint.project import places_of
+
     settings = _settings(config, isolated=isolated)
-    request = _request(
-        sources,
-        settings,
-        (select, ignore, extend_select),
-        fail_on=fail_on,
-        min_confidence=min_confidence,
-        tokenizer=tokenizer,
-        baseline=None if write_baseline or baseline is None else _baseline(baseline),
-        jobs=jobs,
-        limits=limits,
-    )
-    run = _run(request)
-    if write_baseline and baseline is not None:
-        return _give_baseline(run, baseline)
-    shown = Shown(statistics=statistics, explain=explain, evidence=show_evidence)
-    _give(run, output_format, output, shown)
-    for form, file in also:
-        write_file(file, written(run, form, shown))
-    if run.problems:
-        return PROBLEMS
-    return FINDINGS if run.failed and not exit_zero else 0
+    beside = [*places_of(sources, settings), settings.file, baseline, tokenizer]
+    return watching(", ".join(sources), once, beside=beside)
+
+
+def _check_watch(sources: Sequence[str], *, write: bool) -> None:
+    """Raise AutoparserError for what is not to be done again and again."""
+    if STANDARD_INPUT in sources:
+        raise AutoparserError("standard input cannot be watched", hint="name a file")
+    if write:
+        raise AutoparserError(
+            "--watch would write the baseline at each change", hint="leave out one of the two"
+        )
 
 
 def _check_use(

@@ -103,6 +103,8 @@ WRONG = [
     ((DROPS, "--statistics", "--format", "sarif"), "--statistics is not of sarif"),
     ((DROPS, "--explain", "--format", "json"), "--explain and --show-evidence are of text"),
     ((DROPS, "--explain", "--statistics"), "leave out one of the two"),
+    (("-", "--watch"), "standard input cannot be watched"),
+    ((DROPS, "--baseline", "x", "--write-baseline", "--watch"), "leave out one of the two"),
     ((DROPS, "--output", "no/such/folder/x"), "no/such/folder/x: cannot be written"),
 ]
 
@@ -183,6 +185,26 @@ def test_a_baseline_is_written_and_read(project: Path, autoparser: Run) -> None:
     ran = autoparser("lint", ".", *SELECT, *base)
     assert (ran.code, ran.out) == (2, "")
     assert "this is a baseline of another version" in ran.err
+
+
+def test_it_watches_what_it_found(
+    project: Path, autoparser: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "models" / "a").mkdir(parents=True)
+    shutil.copy(ROOT / QUIET, project / "models" / "a" / "chat.jinja")
+    told: list[list[Path]] = []
+
+    def twice(source: str, action: Callable[[], int], beside: list[Path | None]) -> int:
+        told.append([each for each in beside if each is not None])
+        assert (source, action()) == ("models, chat.jinja", 1)
+        shutil.copy(ROOT / QUIET, project / "chat.jinja")
+        return action()
+
+    monkeypatch.setattr("autoparser.cli.lint.watching", twice)
+    ran = autoparser("lint", "models", "chat.jinja", *SELECT, "--format", "concise", "--watch")
+    assert ran.code == 0
+    assert ran.out.endswith("2 templates, 1 finding: 1 error\n2 templates, no finding\n")
+    assert told == [[Path("models"), Path("chat.jinja"), Path("models/a")]]
 
 
 def test_several_reports_come_of_one_run(project: Path, autoparser: Run) -> None:

@@ -6,7 +6,7 @@ from .ignores import Ignore
 from .pool import usual_jobs
 from .problem import Problem
 from .result import Inspected, LintRun
-from .run import Request, baseline_of, lint_project
+from .run import Request, baseline_of, lint_project, places_of
 from .settings import FailOn, Settings, SettingsError, find_settings, read_settings
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "digest_of",
     "find_settings",
     "lint_project",
+    "places_of",
     "read_baseline",
     "read_settings",
     "usual_jobs",

@@ -89,6 +89,17 @@ def _unseen(error: AutoparserError) -> Seen:
     return Seen(troubles=(Trouble(error.message, error.hint or ""),), looked=False)
 
 
+def places_of(sources: Sequence[str], settings: Settings) -> list[Path]:
+    """Give the files and folders by which one sees that something has changed."""
+    found, _ = gather(sources, settings.exclude, settings.root)
+    places = [Path(each) for each in sources]
+    for source in found:
+        path = Path(source.given)
+        if path.exists():
+            places.append(path if source.within is None or path.is_dir() else path.parent)
+    return [*dict.fromkeys(places)]
+
+
 def shown_path(path: str) -> str:
     """Give a path as reports show it: from the working directory where it is below that."""
     with suppress(OSError, ValueError):
