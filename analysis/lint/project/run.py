@@ -76,8 +76,7 @@ def lint_project(
             templates.append(template)
     run = LintRun(
         tuple(templates),
-        # Templates of one directory may have one trouble.
-        tuple(replace(each, path=shown_path(each.path)) for each in dict.fromkeys(problems)),
+        tuple(replace(each, path=shown_path(each.path)) for each in problems),
         request.rules,
         request.fail_on,
     )
@@ -117,7 +116,8 @@ def baseline_of(run: LintRun) -> Baseline:
 
 def _task(target: Target, request: Request) -> Task:
     needs = {rule.needs for rule in request.rules}
-    tokenizer = target.tokenizer or request.tokenizer
+    given = None if request.tokenizer is None else str(request.tokenizer)
+    tokenizer = target.tokenizer or given
     return Task(
         target.template,
         tuple(rule.code for rule in request.rules),
@@ -129,11 +129,9 @@ def _task(target: Target, request: Request) -> Task:
 def _inspected(
     target: Target, seen: Seen, request: Request
 ) -> tuple[Inspected | None, tuple[Problem, ...]]:
-    troubles = [
-        Problem(each.file or target.path, each.message, each.hint) for each in seen.troubles
-    ]
     if not seen.looked:
-        return None, tuple(troubles)
+        wrong = (Problem(target.path, each.message, each.hint) for each in seen.troubles)
+        return None, tuple(wrong)
     ignores = seen.ignores
     problems = tuple(replace(each, path=target.path) for each in seen.wrong_comments)
     if not target.in_lines:
@@ -156,9 +154,10 @@ def _inspected(
         ignored=ignored,
         # Of a rule that did not look, nobody can say that it would have found nothing.
         unused=tuple(each for each in unused(ignores, met) if each.codes <= looked),
+        remarks=tuple(f"{each.file or target.path}: {each.message}" for each in seen.troubles),
         left_out=tuple((rule_of(code), need) for code, need in seen.left_out),
     )
-    return template, (*troubles, *problems)
+    return template, problems
 
 
 def _accepted(target: Target, ignores: Sequence[Ignore], settings: Settings) -> frozenset[str]:

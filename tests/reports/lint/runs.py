@@ -103,7 +103,9 @@ def hostile() -> LintRun:
     ignore = Ignore((HOSTILE,), frozenset(), HOSTILE, 1)
     return LintRun(
         tuple(
-            Inspected(HOSTILE, HOSTILE, HOSTILE, lines, (finding,), unused=(ignore,))
+            Inspected(
+                HOSTILE, HOSTILE, HOSTILE, lines, (finding,), unused=(ignore,), remarks=(HOSTILE,)
+            )
             for lines in (True, False)
         ),
         (Problem(HOSTILE, HOSTILE, HOSTILE, HOSTILE, 3),),

@@ -157,7 +157,7 @@ def test_concise_is_a_line_for_each_finding() -> None:
         "3 templates, 4 findings: 2 errors, 1 warning, 1 info; 1 in the baseline, 1 ignored;"
         " 2 problems"
     )
-    assert len(concise_report(hostile()).splitlines()) == 6
+    assert len(concise_report(hostile()).splitlines()) == 7
 
 
 COMMAND = re.compile(r"::(error|warning|notice) file=([^:,]*),line=(\d+),title=([^:,]*)::(.*)")

@@ -180,13 +180,14 @@ def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.M
         assert len(found(run)) == expected
 
 
-def test_a_broken_tokenizer_is_a_problem_of_its_own(project: Path) -> None:
+def test_a_broken_tokenizer_beside_a_template_is_only_told_of(project: Path) -> None:
     (project / "tokenizer.json").write_text("{}", encoding="utf-8")
     needing = replace(RULES[1], needs=Need.TOKENIZER)
     run = lint_project(replace(request(project, "drops.jinja"), rules=(RULES[0], needing)))
     assert found(run) == [("drops.jinja", "AP306")]
-    assert [each.path for each in run.problems] == ["tokenizer.json"]
-    assert "this is no tokenizer" in run.problems[0].message
+    assert run.problems == ()
+    (remark,) = run.templates[0].remarks
+    assert remark.startswith("tokenizer.json: this is no tokenizer")
 
 
 def test_a_folder_that_cannot_be_searched_is_a_problem(
