@@ -69,11 +69,11 @@ def load_targets(sources: Iterable[Source]) -> tuple[tuple[Target, ...], tuple[P
 
 
 def _target(template: ChatTemplate, source: Source, *, named: bool) -> Target:
-    beside = tokenizer_beside(source.given)
-    tokenizer = None if beside is None else str(beside)
     place = Path(source.given)
     # Of what is no path here, a file that it was fetched to would say nothing to anybody else.
     path = ((place.exists() or source.given == "-") and template.origin) or source.given
+    beside = tokenizer_beside(source.given) or tokenizer_beside(path)
+    tokenizer = None if beside is None else str(beside)
     if place.is_dir():
         directory = place
     elif place.name in MODEL_FILES and place.is_file():
