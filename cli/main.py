@@ -21,11 +21,13 @@ from .export import export
 from .fetch import fetch
 from .grammar import grammar
 from .isolation import in_worker, in_workers
+from .lint import lint
 from .output import be_printable, quiet_standard_output
 from .parse import parse
 from .render import render
 from .report import report
 from .roundtrip import roundtrip
+from .rule import rule
 from .survey import survey
 from .watch import watched
 
@@ -49,6 +51,8 @@ app.command()(in_worker(seconds=300)(roundtrip))
 app.command()(in_workers(decode))
 app.command()(in_worker(one_render=True)(render))
 app.command()(fetch)
+app.command()(in_workers(lint))
+app.command()(rule)
 app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))
 app.command()(in_worker(seconds=300)(compare))
 app.command()(in_workers(survey))

@@ -4,7 +4,7 @@ from autoparser.analysis.errors import TokenizerError
 
 from .encoder import load_encoder
 from .fetch import Fetched, fetch
-from .load import load_template
+from .load import load_template, load_templates
 from .tokenizer import load_tokenizer, read_tokenizer, tokenizer_beside
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "fetch",
     "load_encoder",
     "load_template",
+    "load_templates",
     "load_tokenizer",
     "read_tokenizer",
     "tokenizer_beside",

@@ -27,7 +27,7 @@ from .special_tokens import special_tokens_of
 if TYPE_CHECKING:
     from autoparser.analysis.template import ChatTemplate
 
-__all__ = ["load_template"]
+__all__ = ["load_template", "load_templates"]
 
 STANDARD_INPUT = "-"
 
@@ -49,10 +49,26 @@ def load_template(
     use of the template.
     """
     named = os.fspath(source)
+    return _found(named, revision).choose(name, named)
+
+
+def load_templates(
+    source: str | os.PathLike[str], *, revision: str | None = None
+) -> tuple[ChatTemplate, ...]:
+    """Load all templates that ``source`` names, by their names, as `load_template` loads one.
+
+    Raises TemplateNotFoundError, TemplateReadError.
+    """
+    named = os.fspath(source)
+    found = _found(named, revision)
+    return tuple(found.choose(name, named) for name in sorted(found.by_name))
+
+
+def _found(named: str, revision: str | None) -> FoundTemplates:
     for resolver in RESOLVERS:
         found = resolver(named, revision)
         if found is not None:
-            return found.choose(name, named)
+            return found
     raise TemplateNotFoundError(
         "there is no file or directory of this name",
         file=named,

@@ -1,6 +1,7 @@
 """A chat template: its text, its special tokens, and its renders."""
 
 from .chat_template import ChatTemplate
+from .comments import comments
 from .emission import Emission
 from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN
@@ -20,6 +21,7 @@ __all__ = [
     "IsolatedTemplate",
     "Provenance",
     "SourceKind",
+    "comments",
     "compared_values",
     "isolated",
     "mentioned_fields",

@@ -7,7 +7,8 @@ template's grammar has to accept what the template writes and to allow only what
 `--export`, every template is exported for transformers, whose own parser then reads the messages.
 With `--roundtrip`, every scenario of the package is played, and the table counts the verdicts by
 their causes. With `--render`, every template renders conversations to tokens and goes through ten
-turns, by bridge and by render.
+turns, by bridge and by render. With `--lint`, every rule looks at every template, and its count
+stands beside the one that an earlier survey gave.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from .closed_loop import loop_table, loops
 from .exports import export_table, exports
 from .grammars import ENOUGH, proof_table, proofs
+from .lints import lint_table, lints
 from .outcomes import PACKAGE, PROCESSES, Ending, Outcome, corpus_paths, outcomes
 from .render_table import render_table
 from .round_trips import round_trip_table, round_trips
@@ -73,6 +75,7 @@ def main() -> int:
     options.add_argument(
         "--render", action="store_true", help="render to tokens, and bridge ten turns"
     )
+    options.add_argument("--lint", action="store_true", help="hold them against the lint rules")
     options.add_argument("--every", type=int, default=1, help="take only every n-th template")
     options.add_argument("--processes", type=int, default=PROCESSES, help="how many to use")
     asked = options.parse_args()
@@ -97,6 +100,10 @@ def main() -> int:
         exported = exports(paths)
         sys.stdout.write(export_table(exported))
         return 1 if any(not each.kept for each in exported) else 0
+    if asked.lint:
+        linted = lints(paths, asked.processes)
+        sys.stdout.write(lint_table(linted))
+        return 1 if linted.problems else 0
     if asked.roundtrip:
         played = round_trips(paths, asked.processes)
         sys.stdout.write(round_trip_table(played))

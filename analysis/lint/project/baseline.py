@@ -1,0 +1,126 @@
+"""Findings that were there before: they are known, and do not fail.
+
+A baseline is a JSON file. A finding is known by its path, its template's name, its code and a
+digest of its message without line numbers, so that it stays known when lines move, and is new
+when it says something else. Two alike need two entries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.lint.finding import Finding
+
+VERSION = "autoparser.lint-baseline/1"
+_LINE_NUMBER = re.compile(r"\bline \d+")
+
+
+class BaselineError(AutoparserError):
+    """A baseline cannot be read, or is of another version."""
+
+
+class Key(NamedTuple):
+    """What makes a finding the same one as before."""
+
+    path: str
+    template: str
+    """The name of a named template; empty where there is one alone."""
+    code: str
+    digest: str
+
+
+def digest_of(finding: Finding) -> str:
+    """Give what stays of a message when lines move: 16 characters."""
+    words = _LINE_NUMBER.sub("line", finding.message)
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The findings that are known."""
+
+    entries: tuple[tuple[Key, str], ...] = ()
+    """Each with its message, for whoever reads the file."""
+
+    def match(self, keys: Iterable[Key]) -> list[bool]:
+        """Say for each finding whether it is known; each entry is used once."""
+        left = Counter(key for key, _ in self.entries)
+        known: list[bool] = []
+        for key in keys:
+            known.append(left[key] > 0)
+            left[key] -= 1
+        return known
+
+    def vanished(self, keys: Iterable[Key], looked_at: Collection[tuple[str, str, str]]) -> int:
+        """Count the entries that no finding matches any more.
+
+        `looked_at` are the paths, names and codes that were looked at: what was not looked at
+        has not vanished.
+        """
+        left = Counter(key for key, _ in self.entries)
+        left.subtract(keys)
+        return sum(count for key, count in left.items() if count > 0 and key[:3] in looked_at)
+
+    def text(self) -> str:
+        """Give the file."""
+        entries = [{**key._asdict(), "message": message} for key, message in sorted(self.entries)]
+        return json.dumps({"schema": VERSION, "findings": entries}, indent=1) + "\n"
+
+
+def read_baseline(file: Path) -> Baseline:
+    """Read a file that `Baseline.text` gave. Raises BaselineError."""
+    try:
+        document: object = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise _wrong(
+            file, "there is no such file", "write it first: add --write-baseline once"
+        ) from None
+    except OSError as error:
+        raise _wrong(file, f"cannot be read ({error.strerror})", "name a baseline") from None
+    except (ValueError, RecursionError) as error:
+        raise _wrong(file, f"this is no baseline ({error})", "write it anew") from None
+    members = _members(document)
+    version = members.get("schema")
+    if version != VERSION:
+        raise _wrong(
+            file,
+            f"this is a baseline of another version ({version!r} instead of {VERSION!r})"
+            if isinstance(version, str) and "baseline" in version
+            else f"this is no baseline: its schema is not {VERSION!r}",
+            "write it anew with --write-baseline",
+        )
+    found = members.get("findings")
+    if not isinstance(found, list):
+        raise _wrong(file, "its findings are no list", "write it anew with --write-baseline")
+    entries = cast("list[object]", found)
+    return Baseline(tuple(_entry(each, at, file) for at, each in enumerate(entries)))
+
+
+def _entry(value: object, at: int, file: Path) -> tuple[Key, str]:
+    members = _members(value)
+    texts = [members.get(name) for name in (*Key._fields, "message")]
+    if not all(isinstance(each, str) for each in texts):
+        raise BaselineError(
+            "an entry has a path, a template, a code, a digest and a message, all of them texts",
+            file=str(file),
+            place=f"findings[{at}]",
+            hint="write it anew with --write-baseline",
+        )
+    path, template, code, digest, message = cast("list[str]", texts)
+    return Key(path, template, code, digest), message
+
+
+def _members(value: object) -> dict[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _wrong(file: Path, words: str, hint: str) -> BaselineError:
+    return BaselineError(words, file=str(file), hint=hint)

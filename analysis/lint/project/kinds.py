@@ -1,0 +1,68 @@
+"""What a file is that is no template, in words for the person who named it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["kind_of"]
+
+_HEAD = 64
+"""Bytes at the beginning of a file that tell its kind."""
+
+_MAGIC: Mapping[bytes, str] = {
+    b"version https://git-lfs": "a Git LFS pointer, whose file was not fetched",
+    b"GGUF": "a GGUF file that is not named .gguf",
+    b"\x89PNG": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF8": "a GIF image",
+    b"%PDF": "a PDF document",
+    b"PK\x03\x04": "a ZIP archive or a PyTorch checkpoint",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x7fELF": "a program",
+    b"SQLite format 3": "an SQLite database",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+    b"#!": "a script",
+}
+
+_SUFFIXES: Mapping[str, str] = {
+    ".c": "C",
+    ".css": "CSS",
+    ".csv": "a table",
+    ".go": "Go",
+    ".htm": "HTML",
+    ".html": "HTML",
+    ".js": "JavaScript",
+    ".json": "JSON",
+    ".jsonl": "JSON Lines",
+    ".md": "Markdown",
+    ".py": "Python",
+    ".rs": "Rust",
+    ".sh": "a shell script",
+    ".toml": "TOML",
+    ".ts": "TypeScript",
+    ".xml": "XML",
+    ".yaml": "YAML",
+    ".yml": "YAML",
+}
+
+_SAFETENSORS_HEADER = 9
+"""Eight bytes of a length, then the brace of a JSON object."""
+
+
+def kind_of(path: Path) -> str | None:
+    """Name the kind of a file by its first bytes, or by its name; None where neither tells."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return None
+    if not head:
+        return "an empty file"
+    if path.suffix.lower() == ".safetensors" and head[_SAFETENSORS_HEADER - 1 :][:1] == b"{":
+        return "a file of weights"
+    known = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+    if known is not None:
+        return known
+    return "a binary file" if b"\0" in head else _SUFFIXES.get(path.suffix.lower())

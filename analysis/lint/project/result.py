@@ -1,0 +1,82 @@
+"""What a run over many templates came to: the value that every report reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from autoparser.analysis.lint.finding import Finding, Severity
+from autoparser.analysis.lint.rule import Need, Rule
+
+from .ignores import Ignore
+from .problem import Problem
+from .settings import FailOn
+
+_WEIGHTS = [*Severity]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """One template, and what was found of it."""
+
+    path: str
+    """Relative to the working directory, with slashes, where it is below that."""
+    name: str | None
+    """Its name where its source has several templates."""
+    text: str
+    """The template's text."""
+    in_lines: bool
+    """Whether the template's lines are lines of the file; not so of JSON and GGUF."""
+    findings: tuple[Finding, ...]
+    """Those that count, the weightiest first."""
+    known: tuple[Finding, ...] = ()
+    """Those that are in the baseline."""
+    ignored: tuple[Finding, ...] = ()
+    """Those that the template's own comments or the settings accept."""
+    unused: tuple[Ignore, ...] = ()
+    """Comments that accept what was not found."""
+    remarks: tuple[str, ...] = ()
+    """What else was in the way, such as a tokenizer beside it that cannot be read."""
+    left_out: tuple[tuple[Rule, Need], ...] = ()
+    """Rules that could not look, and what they lack."""
+
+    def line_in_file(self, line: int | None) -> int | None:
+        """Give a template's line as a line of the file; None where that cannot be said."""
+        return line if self.in_lines else None
+
+
+@dataclass(frozen=True, slots=True)
+class LintRun:
+    """Many templates."""
+
+    templates: tuple[Inspected, ...]
+    """In the order in which they were named, then of paths."""
+    problems: tuple[Problem, ...] = ()
+    """What could not be looked at."""
+    rules: tuple[Rule, ...] = ()
+    """Those that were to look."""
+    fail_on: FailOn = FailOn.ERROR
+    baseline: bool = False
+    """Whether there was one."""
+    vanished: int = 0
+    """Entries of the baseline that are no more."""
+
+    @property
+    def findings(self) -> Iterator[tuple[Inspected, Finding]]:
+        """Every finding that counts, with its template."""
+        return ((each, finding) for each in self.templates for finding in each.findings)
+
+    def fails(self, finding: Finding) -> bool:
+        """Whether a finding is one to fail on."""
+        if self.fail_on is FailOn.NEVER:
+            return False
+        return _WEIGHTS.index(finding.severity) <= _WEIGHTS.index(Severity(self.fail_on.value))
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is a finding to fail on."""
+        return any(self.fails(finding) for _, finding in self.findings)
+
+    def count(self, severity: Severity) -> int:
+        """Count the findings of a severity."""
+        return sum(finding.severity is severity for _, finding in self.findings)

@@ -1,0 +1,338 @@
+"""``autoparser lint``: rules against the templates of a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.isolation import Limits
+
+from .lint_formats import Format, Shown, reports_of, written
+from .output import print_report, report_width, write_file
+from .progress import progress_of
+from .source import STANDARD_INPUT
+from .watch import watching
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from autoparser.analysis.lint.project import Baseline, LintRun, Request, Settings
+
+__all__ = ["lint"]
+
+FINDINGS = 1
+"""The exit code where there is a finding to fail on."""
+
+PROBLEMS = 2
+"""The exit code where some input could not be looked at."""
+
+MANY = 8
+"""Fewer templates are done before a bar could be read."""
+
+
+def lint(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE…",
+            help="Template files, directories to search, patterns, model directories, Hub ids,"
+            " or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULES",
+            help="Only these rules: codes, beginnings of codes such as AP3, names, or ALL;"
+            " several with commas.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="RULES", help="Not these rules.")
+    ] = None,
+    extend_select: Annotated[
+        list[str] | None, typer.Option(metavar="RULES", help="These rules, too.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The settings: a pyproject.toml with [tool.autoparser.lint], or an"
+            " autoparser.toml. [default: the nearest from here upward]",
+            show_default=False,
+        ),
+    ] = None,
+    isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings.")] = False,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Findings in this file are known, and do not fail."),
+    ] = None,
+    write_baseline: Annotated[
+        bool,
+        typer.Option("--write-baseline", help="Write all findings to the file of --baseline."),
+    ] = False,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SEVERITY",
+            help="Exit with 1 from this severity on: error, warning, info, or never."
+            " [default: error]",
+            show_default=False,
+        ),
+    ] = None,
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", help="Exit with 0 whatever is found.")
+    ] = False,
+    min_confidence: Annotated[
+        str, typer.Option(metavar="CONFIDENCE", help="Findings from here on: low, medium or high.")
+    ] = "low",
+    output_format: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.TEXT,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
+    ] = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FORMAT=FILE",
+            help="Write this file, too, such as sarif=lint.sarif. May be given several times.",
+        ),
+    ] = None,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Count by rule instead of showing each finding.")
+    ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show each rule's page below its first finding.")
+    ] = False,
+    show_evidence: Annotated[
+        bool,
+        typer.Option("--show-evidence", help="Show the renders by which each finding was seen."),
+    ] = False,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="A tokenizer.json or its directory, for templates that have none beside them.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", metavar="N", min=1, help="How many processes. [default: one a core]"
+        ),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Run again whenever a file that was found changes.")
+    ] = False,
+    limits: Limits | None = None,
+) -> int:
+    """Find what makes templates lose calls, break the prefix cache or train wrong.
+
+    Every rule renders conversations and looks at what comes out; none goes by a word of the
+    source. Every named template of a source is looked at.
+
+    Exit code: 0 if nothing is found to fail on, 1 if something is, 2 if an input cannot be
+    looked at; the others are looked at all the same.
+    """
+    _check_use(
+        output_format,
+        statistics=statistics,
+        explain=explain or show_evidence,
+        write=write_baseline,
+        baseline=baseline,
+        isolated=isolated and config is not None,
+    )
+    also = reports_of(report or [], output)
+    if watch:
+        _check_watch(sources, write=write_baseline)
+
+    def once() -> int:
+        settings = _settings(config, isolated=isolated)
+        request = _request(
+            sources,
+            settings,
+            (select, ignore, extend_select),
+            fail_on=fail_on,
+            min_confidence=min_confidence,
+            tokenizer=tokenizer,
+            baseline=None if write_baseline or baseline is None else _baseline(baseline),
+            jobs=jobs,
+            limits=limits,
+        )
+        run = _run(request)
+        if write_baseline and baseline is not None:
+            return _give_baseline(run, baseline)
+        shown = Shown(statistics=statistics, explain=explain, evidence=show_evidence)
+        _give(run, output_format, output, shown)
+        for form, file in also:
+            write_file(file, written(run, form, shown))
+        if run.problems:
+            return PROBLEMS
+        return FINDINGS if run.failed and not exit_zero else 0
+
+    if not watch:
+        return once()
+    from autoparser.analysis.lint.project import places_of
+
+    settings = _settings(config, isolated=isolated)
+    beside = [*places_of(sources, settings), settings.file, baseline, tokenizer]
+    return watching(", ".join(sources), once, beside=beside)
+
+
+def _check_watch(sources: Sequence[str], *, write: bool) -> None:
+    """Raise AutoparserError for what is not to be done again and again."""
+    if STANDARD_INPUT in sources:
+        raise AutoparserError("standard input cannot be watched", hint="name a file")
+    if write:
+        raise AutoparserError(
+            "--watch would write the baseline at each change", hint="leave out one of the two"
+        )
+
+
+def _check_use(
+    form: Format,
+    *,
+    statistics: bool,
+    explain: bool,
+    write: bool,
+    baseline: Path | None,
+    isolated: bool,
+) -> None:
+    """Raise AutoparserError for options that contradict each other."""
+    if write and baseline is None:
+        raise AutoparserError(
+            "--write-baseline does not say which file", hint="add --baseline FILE"
+        )
+    if isolated:
+        raise AutoparserError("--config and --isolated contradict each other", hint="leave one out")
+    if statistics and form not in (Format.TEXT, Format.JSON):
+        raise AutoparserError(
+            f"--statistics is not of {form}", hint="JSON has them in any case, text shows them"
+        )
+    if explain and form is not Format.TEXT:
+        raise AutoparserError(
+            "--explain and --show-evidence are of text",
+            hint=f"{form} holds what it can; 'autoparser rule' shows a rule's page",
+        )
+    if explain and statistics:
+        raise AutoparserError(
+            "--statistics shows no finding to explain", hint="leave out one of the two"
+        )
+
+
+def _settings(config: Path | None, *, isolated: bool) -> Settings:
+    # Imported here so that help does without the engine.
+    from autoparser.analysis.lint.project import Settings, find_settings, read_settings
+
+    if isolated:
+        return Settings()
+    return find_settings(Path.cwd()) if config is None else read_settings(config)
+
+
+def _request(
+    sources: Sequence[str],
+    settings: Settings,
+    chosen: tuple[Sequence[str] | None, Sequence[str] | None, Sequence[str] | None],
+    *,
+    fail_on: str | None,
+    min_confidence: str,
+    tokenizer: Path | None,
+    baseline: Baseline | None,
+    jobs: int | None,
+    limits: Limits | None,
+) -> Request:
+    from autoparser.analysis.lint import Confidence
+    from autoparser.analysis.lint.project import Choice, FailOn, Request, usual_jobs
+    from autoparser.analysis.sources import load_tokenizer
+
+    select, ignore, extend = chosen
+    rules = Choice(
+        settings.select if select is None else _listed(select),
+        settings.ignore if ignore is None else _listed(ignore),
+        (*settings.extend_select, *_listed(extend or [])),
+    ).rules
+    if not rules:
+        raise AutoparserError("no rule is left to look", hint="select more, or ignore less")
+    given = tokenizer or settings.tokenizer
+    if given is not None:
+        # Read once here, so that it is an error of its own and not one of every template.
+        load_tokenizer(given)
+    usual = settings.fail_on or FailOn.ERROR
+    return Request(
+        tuple(sources),
+        rules,
+        settings,
+        usual if fail_on is None else FailOn(_one_of(fail_on, [*FailOn], "--fail-on")),
+        Confidence(_one_of(min_confidence, [*Confidence], "--min-confidence")),
+        given,
+        baseline,
+        jobs or usual_jobs(),
+        limits,
+    )
+
+
+def _listed(given: Sequence[str]) -> tuple[str, ...]:
+    return tuple(each.strip() for text in given for each in text.split(",") if each.strip())
+
+
+def _one_of(given: str, known: Sequence[str], option: str) -> str:
+    if given in known:
+        return given
+    from difflib import get_close_matches
+
+    close = get_close_matches(given, known, n=1, cutoff=0.5)
+    advice = f"did you mean {close[0]}? " if close else ""
+    raise AutoparserError(
+        f"{option} cannot be {given!r}", hint=f"{advice}there are {', '.join(known)}"
+    )
+
+
+def _baseline(file: Path) -> Baseline:
+    from autoparser.analysis.lint.project import read_baseline
+
+    return read_baseline(file)
+
+
+def _run(request: Request) -> LintRun:
+    from contextlib import ExitStack
+
+    from autoparser.analysis.lint.project import lint_project
+
+    with ExitStack() as stack:
+        return lint_project(
+            request,
+            lambda total: (
+                stack.enter_context(progress_of(total, "linting"))
+                if total >= MANY
+                else lambda: None
+            ),
+        )
+
+
+def _give_baseline(run: LintRun, file: Path) -> int:
+    from autoparser.analysis.lint.project import baseline_of
+    from autoparser.reports.lint import many
+
+    found = baseline_of(run)
+    write_file(file, found.text())
+    counted = f"{many(len(found.entries), 'finding')} of {many(len(run.templates), 'template')}"
+    typer.echo(f"{file}: {counted}", err=True)
+    for problem in run.problems:
+        line = AutoparserError(
+            problem.message, file=problem.path, place=problem.place, hint=problem.hint
+        )
+        typer.echo(str(line), err=True)
+    return PROBLEMS if run.problems else 0
+
+
+def _give(run: LintRun, form: Format, output: Path | None, shown: Shown) -> None:
+    if output is not None:
+        write_file(output, written(run, form, shown))
+    elif form is Format.TEXT:
+        print_report(shown.report(run, report_width()))
+    else:
+        typer.echo(written(run, form, shown), nl=False)

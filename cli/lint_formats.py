@@ -1,0 +1,125 @@
+"""The forms in which findings are written, by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoparser.analysis.errors import AutoparserError
+
+from .output import PLAIN_WIDTH
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from autoparser.analysis.lint.project import LintRun
+
+__all__ = ["Format", "Shown", "reports_of", "written"]
+
+
+class Format(StrEnum):
+    """What findings can be written as."""
+
+    TEXT = "text"
+    CONCISE = "concise"
+    JSON = "json"
+    SARIF = "sarif"
+    GITHUB = "github"
+    JUNIT = "junit"
+    MARKDOWN = "markdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How much a report for people shows."""
+
+    statistics: bool = False
+    explain: bool = False
+    evidence: bool = False
+
+    def report(self, run: LintRun, width: int) -> Text:
+        """Give the report for a terminal of this width."""
+        from autoparser.reports.lint import lint_report, statistics_report
+
+        if self.statistics:
+            return statistics_report(run, width)
+        return lint_report(run, width, evidence=self.evidence, explain=self.explain)
+
+
+def reports_of(given: Sequence[str], output: Path | None) -> list[tuple[Format, Path]]:
+    """Read ``FORMAT=FILE`` texts. Raises AutoparserError for what is none, and for a file twice."""
+    found: list[tuple[Format, Path]] = []
+    for each in given:
+        form, equals, file = each.partition("=")
+        if not equals or not file:
+            raise AutoparserError(
+                f"{each!r} is no report", hint="give --report FORMAT=FILE, as in sarif=lint.sarif"
+            )
+        if form not in [*Format]:
+            close = get_close_matches(form, [*Format], n=1, cutoff=0.5)
+            advice = f"did you mean {close[0]}? " if close else ""
+            raise AutoparserError(
+                f"there is no format {form!r}", hint=f"{advice}there are {', '.join(Format)}"
+            )
+        path = Path(file)
+        if path == output or any(path == other for _, other in found):
+            raise AutoparserError("two reports go to this file", file=file, hint="name another")
+        found.append((Format(form), path))
+    return found
+
+
+def written(run: LintRun, form: Format, shown: Shown) -> str:
+    """Give the text of a file in this form."""
+    from autoparser.reports.lint import (
+        concise_report,
+        github_report,
+        junit_report,
+        lint_document,
+        markdown_report,
+        sarif_report,
+    )
+
+    match form:
+        case Format.TEXT:
+            return f"{shown.report(run, PLAIN_WIDTH).plain}\n"
+        case Format.CONCISE:
+            return concise_report(run)
+        case Format.JSON:
+            # ASCII alone: no reader and no terminal takes it for anything else.
+            return json.dumps(lint_document(run), indent=2, allow_nan=False) + "\n"
+        case Format.SARIF:
+            return sarif_report(run, _version(), _pages())
+        case Format.GITHUB:
+            return github_report(run)
+        case Format.JUNIT:
+            return junit_report(run)
+        case Format.MARKDOWN:
+            return markdown_report(run)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("autoparser")
+    except PackageNotFoundError:
+        # From a checkout that is not installed.
+        return "0.0.0"
+
+
+def _pages() -> str | None:
+    """Give where the rules' pages are, from the URL that the package names as its documentation."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        listed = metadata("autoparser").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return None
+    urls = dict(each.split(", ", 1) for each in listed if ", " in each)
+    home = urls.get("Documentation")
+    return None if home is None else f"{home.rstrip('/')}/rules"

@@ -1,0 +1,78 @@
+"""What shows a finding: two texts and where they differ, or one text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from autoparser.analysis.lint import Evidence, Shown
+from autoparser.reports.difference import compared, difference_lines
+from autoparser.reports.layout import Lines, prose, wrapped
+from autoparser.reports.visible import lines, visible
+
+__all__ = ["evidence_lines", "messages_text", "text_lines"]
+
+HEAD, TAIL = 160, 480
+"""Characters of a text that is shown alone; what matters is mostly at its end."""
+
+
+def evidence_lines(evidence: Evidence, width: int, indent: int) -> Lines:
+    """Draw evidence; whitespace is visible, and of two texts only where they differ."""
+    one, other = evidence.one, evidence.other
+    if other is None:
+        return [*prose(_label("", one), width, indent, hang=2), *_alone(one, width, indent)]
+    drawn = [
+        *prose(_label("- ", one), width, indent, hang=2),
+        *prose(_label("+ ", other), width, indent, hang=2),
+    ]
+    if one.error or other.error:
+        for shown in (one, other):
+            drawn += _alone(shown, width, indent)
+        return drawn
+    if one.text == other.text:
+        said, other_said = messages_text(one), messages_text(other)
+        if said != other_said:
+            drawn += difference_lines(compared(said, other_said), width, indent)
+        drawn += prose(Text("come out alike:", style="dim"), width, indent)
+        return [*drawn, *_alone(one, width, indent)]
+    return [*drawn, *difference_lines(compared(one.text, other.text), width, indent)]
+
+
+def messages_text(shown: Shown) -> str:
+    """Give the conversation as JSON, a message a line; empty where there is none."""
+    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in shown.messages)
+
+
+def _label(sign: str, shown: Shown) -> Text:
+    words = Text(f"{sign}{visible(shown.label)}", style="bold")
+    if shown.messages:
+        roles = [
+            str(each.get("role", "?")) if isinstance(each, dict) else "?" for each in shown.messages
+        ]
+        words.append(f" ({visible(', '.join(roles))})", style="dim")
+    return words
+
+
+def _alone(shown: Shown, width: int, indent: int) -> Lines:
+    if shown.error:
+        return prose(Text(f"raises: {visible(shown.error)}", style="red"), width, indent + 2)
+    room = max(width - indent - 2, 10)
+    return [
+        Text.assemble(" " * (indent + 2), piece)
+        for line in text_lines(shown.text)
+        for piece in wrapped(line, room, words=False)
+    ]
+
+
+def text_lines(text: str) -> Iterator[Text]:
+    """Give the lines of a text that is shown alone, of a long one its beginning and its end."""
+    if not text:
+        yield Text("(nothing)", style="dim italic")
+    elif len(text) <= HEAD + TAIL:
+        yield from lines(text)
+    else:
+        yield from lines(text[:HEAD])
+        yield Text(f"… {len(text) - HEAD - TAIL} more characters", style="dim italic")
+        yield from lines(text[-TAIL:])

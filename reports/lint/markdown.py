@@ -1,0 +1,181 @@
+"""A run as a comment on a pull request: a table, and the evidence in folded details.
+
+What a template says cannot leave its cell or its block, is no HTML, and mentions, links to
+and notifies nobody: see `_words`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from autoparser.analysis.lint import Evidence, Finding, Severity, Shown
+from autoparser.analysis.lint.project import Inspected, LintRun
+from autoparser.reports.difference import compared, difference_lines
+from autoparser.reports.visible import visible
+
+from .evidence import messages_text, text_lines
+from .words import message_words, notes, problem_words, summary_words, template_title, unused_words
+
+__all__ = ["markdown_report"]
+
+LONGEST = 60_000
+"""Characters of a comment; GitHub refuses more than 65,536."""
+
+WIDTH = 100
+_SIGNS = {Severity.ERROR: "🔴 error", Severity.WARNING: "🟡 warning", Severity.INFO: "🔵 info"}
+
+
+def markdown_report(run: LintRun) -> str:
+    """Give Markdown of at most `LONGEST` characters; what does not fit is counted."""
+    rows, details = [*_rows(run)], [*_details(run)]
+    head = f"### autoparser lint: {_words(summary_words(run))}\n"
+    title = "\n| severity | rule | where | what happens |\n|---|---|---|---|\n"
+    tail = "".join(f"\n{_words(each)}.\n" for each in notes(run))
+    room = LONGEST - len(head) - len(title) - len(tail)
+    # Evidence of what weighs most goes before a row of what weighs least.
+    whole = sum(map(len, rows))
+    share = room * 2 // 3 if details and whole + sum(map(len, details)) > room else room
+    kept, left = _fitting(rows, share)
+    room -= share - left
+    text = head
+    if rows:
+        text += title + "".join(kept) + _left_out(len(rows) - len(kept), "more row")
+    shown, _ = _fitting(details, room)
+    text += "".join(shown)
+    text += _left_out(len(details) - len(shown), "more finding", "with evidence not shown")
+    return text + tail
+
+
+def _fitting(pieces: list[str], room: int) -> tuple[list[str], int]:
+    kept: list[str] = []
+    for piece in pieces:
+        if len(piece) > room - 200:
+            break
+        room -= len(piece)
+        kept.append(piece)
+    return kept, room
+
+
+def _left_out(count: int, what: str, more: str = "") -> str:
+    words = f"{what}{'s' * (count != 1)} {more}".rstrip()
+    return f"\n… and {count} {words}.\n" if count else ""
+
+
+def _by_weight(run: LintRun) -> Iterator[tuple[Inspected, Finding]]:
+    """Give the findings, the weightiest first: what does not fit is at the end."""
+    for severity in Severity:
+        yield from (each for each in run.findings if each[1].severity is severity)
+
+
+def _rows(run: LintRun) -> Iterator[str]:
+    for problem in run.problems:
+        line = "" if problem.line is None else f":{problem.line}"
+        place = _code(f"{problem.path}{line}")
+        yield _row("⛔ problem", "", place, _words(problem_words(problem)))
+    for template, finding in _by_weight(run):
+        fix = f"<br>Fix: {_words(visible(finding.fix))}" if finding.fix else ""
+        rule = f"`{finding.code}` {finding.rule.name}"
+        what = f"{_words(message_words(template, finding))}{fix}"
+        yield _row(_SIGNS[finding.severity], rule, _place(template, finding.line), what)
+    for template in run.templates:
+        for ignore in template.unused:
+            what = _words(unused_words(ignore))
+            yield _row("note", "unused ignore", _place(template, ignore.line), what)
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _place(template: Inspected, line: int | None) -> str:
+    in_file = template.line_in_file(line)
+    return _code(f"{template.path}{'' if in_file is None else f':{in_file}'}")
+
+
+def _details(run: LintRun) -> Iterator[str]:
+    for template, finding in _by_weight(run):
+        if finding.evidence:
+            yield "\n".join(_detail(template, finding)) + "\n"
+
+
+def _detail(template: Inspected, finding: Finding) -> Iterator[str]:
+    title = _code(f"{finding.code} {template_title(template)}: {visible(finding.message)}")
+    yield ""
+    yield f"<details><summary>{title}</summary>"
+    yield ""
+    for evidence in finding.evidence:
+        yield from _block([*_evidence(evidence)])
+    yield ""
+    yield "</details>"
+
+
+def _block(lines: list[str]) -> Iterator[str]:
+    """Fence lines so that nothing in them ends the fence."""
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}diff"
+    yield from lines
+    yield fence
+
+
+def _evidence(evidence: Evidence) -> Iterator[str]:
+    one, other = evidence.one, evidence.other
+    if other is None:
+        yield f"# {visible(one.label)}"
+        yield from (f"  {line}" for line in _alone(one))
+        return
+    yield f"--- {visible(one.label)}"
+    yield f"+++ {visible(other.label)}"
+    if one.error or other.error:
+        yield from (f"- {line}" for line in _alone(one))
+        yield from (f"+ {line}" for line in _alone(other))
+    elif one.text == other.text:
+        said, other_said = messages_text(one), messages_text(other)
+        if said != other_said:
+            yield from _difference(said, other_said)
+        yield "# come out alike"
+        yield from (f"  {line}" for line in _alone(one))
+    else:
+        yield from _difference(one.text, other.text)
+
+
+def _difference(left: str, right: str) -> Iterator[str]:
+    for line in difference_lines(compared(left, right), WIDTH, indent=0):
+        yield line.plain
+
+
+def _alone(shown: Shown) -> Iterator[str]:
+    if shown.error:
+        yield f"raises: {visible(shown.error)}"
+    else:
+        yield from (line.plain for line in text_lines(shown.text))
+
+
+_MARKS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~$^])")
+_LIVE = re.compile(r"@[\w/.-]+|\bGH-\d+|#\d+|\bhttps?://\S+|\bwww\.\S+")
+"""What GitHub makes a mention or a link of: it does not so within code."""
+
+
+def _words(text: str) -> str:
+    """Give words that Markdown shows as they are, in one line."""
+    pieces: list[str] = []
+    end = 0
+    for match in _LIVE.finditer(text):
+        pieces += [_escaped(text[end : match.start()]), _code(match.group())]
+        end = match.end()
+    return "".join([*pieces, _escaped(text[end:])])
+
+
+def _escaped(text: str) -> str:
+    return _MARKS.sub(r"\\\1", text.replace("&", "&amp;"))
+
+
+def _code(text: str) -> str:
+    """Give a code span, in HTML: there no character needs another rule than `_html`."""
+    return f"<code>{_html(visible(text))}</code>"
+
+
+def _html(text: str) -> str:
+    """Escape for HTML within Markdown: no sign of either is left."""
+    return re.sub(r"[^\w ./:,;=%'\"-]|_", lambda match: f"&#{ord(match.group())};", text)

@@ -1,0 +1,107 @@
+"""A rule's page, and the table of all rules, for a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from autoparser.analysis.lint import Group, Rule
+from autoparser.reports.layout import Lines, blank, heading, prose, rows, sentence, wrapped
+from autoparser.reports.visible import visible
+
+from .styles import SEVERITY_STYLES
+
+__all__ = ["page_lines", "rule_page", "rule_table"]
+
+_BLANK_LINES = re.compile(r"\n\s*\n")
+
+
+def rule_page(rule: Rule, width: int) -> Text:
+    """Give a rule's page in lines of at most ``width`` cells."""
+    head = sentence(
+        (rule.code, SEVERITY_STYLES[rule.severity]),
+        (f" {rule.name}", "bold"),
+    )
+    traits = f"{rule.severity}, {rule.confidence} confidence, of the group {rule.group.value}"
+    if not rule.default:
+        traits += "; runs only where it is selected"
+    drawn = [
+        *prose(head, width, indent=0),
+        *prose(Text(traits, style="dim"), width, indent=0),
+        *blank(),
+        *page_lines(rule, width, 0),
+    ]
+    drawn += [*blank(), *rows(_facts(rule), width, indent=0)]
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _facts(rule: Rule) -> list[tuple[str, Text]]:
+    facts = [("fix", Text(rule.fix))] if rule.fix else []
+    facts.append(("looks at", Text(rule.needs.value)))
+    if rule.covers:
+        facts.append(("covers", Text(", ".join(rule.covers))))
+    ignore = f"{{#- autoparser: ignore {rule.code} reason -#}}"
+    facts.append(("to accept it", Text(ignore)))
+    return facts
+
+
+def page_lines(rule: Rule, width: int, indent: int) -> Lines:
+    """Give what a page says: what is wrong, why it matters, before and after."""
+    page = rule.page
+    drawn = prose(Text(f"{_capital(page.summary)}.", style="bold"), width, indent)
+    for paragraph in _BLANK_LINES.split(page.why):
+        drawn += [*blank(), *prose(" ".join(paragraph.split()), width, indent)]
+    for title, code in (("Before", page.before), ("After", page.after)):
+        if code:
+            drawn += [*blank(), *prose(Text(title, style="bold"), width, indent)]
+            drawn += _code(code, width, indent + 2)
+    return drawn
+
+
+def _code(code: str, width: int, indent: int) -> Lines:
+    room = max(width - indent, 20)
+    return [
+        Text.assemble(" " * indent, piece)
+        for line in code.splitlines()
+        for piece in wrapped(Text(visible(line), style="cyan"), room, words=False) or [Text()]
+    ]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def rule_table(rules: Sequence[Rule], width: int) -> Text:
+    """List all rules by group."""
+    drawn: Lines = []
+    for group in Group:
+        of_group = [rule for rule in rules if rule.group is group]
+        if of_group:
+            drawn += heading(f"{group.value} (AP{group.digit})", width)
+            drawn += _listed(of_group, width)
+    words = "'autoparser rule CODE' shows a rule's page."
+    drawn += [*blank(), *prose(Text(words, style="dim"), width, indent=0)]
+    if drawn and not drawn[0].plain:
+        del drawn[0]
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _listed(rules: Sequence[Rule], width: int) -> Lines:
+    drawn: Lines = []
+    for rule in rules:
+        head = sentence((f"{rule.code} ", SEVERITY_STYLES[rule.severity]), (rule.name, "bold"))
+        weight = rule.severity.value
+        if rule.confidence.value != "high":
+            weight += f", {rule.confidence} confidence"
+        if not rule.default:
+            weight += ", not by default"
+        head.append(f" ({weight})", style="dim")
+        drawn += prose(head, width, hang=6)
+        drawn += prose(rule.summary, width, indent=8)
+    return drawn

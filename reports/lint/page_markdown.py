@@ -1,0 +1,111 @@
+"""A rule's page, and the index of all rules, as Markdown: the files in ``docs/rules``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from autoparser.analysis.lint import Group, Rule
+
+__all__ = ["page_file", "page_markdown", "rules_index"]
+
+_BLANK_LINES = re.compile(r"\n\s*\n")
+
+
+def page_file(rule: Rule) -> str:
+    """Give the name of a rule's page in ``docs/rules``."""
+    return f"{rule.code}-{rule.name}.md"
+
+
+def page_markdown(rule: Rule) -> str:
+    """Give a rule's page, ended by a newline."""
+    return "\n".join(_page(rule)) + "\n"
+
+
+def _page(rule: Rule) -> Iterator[str]:
+    page = rule.page
+    yield f"# {rule.code}: {rule.name}"
+    yield ""
+    yield f"{_capital(_prose(page.summary))}."
+    yield ""
+    yield "| severity | confidence | group | looks at | by default |"
+    yield "|---|---|---|---|---|"
+    yield (
+        f"| {rule.severity} | {rule.confidence} | {rule.group.value} | {rule.needs.value}"
+        f" | {'yes' if rule.default else 'no'} |"
+    )
+    yield ""
+    yield "## Why it matters"
+    for paragraph in _BLANK_LINES.split(page.why):
+        yield ""
+        yield _prose(" ".join(paragraph.split()))
+    for title, code in (("Before", page.before), ("After", page.after)):
+        if code:
+            yield ""
+            yield f"## {title}"
+            yield ""
+            yield from _fenced(code)
+    if rule.fix:
+        yield ""
+        yield "## Fix"
+        yield ""
+        yield f"{_capital(_prose(rule.fix))}."
+    if rule.covers:
+        yield ""
+        codes = ", ".join(rule.covers)
+        yield f"Where it fires, {codes} say nothing more: they are its consequences."
+    yield ""
+    yield "## To accept it"
+    yield ""
+    yield from _fenced(f"{{#- autoparser: ignore {rule.code} the reason -#}}")
+
+
+def _fenced(code: str) -> Iterator[str]:
+    longest = max((len(run) for run in re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}jinja"
+    yield code
+    yield fence
+
+
+_CODE_OR_SIGN = re.compile(r"(`[^`]*`)|([<*|\[\]])")
+
+
+def _prose(text: str) -> str:
+    """Escape what Markdown would take for its own, outside of code spans."""
+    return _CODE_OR_SIGN.sub(lambda match: match[1] or f"\\{match[2]}", text)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def rules_index(rules: Sequence[Rule]) -> str:
+    """Give the index of all pages, ended by a newline."""
+    return "\n".join(_index(rules)) + "\n"
+
+
+def _index(rules: Sequence[Rule]) -> Iterator[str]:
+    yield "# Rules"
+    yield ""
+    yield (
+        f"The {len(rules)} rules of `autoparser lint`. A rule fires on what renders show, never"
+        " on a word in the template's source."
+    )
+    yield ""
+    yield "Written by the command `autoparser rule --markdown`; do not edit by hand."
+    for group in Group:
+        of_group = [rule for rule in rules if rule.group is group]
+        if not of_group:
+            continue
+        yield ""
+        yield f"## {_capital(group.value)} (AP{group.digit})"
+        yield ""
+        yield "| code | name | severity | confidence | what |"
+        yield "|---|---|---|---|---|"
+        for rule in of_group:
+            summary = _prose(rule.summary)
+            yield (
+                f"| [{rule.code}]({page_file(rule)}) | {rule.name} | {rule.severity}"
+                f" | {rule.confidence} | {summary} |"
+            )

@@ -1,0 +1,157 @@
+"""SARIF 2.1.0, which code scanning services read; GitHub shows each result at its line.
+
+What GitHub makes of the members is told in its "SARIF support for code scanning": a result needs
+a rule, a message and a place whose region has a start line; a rule's help is shown beside it;
+`precision` and `problem.severity` sort results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from urllib.parse import quote
+
+from autoparser.analysis.lint import Confidence, Finding, Rule, Severity
+from autoparser.analysis.lint.project import Inspected, LintRun, Problem, digest_of
+from autoparser.reports.visible import visible
+
+from .page_markdown import page_file, page_markdown
+from .words import message_words, problem_words
+
+__all__ = ["sarif_report"]
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_PRECISION = {
+    Confidence.HIGH: "very-high",
+    Confidence.MEDIUM: "medium",
+    Confidence.LOW: "low",
+}
+_PROBLEM_SEVERITY = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "recommendation",
+}
+
+
+def sarif_report(run: LintRun, version: str, pages: str | None = None) -> str:
+    """Give a SARIF log in ASCII.
+
+    ``version`` is autoparser's own; ``pages`` is where the rules' pages are to be found, without
+    the slash at its end, or None where that is not known.
+    """
+    indices = {rule.code: at for at, rule in enumerate(run.rules)}
+    log = {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "autoparser",
+                        "semanticVersion": version,
+                        "rules": [_rule(rule, pages) for rule in run.rules],
+                    }
+                },
+                "invocations": [
+                    {
+                        "executionSuccessful": not run.problems,
+                        "toolExecutionNotifications": [
+                            _notification(each) for each in run.problems
+                        ],
+                    }
+                ],
+                "columnKind": "unicodeCodePoints",
+                "results": [
+                    _result(template, finding, indices) for template, finding in run.findings
+                ],
+            }
+        ],
+    }
+    return json.dumps(log, indent=1, allow_nan=False) + "\n"
+
+
+def _rule(rule: Rule, pages: str | None) -> Mapping[str, object]:
+    page = rule.page
+    why = " ".join(page.why.split())
+    fix = f" Fix: {rule.fix}." if rule.fix else ""
+    found: dict[str, object] = {
+        "id": rule.code,
+        "name": "".join(word.capitalize() for word in rule.name.split("-")),
+        "shortDescription": {"text": f"{page.summary}."},
+        "fullDescription": {"text": f"{page.summary}. {why}"},
+        "help": {"text": f"{page.summary}. {why}{fix}", "markdown": page_markdown(rule)},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity], "enabled": rule.default},
+        "properties": {
+            "tags": ["chat template", rule.group.value],
+            "precision": _PRECISION[rule.confidence],
+            "problem.severity": _PROBLEM_SEVERITY[rule.severity],
+        },
+    }
+    if pages is not None:
+        found["helpUri"] = f"{pages}/{quote(page_file(rule))}"
+    return found
+
+
+def _result(
+    template: Inspected, finding: Finding, indices: Mapping[str, int]
+) -> Mapping[str, object]:
+    fix = f"; {visible(finding.fix)}" if finding.fix else ""
+    identity = "\0".join((template.name or "", finding.code, digest_of(finding)))
+    found: dict[str, object] = {
+        "ruleId": finding.code,
+        "ruleIndex": indices[finding.code],
+        "level": _LEVELS[finding.severity],
+        "message": {"text": _plain(f"{message_words(template, finding)}{fix}")},
+        "locations": [_location(template.path, template.line_in_file(finding.line))],
+        "partialFingerprints": {
+            "autoparserFinding/v1": hashlib.sha256(
+                identity.encode("utf-8", "surrogatepass")
+            ).hexdigest()[:32]
+        },
+        "properties": {"confidence": finding.confidence.value, "also": [*finding.also]},
+    }
+    return found
+
+
+def _notification(problem: Problem) -> Mapping[str, object]:
+    return {
+        "level": "error",
+        "message": {"text": _plain(problem_words(problem))},
+        "locations": [_location(problem.path, problem.line)],
+    }
+
+
+_PLACEHOLDER = re.compile(r"\{(\d+)\}")
+_LINK = re.compile(r"\[([^\[\]]*)\](?=\()")
+
+
+def _plain(text: str) -> str:
+    """Escape what a message of SARIF would take for a placeholder or a link.
+
+    Other braces and brackets stay single: GitHub shows the text as it stands.
+    """
+    return _LINK.sub(r"\\[\1\\]", _PLACEHOLDER.sub(r"{{\1}}", text))
+
+
+def _location(path: str, line: int | None) -> Mapping[str, object]:
+    return {
+        "physicalLocation": {
+            "artifactLocation": _artifact(path),
+            "region": {"startLine": line or 1},
+        }
+    }
+
+
+def _artifact(path: str) -> Mapping[str, object]:
+    """Give a place relative to the root of the sources, or an absolute one that is beside it."""
+    encoded = quote(path.encode("utf-8", "surrogatepass"))
+    if PurePath(path).is_absolute():
+        return {"uri": f"file://{encoded}"}
+    return {"uri": encoded, "uriBaseId": "%SRCROOT%"}

@@ -1,0 +1,72 @@
+"""How often each rule fired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from autoparser.analysis.lint import Rule
+from autoparser.analysis.lint.project import LintRun
+from autoparser.reports.layout import Lines, sentence, wrapped
+
+from .styles import SEVERITY_STYLES
+from .words import notes, summary_words
+
+__all__ = ["Counted", "counted", "statistics_report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A rule, and what it found."""
+
+    rule: Rule
+    findings: int
+    templates: int
+    """Templates with at least one."""
+    merged: int
+    """Findings of other rules in which this rule saw the same cause."""
+
+
+def counted(run: LintRun) -> list[Counted]:
+    """Count for each rule that fired, the most frequent first, then by code."""
+    findings: dict[str, int] = {}
+    templates: dict[str, set[int]] = {}
+    merged: dict[str, int] = {}
+    for at, template in enumerate(run.templates):
+        for finding in template.findings:
+            findings[finding.code] = findings.get(finding.code, 0) + 1
+            templates.setdefault(finding.code, set()).add(at)
+            for code in finding.also:
+                merged[code] = merged.get(code, 0) + 1
+    rows = [
+        Counted(
+            rule,
+            findings.get(rule.code, 0),
+            len(templates.get(rule.code, ())),
+            merged.get(rule.code, 0),
+        )
+        for rule in run.rules
+        if rule.code in findings or rule.code in merged
+    ]
+    return sorted(rows, key=lambda row: (-row.templates, row.rule.code))
+
+
+def statistics_report(run: LintRun, width: int) -> Text:
+    """Give a table in lines of at most ``width`` cells, and the summary."""
+    drawn: Lines = []
+    rows = counted(run)
+    if rows:
+        drawn.append(Text(f"{'found':>5} {'templates':>9} {'merged':>6}  rule", style="bold"))
+    for row in rows:
+        head = f"{row.findings:5} {row.templates:9} {row.merged or '':>6}  "
+        rule = sentence((row.rule.code, SEVERITY_STYLES[row.rule.severity]), f" {row.rule.name}")
+        lines = wrapped(rule, max(width - len(head), 10), words=True)
+        drawn += [
+            sentence(head if not at else " " * len(head), line) for at, line in enumerate(lines)
+        ]
+    for words in (*notes(run), f"{summary_words(run)}."):
+        drawn += wrapped(Text(words), width, words=True)
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)

@@ -1,0 +1,112 @@
+"""Findings for a person at a terminal: grouped by template, each with its line and its fix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rich.text import Text
+
+from autoparser.analysis.lint import Finding
+from autoparser.analysis.lint.project import Inspected, LintRun, Problem
+from autoparser.reports.layout import Lines, blank, prose, sentence
+from autoparser.reports.visible import LEGEND, visible
+
+from .evidence import evidence_lines
+from .excerpt import excerpt_lines
+from .page import page_lines
+from .styles import SEVERITY_STYLES
+from .words import counts, notes, problem_words, summary_words, template_title, unused_words
+
+__all__ = ["lint_report"]
+
+INDENT = 4
+
+
+def lint_report(run: LintRun, width: int, *, evidence: bool = False, explain: bool = False) -> Text:
+    """Report on a run in lines of at most ``width`` cells.
+
+    ``evidence`` adds the texts that show each finding, ``explain`` each rule's page below the
+    first of its findings. Templates without findings are only counted.
+    """
+    writer = _Writer(run, width, evidence=evidence, explain=explain)
+    drawn: Lines = []
+    for template in run.templates:
+        if template.findings or template.unused:
+            drawn += [*writer.template(template), *blank()]
+    if run.problems:
+        drawn += [*writer.problems(run.problems), *blank()]
+    if evidence and any(finding.evidence for _, finding in run.findings):
+        drawn += [*prose(Text(LEGEND, style="dim"), width, indent=0), *blank()]
+    for words in notes(run):
+        drawn += prose(f"{words}.", width, indent=0)
+    drawn += prose(_summary(run), width, indent=0)
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _summary(run: LintRun) -> Text:
+    bad = run.failed or bool(run.problems)
+    some = bool(counts(run))
+    style = "bold red" if bad else "bold yellow" if some else "bold green"
+    return Text(f"{summary_words(run)}.", style=style)
+
+
+@dataclass(slots=True)
+class _Writer:
+    run: LintRun
+    width: int
+    evidence: bool
+    explain: bool
+    explained: set[str] = field(default_factory=set[str])
+    """Codes whose pages stand above."""
+
+    def template(self, template: Inspected) -> Lines:
+        drawn = prose(Text(template_title(template), style="bold underline"), self.width, indent=0)
+        for finding in template.findings:
+            drawn += self.finding(template, finding)
+        for ignore in template.unused:
+            words = f"line {ignore.line}: {unused_words(ignore)}"
+            drawn += prose(sentence(("note ", "dim"), words), self.width, hang=2)
+        return drawn
+
+    def finding(self, template: Inspected, finding: Finding) -> Lines:
+        width = self.width
+        style = SEVERITY_STYLES[finding.severity]
+        place = "" if finding.line is None else f"line {finding.line}: "
+        head = sentence(
+            (f"{finding.severity.value} {finding.code} ", style), (finding.rule.name, "bold")
+        )
+        if finding.confidence.value != "high":
+            head.append(f" ({finding.confidence.value} confidence)", style="dim")
+        drawn = prose(head, width, hang=2)
+        drawn += prose(f"{place}{visible(finding.message)}", width, INDENT)
+        drawn += excerpt_lines(template.text, finding.line, width, INDENT)
+        if finding.fix:
+            fix = sentence(("fix: ", "green"), visible(finding.fix))
+            drawn += prose(fix, width, INDENT, hang=5)
+        if finding.also:
+            also = f"also seen by {', '.join(finding.also)}"
+            drawn += prose(Text(also, style="dim"), width, INDENT)
+        if self.evidence:
+            for each in finding.evidence:
+                drawn += evidence_lines(each, width, INDENT + 2)
+        if self.explain:
+            drawn += self.page(finding)
+        return drawn
+
+    def page(self, finding: Finding) -> Lines:
+        if finding.code in self.explained:
+            return prose(
+                Text(f"{finding.code} is explained above", style="dim"), self.width, INDENT
+            )
+        self.explained.add(finding.code)
+        return page_lines(finding.rule, self.width, INDENT)
+
+    def problems(self, problems: tuple[Problem, ...]) -> Lines:
+        drawn = prose(Text("Problems", style="bold underline"), self.width, indent=0)
+        for each in problems:
+            line = "" if each.line is None else f"line {each.line}: "
+            words = sentence((f"{visible(each.path)}: ", "bold"), f"{line}{problem_words(each)}")
+            drawn += prose(words, self.width, hang=2)
+        return drawn

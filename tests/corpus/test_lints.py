@@ -1,0 +1,39 @@
+"""The linter over a tenth of the corpus: nothing crashes, and the order is always the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autoparser.analysis.lint import all_rules
+from autoparser.analysis.lint.project import LintRun
+
+from .lints import lint_table, lints, reference
+
+
+@pytest.fixture(scope="module")
+def tenth(corpus: list[Path]) -> LintRun:
+    return lints(corpus[::10])
+
+
+def test_every_template_is_looked_at(tenth: LintRun, corpus: list[Path]) -> None:
+    assert [each.message for each in tenth.problems] == []
+    assert [Path(each.path).name for each in tenth.templates] == [
+        each.name for each in corpus[::10]
+    ]
+
+
+def test_one_process_finds_the_same(tenth: LintRun, corpus: list[Path]) -> None:
+    alone = lints(corpus[:100:10], processes=1)
+    assert alone.templates == tenth.templates[:10]
+
+
+def test_the_table_has_every_rule(tenth: LintRun) -> None:
+    lines = lint_table(tenth).splitlines()
+    listed = [line.split("  ")[-1].split()[0] for line in lines if "  AP" in line]
+    assert listed == [rule.code for rule in all_rules()]
+
+
+def test_what_is_known_is_known_of_rules_of_these_groups() -> None:
+    assert all(code.startswith("AP") and row.hits <= row.of for code, row in reference().items())

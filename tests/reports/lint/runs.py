@@ -1,0 +1,118 @@
+"""Runs to report on: a plain one, and one in which everything is hostile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autoparser.analysis.lint import (
+    Confidence,
+    Evidence,
+    Finding,
+    Hit,
+    Need,
+    Severity,
+    Shown,
+    all_rules,
+    rule_of,
+)
+from autoparser.analysis.lint.project import Ignore, Inspected, LintRun, Problem
+
+HOSTILE = (
+    "a\x00b\x1b[31mred\x1b]8;;http://evil\x07 \u202edrow\u202c \ufeff\ud800\ufffe\x0b\x85\u2028"
+    "\r\n::error file=x::pwned\n%0A,:| | <script>alert(1)</script> ]]> --> `code` ```\n"
+    "[bold]rich[/bold] [link](javascript:x) ![i](http://evil/i.png) @everyone #12 www.evil.com"
+    " {0} {{ x }} ~~~ </details> <!-- & &amp; \\ *em* _em_"
+)
+"""What terminals, XML, HTML, Markdown, workflow commands and rich would take for their own."""
+
+DROPS, BROKEN = rule_of("AP306"), rule_of("AP101")
+TEXT = "{%- for message in messages %}\n\t{{ message.content }}  \n{%- endfor %}"
+
+WITH = Shown(
+    "with content",
+    "<|user|>hi<|end|>\n<|assistant|> so <call>",
+    messages=({"role": "user", "content": "hi"},),
+)
+WITHOUT = Shown("without content", "<|user|>hi<|end|>\n<|assistant|><call>")
+
+
+def plain() -> LintRun:
+    """Two findings of each kind of weight, a known one, an ignored one, a note, a problem."""
+    drops = Finding(
+        DROPS,
+        Hit("the model does not see what it said", (Evidence(WITH, WITHOUT),), line=2),
+        also=("AP101",),
+    )
+    unsure = Finding(
+        BROKEN,
+        Hit("it may fail", severity=Severity.WARNING, confidence=Confidence.MEDIUM),
+    )
+    told = Finding(BROKEN, Hit("good to know", severity=Severity.INFO, line=1, fix="do it"))
+    raised = Evidence(WITH, Shown("with calls", error="TypeError: no"))
+    fails = Finding(DROPS, Hit("it raises", (raised, Evidence(WITH)), line=3))
+    return LintRun(
+        (
+            Inspected(
+                "models/a b.jinja",
+                None,
+                TEXT,
+                in_lines=True,
+                findings=(drops, unsure, told),
+                known=(drops,),
+                ignored=(told,),
+                unused=(Ignore(("AP101",), frozenset({"AP101"}), "since", 1),),
+            ),
+            Inspected(
+                "models/tokenizer_config.json",
+                "tool_use",
+                TEXT,
+                in_lines=False,
+                findings=(fails,),
+                left_out=((replace(DROPS, needs=Need.TOKENIZER), Need.TOKENIZER),),
+            ),
+            Inspected("models/good.jinja", None, TEXT, in_lines=True, findings=()),
+        ),
+        (
+            Problem("bad.jinja", "this is not UTF-8", "save it as UTF-8", "byte 3"),
+            Problem("c.jinja", "this ignore of AP101 gives no reason", "say why", line=3),
+        ),
+        all_rules(),
+        baseline=True,
+        vanished=2,
+    )
+
+
+def hostile() -> LintRun:
+    """A run whose every text is from somebody who does not mean well."""
+    shown = Shown(HOSTILE, HOSTILE, messages=({"role": HOSTILE},))
+    raises = Shown(HOSTILE, error=HOSTILE)
+    finding = Finding(
+        DROPS,
+        Hit(
+            HOSTILE,
+            (
+                Evidence(shown, raises),
+                Evidence(shown, Shown(HOSTILE, "x" + HOSTILE)),
+                Evidence(shown),
+                Evidence(shown, shown),
+            ),
+            line=1,
+            fix=HOSTILE,
+        ),
+    )
+    ignore = Ignore((HOSTILE,), frozenset(), HOSTILE, 1)
+    return LintRun(
+        tuple(
+            Inspected(
+                HOSTILE, HOSTILE, HOSTILE, lines, (finding,), unused=(ignore,), remarks=(HOSTILE,)
+            )
+            for lines in (True, False)
+        ),
+        (Problem(HOSTILE, HOSTILE, HOSTILE, HOSTILE, 3),),
+        all_rules(),
+    )
+
+
+def clean() -> LintRun:
+    """Nothing found."""
+    return LintRun((Inspected("good.jinja", None, TEXT, True, ()),), (), all_rules())
