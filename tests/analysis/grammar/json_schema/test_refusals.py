@@ -109,7 +109,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("schema", "keyword"), KEYWORDS, ids=lambda case: str(case)[:60])
-@pytest.mark.parametrize(("place", "inside"), PLACES, ids=lambda case: str(case)[:30])
+@pytest.mark.parametrize(("place", "inside"), PLACES, ids=[place for place, _ in PLACES])
 def test_the_keyword_and_its_place_are_named(
     schema: dict[str, Any], keyword: str, place: str, inside: Any
 ) -> None:
