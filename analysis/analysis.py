@@ -30,7 +30,7 @@ from autoparser.analysis.probing import (
     UnusableTemplateError,
     choose_sentinels,
     negotiate,
-    suggest,
+    suggestions_of,
     switch_candidates,
 )
 from autoparser.analysis.template import ChatTemplate, IsolatedTemplate, isolated
@@ -165,7 +165,7 @@ def analyze(template: ChatTemplate, *, isolate: bool | Limits = False) -> Analys
 
 
 def _analyzed(template: ChatTemplate) -> Analysis:
-    suggestions = suggest(template.syntax_tree)
+    suggestions = suggestions_of(template)
     stand_ins = {
         name: f"<{name}>"
         for name in SPECIAL_TOKENS

@@ -22,6 +22,7 @@ __all__ = [
     "TemplateRenderError",
     "TemplateSyntaxError",
     "TemplateUnusableError",
+    "TokenizerError",
     "WorkerDiedError",
     "one_line",
 ]
@@ -87,6 +88,10 @@ class TemplateNotFoundError(AutoparserError):
 
 class TemplateReadError(AutoparserError):
     """A file that should hold a template is there but cannot be read as one."""
+
+
+class TokenizerError(AutoparserError):
+    """A tokenizer is not there, cannot be read, or lacks what is asked of it."""
 
 
 class TemplateSyntaxError(AutoparserError):

@@ -71,8 +71,8 @@ if TYPE_CHECKING:
         scenarios_of,
         shipped_scenarios,
     )
-    from autoparser.analysis.sources import load_template
-    from autoparser.analysis.template import ChatTemplate, isolated
+    from autoparser.analysis.sources import fetch, load_encoder, load_template
+    from autoparser.analysis.template import ChatTemplate, Provenance, isolated
     from autoparser.analysis.view import MarkerRegistry, View
 
 __all__ = [
@@ -102,6 +102,7 @@ __all__ = [
     "ParsedCall",
     "ParsedMessage",
     "Presence",
+    "Provenance",
     "Reason",
     "RefusedMessageError",
     "RenderedTokens",
@@ -134,8 +135,11 @@ __all__ = [
     "advice_of",
     "analyze",
     "document",
+    "fetch",
     "isolated",
+    "load_encoder",
     "load_template",
+    "load_tokenizer",
     "response_template",
     "round_trip",
     "scenarios_of",
@@ -194,8 +198,8 @@ _HOMES = {
         "scenarios_of",
         "shipped_scenarios",
     ),
-    "sources": ("load_template",),
-    "template": ("ChatTemplate", "isolated"),
+    "sources": ("fetch", "load_encoder", "load_template"),
+    "template": ("ChatTemplate", "Provenance", "isolated"),
     "view": ("MarkerRegistry", "View"),
 }
 """Which module of the engine each name is in."""

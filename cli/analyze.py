@@ -18,6 +18,7 @@ from .output import (
     say,
     write_file,
 )
+from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,18 +35,10 @@ SHOWN = "parser"
 
 
 def analyze(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="A template file, a model directory, a tokenizer_config.json,"
-            " or - for standard input.",
-            show_default=False,
-        ),
-    ],
-    name: Annotated[
-        str | None,
-        typer.Option(help="Which of several named templates, such as tool_use."),
-    ] = None,
+    source: SourceArgument = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    encoder: EncoderOption = None,
     phase: Annotated[
         list[str] | None,
         typer.Option(
@@ -87,13 +80,13 @@ def analyze(
         raise AutoparserError(
             "--json holds every phase in full already", hint="leave out --phase and --diffs"
         )
+    asked_for = Asked(source, name, revision, encoder)
     keep_source(source, output)
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.sources import load_template
 
-    analysis = analyzed(load_template(source, name=name))
+    analysis = analyzed(asked_for.template(noted=False))
     wanted = _phases(analysis, phase or [])
     if as_json:
         _give_json(analysis, output)
@@ -101,7 +94,7 @@ def analyze(
         _give_report(analysis, wanted, output, diffs=diffs, grammar=show is not None)
     check = analysis.check
     if output is not None and not check.ok:
-        say(f"{source}: self-check {check.passed}/{check.total}, see {output}")
+        say(f"{asked_for.label}: self-check {check.passed}/{check.total}, see {output}")
     return 0 if check.ok else FAILURES
 
 

@@ -10,6 +10,7 @@ import typer
 
 from .output import PLAIN_WIDTH, keep_source, print_report, print_text, report_width, write_file
 from .progress import doing
+from .source import Asked, NameOption
 
 if TYPE_CHECKING:
     from autoparser.analysis.comparison import Comparison
@@ -34,7 +35,8 @@ def compare(
         str,
         typer.Argument(
             metavar="A",
-            help="A template file, a model directory, a tokenizer_config.json.",
+            help="A template file, a model directory, a tokenizer_config.json, a GGUF file, or a"
+            " model on the Hub such as org/name.",
             show_default=False,
         ),
     ],
@@ -59,9 +61,14 @@ def compare(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
     ] = None,
-    name: Annotated[
+    name: NameOption = None,
+    left_revision: Annotated[
         str | None,
-        typer.Option(help="Which of several named templates, such as tool_use."),
+        typer.Option(metavar="REVISION", help="A branch, tag or commit of A on the Hub."),
+    ] = None,
+    right_revision: Annotated[
+        str | None,
+        typer.Option(metavar="REVISION", help="A branch, tag or commit of B on the Hub."),
     ] = None,
     exit_zero: Annotated[
         bool, typer.Option("--exit-zero", help="Exit with 0 also where they differ.")
@@ -79,11 +86,10 @@ def compare(
 
     from autoparser.analysis.analysis import analyze
     from autoparser.analysis.comparison import compare as compared
-    from autoparser.analysis.sources import load_template
 
     with doing("analyzing") as say:
-        before = analyze(load_template(left, name=name))
-        after = analyze(load_template(right, name=name))
+        before = analyze(Asked(left, name, left_revision).template())
+        after = analyze(Asked(right, name, right_revision).template())
         say("comparing")
         found = compared(before, after)
     _give(found, form, output)

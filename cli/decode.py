@@ -24,8 +24,10 @@ from .decoding import (
 from .inputs import read_prompt, read_schema, read_tools
 from .output import print_json, print_report, report_width
 from .request import check_choice, warn_of
+from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
+    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.decode import Report
     from autoparser.reports import DecodeSetting
 
@@ -54,15 +56,7 @@ class SamplerName(StrEnum):
 
 
 def decode(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEMPLATE",
-            help="A template file, a model directory, a tokenizer_config.json,"
-            " or - for standard input.",
-            show_default=False,
-        ),
-    ],
+    source: SourceArgument = None,
     tools: Annotated[
         Path | None,
         typer.Option(
@@ -133,10 +127,9 @@ def decode(
     server_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
     ] = 120.0,
-    name: Annotated[
-        str | None,
-        typer.Option(help="Which of several named templates, such as tool_use."),
-    ] = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    encoder: EncoderOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     limits: Limits | None = None,
 ) -> int:
@@ -157,6 +150,7 @@ def decode(
         server=server,
         engine=engine,
     )
+    asked_for = Asked(source, name, revision, encoder)
     offered = [] if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
     asked = None if prompt is None else read_prompt(prompt)
@@ -165,10 +159,9 @@ def decode(
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.decode import DecodingTrial, Engine, MarkerFit, Server, rendered_prompt
-    from autoparser.analysis.sources import load_template
 
-    analysis = analyzed(load_template(source, name=name), isolate=limits or False)
-    warn_of(source, prompt, analysis, asked, offered)
+    analysis = analyzed(asked_for.template(tokenizer), isolate=limits or False)
+    warn_of(asked_for.label, prompt, analysis, asked, offered)
     if asked is None and (model is not None or server is not None):
         asked = rendered_prompt(analysis.template, analysis.shape, offered, analysis.stand_ins)
     grammar = analysis.grammar(
@@ -189,7 +182,7 @@ def decode(
     if server is not None:
         ours, named = bytes_tokenizer(grammar)
     else:
-        ours, named = load_tokenizer_of(tokenizer, model, source, grammar, loaded)
+        ours, named = load_tokenizer_of(tokenizer, model, asked_for, analysis, grammar, loaded)
     trial = DecodingTrial(analysis.format, grammar, parser, ours, asked)
     fit = MarkerFit() if server is not None else trial.fit
     warn_of_markers(named, fit)
@@ -206,7 +199,7 @@ def decode(
     from autoparser.reports import DecodeSetting
 
     setting = DecodeSetting(named, words, seed, limit, fit.plain, figures)
-    _give(report, setting, as_json=as_json)
+    _give(report, setting, analysis, as_json=as_json)
     return 0 if report.ok else FAULTS
 
 
@@ -257,10 +250,12 @@ def _words(model: Path | None, server: str | None, engine: EngineName | None) ->
     return f"{engine} at {server}" if server is not None else "by chance"
 
 
-def _give(report: Report, setting: DecodeSetting, *, as_json: bool) -> None:
+def _give(report: Report, setting: DecodeSetting, analysis: Analysis, *, as_json: bool) -> None:
+    from autoparser.analysis.document import template_document
     from autoparser.reports import decode_document, decode_report
 
     if as_json:
-        print_json(decode_document(report, setting), indent=2)
+        named = template_document(analysis.template)
+        print_json({"template": named, **decode_document(report, setting)}, indent=2)
     else:
         print_report(decode_report(report, setting, report_width()))

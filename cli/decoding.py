@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from .inputs import STANDARD_INPUT
 from .output import warn
 from .progress import progress_of
+from .source import STANDARD_INPUT
 
 if TYPE_CHECKING:
+    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.constrained import DecodingTokenizer
     from autoparser.analysis.decode import (
         DecodingTrial,
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
         Server,
     )
     from autoparser.analysis.grammar import Grammar
+
+    from .source import Asked
 
 __all__ = [
     "Size",
@@ -33,7 +36,6 @@ __all__ = [
     "warn_of_markers",
 ]
 
-TOKENIZER_FILE = "tokenizer.json"
 MADE = "one token a byte, and one for each marker of the template"
 
 OF_SERVER = "the server's own; its text is judged byte by byte"
@@ -106,7 +108,8 @@ def load_model_of(directory: Path, device: str) -> LoadedModel:
 def load_tokenizer_of(
     given: Path | None,
     model: Path | None,
-    source: str,
+    asked_for: Asked,
+    analysis: Analysis,
     grammar: Grammar,
     loaded: LoadedModel | None,
 ) -> tuple[DecodingTokenizer, str]:
@@ -120,10 +123,15 @@ def load_tokenizer_of(
     if loaded is not None:
         path = given or model or Path()
         return load_tokenizer(path, vocab_size=loaded.width), str(path)
-    found = given or _beside(source)
+    local = given or _beside(asked_for.source)
+    if local is not None and local.exists():
+        return load_tokenizer(local), str(local)
+    # What is no path has no directory that declares the end of an answer; the template does.
+    found = asked_for.tokenizer(given, analysis.template, segmenting=False)
     if found is None:
         return made_tokenizer(grammar), MADE
-    return load_tokenizer(found), str(found)
+    end = analysis.template.special_tokens.get("eos_token")
+    return load_tokenizer(found, eos=end), str(given or asked_for.source)
 
 
 def bytes_tokenizer(grammar: Grammar) -> tuple[DecodingTokenizer, str]:
@@ -133,14 +141,13 @@ def bytes_tokenizer(grammar: Grammar) -> tuple[DecodingTokenizer, str]:
     return made_tokenizer(grammar, markers=False), OF_SERVER
 
 
-def _beside(source: str) -> Path | None:
-    """Find the tokenizer of the model that a source is of."""
-    if source == STANDARD_INPUT:
-        return None
-    path = Path(source)
-    # Beside a file too, since a model's template and its configuration are files of its directory.
-    directory = path if path.is_dir() else path.parent
-    return directory if (directory / TOKENIZER_FILE).is_file() else None
+def _beside(source: str | None) -> Path | None:
+    """Find the tokenizer of the model that a local source is of."""
+    from autoparser.analysis.sources import tokenizer_beside
+
+    beside = None if source in (None, STANDARD_INPUT) else tokenizer_beside(source)
+    # A GGUF file and a model on the Hub are their own tokenizers.
+    return None if beside is None or beside == source else Path(beside).parent
 
 
 def warn_of_markers(tokenizer: str, fit: MarkerFit) -> None:

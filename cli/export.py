@@ -14,6 +14,7 @@ from autoparser.analysis.errors import AutoparserError
 from .grammar import GrammarFormat, written
 from .inputs import read_tools
 from .output import keep_source, print_report, print_text, report_width, warn, write_file
+from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,15 +37,8 @@ class Target(StrEnum):
 
 
 def export(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEMPLATE",
-            help="A template file, a model directory, a tokenizer_config.json,"
-            " or - for standard input.",
-            show_default=False,
-        ),
-    ],
+    source: SourceArgument = None,
+    *,
     to: Annotated[
         Target,
         typer.Option(
@@ -70,10 +64,9 @@ def export(
             show_default=False,
         ),
     ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(help="Which of several named templates, such as tool_use."),
-    ] = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    encoder: EncoderOption = None,
 ) -> int:
     """Write the format of a chat template for another program.
 
@@ -83,6 +76,7 @@ def export(
     Exit code: 0 if the whole format is expressed, 1 if parts of it are not or messages come back
     otherwise, 2 if there is nothing to export.
     """
+    asked_for = Asked(source, name, revision, encoder)
     keep_source(source, output)
     if to is Target.RESPONSE_TEMPLATE and tools is not None:
         raise AutoparserError("a response-template is of no tools", hint="leave out --tools")
@@ -95,13 +89,13 @@ def export(
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.export import response_template
-    from autoparser.analysis.sources import load_template
     from autoparser.reports import export_report, json_text
 
-    analysis = analyzed(load_template(source, name=name))
+    analysis = analyzed(asked_for.template())
     if to is not Target.RESPONSE_TEMPLATE:
         form = GrammarFormat(to.value)
-        return _give(written(analysis.grammar(offered), form, None), source, analysis, output)
+        text = written(analysis.grammar(offered), form, None)
+        return _give(text, asked_for.label, analysis, output)
     exported = response_template(analysis.format)
     trial = None if check is False else _tried(analysis, exported, asked=bool(check))
     text = json_text(exported.document, indent=2)
@@ -111,7 +105,7 @@ def export(
         write_file(output, f"{text}\n")
     warnings = list(_warnings(analysis, text))
     for warning in warnings:
-        warn(source, warning)
+        warn(asked_for.label, warning)
     print_report(export_report(exported, trial, report_width()), beside=True)
     good = not warnings and exported.whole and (trial is None or trial.ok)
     return 0 if good else FINDINGS

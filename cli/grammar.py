@@ -11,11 +11,13 @@ import typer
 
 from autoparser.analysis.errors import AutoparserError
 
-from .inputs import read_prompt, read_schema, read_tools, read_vocabulary
+from .inputs import read_prompt, read_schema, read_tools
 from .output import keep_source, print_text, warn, write_file
 from .request import check_choice, prompt_of, warn_of
+from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
+    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.conversation import Json
     from autoparser.analysis.grammar import Grammar, Vocabulary
 
@@ -33,15 +35,7 @@ class GrammarFormat(StrEnum):
 
 
 def grammar(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEMPLATE",
-            help="A template file, a model directory, a tokenizer_config.json,"
-            " or - for standard input.",
-            show_default=False,
-        ),
-    ],
+    source: SourceArgument = None,
     form: Annotated[
         GrammarFormat,
         typer.Option(
@@ -104,10 +98,9 @@ def grammar(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
     ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(help="Which of several named templates, such as tool_use."),
-    ] = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    encoder: EncoderOption = None,
 ) -> int:
     """Write the grammar that keeps a model to the format, the tools and their schemas.
 
@@ -116,6 +109,7 @@ def grammar(
 
     Exit code: 0 if it is written, 2 if it cannot be.
     """
+    asked_for = Asked(source, name, revision, encoder)
     keep_source(source, output)
     offered = None if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
@@ -124,9 +118,9 @@ def grammar(
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.sources import load_template
+    from autoparser.analysis.document import template_document
 
-    analysis = analyzed(load_template(source, name=name))
+    analysis = analyzed(asked_for.template(tokenizer))
     made = analysis.grammar(
         offered,
         prompt=prompt_of(analysis, asked, switch or []),
@@ -136,13 +130,14 @@ def grammar(
         strict=strict,
         lazy=lazy,
     )
-    warn_of(source, prompt, analysis, asked, offered)
+    warn_of(asked_for.label, prompt, analysis, asked, offered)
     known = None
     if tokenizer is not None or form in (GrammarFormat.LARK, GrammarFormat.JSON):
-        known = read_vocabulary(tokenizer, source, needed=form is GrammarFormat.LARK)
+        lark = form is GrammarFormat.LARK
+        known = _vocabulary(asked_for, tokenizer, analysis, needed=lark)
     if known is not None:
-        _warn_of_markers(source, made, known)
-    text = written(made, form, known)
+        _warn_of_markers(asked_for.label, made, known)
+    text = written(made, form, known, template_document(analysis.template))
     if output is None:
         print_text(text if text.endswith("\n") else f"{text}\n")
     else:
@@ -150,8 +145,31 @@ def grammar(
     return 0
 
 
-def written(made: Grammar, form: GrammarFormat, known: Vocabulary | None) -> str:
-    """Write a grammar as text. Raises GrammarError and SchemaError for what cannot be said."""
+def _vocabulary(
+    asked_for: Asked, tokenizer: Path | None, analysis: Analysis, *, needed: bool
+) -> Vocabulary | None:
+    """Give the tokens that a grammar is made for; None where there are none, nor need be."""
+    from autoparser.analysis.grammar import vocabulary_of
+
+    loaded = asked_for.tokenizer(
+        tokenizer,
+        analysis.template,
+        segmenting=False,
+        needed="Lark is made for a tokenizer" if needed else None,
+    )
+    return None if loaded is None else vocabulary_of(loaded)
+
+
+def written(
+    made: Grammar,
+    form: GrammarFormat,
+    known: Vocabulary | None,
+    template: dict[str, Json] | None = None,
+) -> str:
+    """Write a grammar as text; as JSON, with what the template is.
+
+    Raises GrammarError and SchemaError for what cannot be said.
+    """
     from autoparser.reports import json_text
 
     match form:
@@ -163,7 +181,7 @@ def written(made: Grammar, form: GrammarFormat, known: Vocabulary | None) -> str
         case GrammarFormat.STRUCTURAL_TAG:
             return json_text(made.structural_tag(), indent=2)
         case GrammarFormat.JSON:
-            return json_text(_everything(made, known), indent=2)
+            return json_text({"template": template, **_everything(made, known)}, indent=2)
 
 
 def _everything(made: Grammar, known: Vocabulary | None) -> dict[str, Json]:

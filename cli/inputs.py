@@ -11,29 +11,23 @@ import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from autoparser.analysis.errors import AutoparserError
 
 from .kinds import kind_of
 from .messages import checked_message
 from .schemas import check_schema, check_tool
-
-if TYPE_CHECKING:
-    from autoparser.analysis.grammar import Vocabulary
+from .source import STANDARD_INPUT
 
 __all__ = [
-    "STANDARD_INPUT",
     "read_messages",
     "read_output",
     "read_prompt",
     "read_schema",
     "read_tools",
     "read_value",
-    "read_vocabulary",
 ]
-
-STANDARD_INPUT = "-"
 
 
 def read_output(path: Path | None) -> str:
@@ -101,26 +95,6 @@ def read_schema(path: Path) -> Mapping[str, object]:
     schema = inner.get("schema", inner)
     check_schema(schema, str(path))
     return cast("Mapping[str, object]", schema)
-
-
-def read_vocabulary(path: Path | None, source: str, *, needed: bool) -> Vocabulary | None:
-    """Give the tokens of a tokenizer: the one that is named, or the one beside the template.
-
-    Raises AutoparserError where it cannot be read, and where there is none but one is needed.
-    """
-    from autoparser.analysis.grammar import vocabulary_of
-    from autoparser.analysis.sources import load_tokenizer, tokenizer_beside
-
-    path = path or tokenizer_beside(source)
-    if path is not None:
-        return vocabulary_of(load_tokenizer(path))
-    if not needed:
-        return None
-    raise AutoparserError(
-        "Lark is made for a tokenizer, and there is none beside the template",
-        file=source,
-        hint="name its tokenizer.json with --tokenizer",
-    )
 
 
 def read_value(path: Path, what: str) -> object:

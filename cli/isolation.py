@@ -15,6 +15,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
 
 __all__ = ["in_worker", "in_workers", "isolation"]
@@ -128,6 +129,11 @@ def _with_options(
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> object:
         timeout, memory, characters, trusted = (arguments.pop(each.name) for each in added)
+        if trusted and (timeout or memory or characters):
+            raise AutoparserError(
+                "--no-isolation leaves no worker to hold to a limit",
+                hint="leave out --timeout, --memory and --max-output, or it",
+            )
         if trusted or not isolation.get():
             return run(None, arguments)
         given = timeout or seconds or cast("float", DEFAULT_LIMITS.seconds)

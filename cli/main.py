@@ -18,6 +18,7 @@ from .analyze import analyze
 from .compare import compare
 from .decode import decode
 from .export import export
+from .fetch import fetch
 from .grammar import grammar
 from .isolation import in_worker, in_workers
 from .lint import lint
@@ -51,6 +52,7 @@ app.command()(in_workers(decode))
 app.command()(in_worker(one_render=True)(render))
 app.command()(in_workers(lint))
 app.command()(rule)
+app.command()(fetch)
 app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))
 app.command()(in_worker(seconds=300)(compare))
 app.command()(in_workers(survey))
@@ -101,6 +103,11 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except _UsageError as error:
         return _complain(_usage(error))
+    except BaseException as error:
+        # The tokenizers library panics on what it did not expect; no class of it is exported.
+        if type(error).__name__ != "PanicException":
+            raise
+        return _complain(f"the tokenizer failed on a text: {one_line(str(error))}")
     return code if isinstance(code, int) else 0
 
 

@@ -105,9 +105,9 @@ def warn(source: object, words: str) -> None:
     say(f"{source}: warning: {words}")
 
 
-def keep_source(source: str, output: Path | None) -> None:
+def keep_source(source: str | None, output: Path | None) -> None:
     """Raise AutoparserError where the output would overwrite what it is made from."""
-    if output is None or not output.exists() or not Path(source).exists():
+    if output is None or source is None or not output.exists() or not Path(source).exists():
         return
     if output.samefile(source):
         raise AutoparserError(

@@ -9,11 +9,13 @@ import typer
 
 from autoparser.analysis.errors import AutoparserError
 
-from .inputs import STANDARD_INPUT, read_output, read_prompt, read_schema, read_tools
+from .inputs import read_output, read_prompt, read_schema, read_tools
 from .output import print_json, print_report, report_width
 from .request import check_choice, prompt_of, warn_of
+from .source import STANDARD_INPUT, Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
+    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.parsing import OutputParser, ParsedMessage
 
 __all__ = ["parse"]
@@ -25,15 +27,7 @@ CHUNK = 4
 
 
 def parse(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEMPLATE",
-            help="A template file, a model directory, a tokenizer_config.json,"
-            " or - for standard input.",
-            show_default=False,
-        ),
-    ],
+    source: SourceArgument = None,
     tools: Annotated[
         Path | None,
         typer.Option(
@@ -89,10 +83,9 @@ def parse(
             metavar="N", min=1, help=f"Characters in a chunk of --stream. [default: {CHUNK}]"
         ),
     ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(help="Which of several named templates, such as tool_use."),
-    ] = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    encoder: EncoderOption = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print JSON, or JSON Lines with --stream."),
@@ -112,6 +105,7 @@ def parse(
             "the template and the output cannot both come from standard input",
             hint="give the output with --input FILE",
         )
+    asked_for = Asked(source, name, revision, encoder)
     offered = None if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
     asked = None if prompt is None else read_prompt(prompt)
@@ -120,9 +114,8 @@ def parse(
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.sources import load_template
 
-    analysis = analyzed(load_template(source, name=name))
+    analysis = analyzed(asked_for.template())
     parser = analysis.parser(
         offered,
         prompt=prompt_of(analysis, asked, switch or []),
@@ -132,11 +125,12 @@ def parse(
         reasoning="inline" if inline_reasoning else "separate",
         call_deltas="whole" if whole_calls else "incremental",
     )
-    warn_of(source, prompt, analysis, asked, offered)
+    warn_of(asked_for.label, prompt, analysis, asked, offered)
     if stream:
-        message = _give_stream(parser, text, chunk or CHUNK, complete=not cut, as_json=as_json)
+        size = chunk or CHUNK
+        message = _give_stream(analysis, parser, text, size, complete=not cut, as_json=as_json)
     else:
-        message = _give_message(parser, text, complete=not cut, as_json=as_json)
+        message = _give_message(analysis, parser, text, complete=not cut, as_json=as_json)
 
     from autoparser.reports import all_read
 
@@ -144,23 +138,27 @@ def parse(
 
 
 def _give_message(
-    parser: OutputParser, text: str, *, complete: bool, as_json: bool
+    analysis: Analysis, parser: OutputParser, text: str, *, complete: bool, as_json: bool
 ) -> ParsedMessage:
+    from autoparser.analysis.document import template_document
     from autoparser.reports import message_document, message_report
 
     message = parser.parse(text, complete=complete)
     if as_json:
-        print_json(message_document(message, text), indent=2)
+        named = template_document(analysis.template)
+        print_json({"template": named, **message_document(message, text)}, indent=2)
     else:
         print_report(message_report(message, text, report_width()))
     return message
 
 
 def _give_stream(
-    parser: OutputParser, text: str, size: int, *, complete: bool, as_json: bool
+    analysis: Analysis, parser: OutputParser, text: str, size: int, *, complete: bool, as_json: bool
 ) -> ParsedMessage:
+    from autoparser.analysis.document import template_document
     from autoparser.reports import chunk_document, chunk_report, end_document, end_report
 
+    named = template_document(analysis.template)
     stream = parser.stream()
     for start in range(0, len(text), size):
         chunk = text[start : start + size]
@@ -172,7 +170,7 @@ def _give_stream(
     deltas = stream.finish(complete=complete)
     message = stream.message
     if as_json:
-        print_json(end_document(deltas, message))
+        print_json({**end_document(deltas, message), "template": named})
     else:
         print_report(end_report(deltas, message, size))
     return message

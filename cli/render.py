@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_messages, read_tools
-from .output import print_json, print_report, print_text, report_width, say, write_file
+from .output import print_json, print_report, print_text, report_width, say, warn, write_file
+from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from autoparser.analysis.renderer import Renderer as TokenRenderer, TrainingTemplate
     from autoparser.analysis.template import ChatTemplate
 
@@ -25,15 +28,7 @@ TRAINING = "training-template"
 
 
 def render(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEMPLATE",
-            help="A template file, a model directory, a tokenizer_config.json,"
-            " or - for standard input.",
-            show_default=False,
-        ),
-    ],
+    source: SourceArgument = None,
     messages: Annotated[
         Path | None,
         typer.Option(
@@ -83,9 +78,9 @@ def render(
             " markers by which transformers knows what the model writes.",
         ),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Which of several named templates, such as tool_use.")
-    ] = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    encoder: EncoderOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="With --tokens: print JSON.")] = False,
     output: Annotated[
         Path | None,
@@ -110,25 +105,25 @@ def render(
     }
     _check({option for option, value in about.items() if value is not None}, to)
 
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.sources import load_template
-
+    asked_for = Asked(source, name, revision, encoder)
     if to is not None:
-        _give_training(load_template(source, name=name), source, output)
+        _give_training(asked_for.template(), asked_for.label, output)
         return
     conversation = read_messages(messages) if messages is not None else []
     offered = None if tools is None else read_tools(tools)
     switches = read_switches(switch or [])
-    template = load_template(source, name=name)
-    warn_of_switches(source, template, switches)
+    template = asked_for.template(tokenizer)
+    warn_of_switches(asked_for.label, template, switches)
     prompt = generation_prompt
     if prompt is None:
         prompt = conversation[-1]["role"] != "assistant"
     if tokens:
-        file = _tokenizer(source, tokenizer)
+        needed = "--tokens needs a tokenizer"
+        loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
         text = _shown_tokens(
             template,
-            file,
+            cast("Tokenizer", loaded),
+            asked_for.tokenizer_name(tokenizer),
             conversation,
             offered,
             switches,
@@ -175,21 +170,10 @@ def _check(given: set[str], to: str | None) -> None:
                 raise AutoparserError(f"{option} is about tokens", hint="add --tokens")
 
 
-def _tokenizer(source: str, given: Path | None) -> Path:
-    if given is not None:
-        return given
-    beside = Path(source) if Path(source).is_dir() else Path(source).parent
-    file = beside / "tokenizer.json"
-    if source == "-" or not file.is_file():
-        raise AutoparserError(
-            "--tokens needs a tokenizer", file=source, hint="give --tokenizer PATH"
-        )
-    return file
-
-
 def _shown_tokens(
     template: ChatTemplate,
-    tokenizer: Path,
+    loaded: Tokenizer,
+    named: str,
     messages: Sequence[Mapping[str, object]],
     tools: Sequence[object] | None,
     switches: Mapping[str, object],
@@ -202,21 +186,24 @@ def _shown_tokens(
     from dataclasses import replace
 
     from autoparser.analysis.analysis import analyze
-    from autoparser.analysis.renderer import Renderer, load_tokenizer
+    from autoparser.analysis.document import template_document
+    from autoparser.analysis.renderer import Renderer
     from autoparser.reports import json_text, tokens_document, tokens_report
 
     from .output import PLAIN_WIDTH
 
-    loaded = load_tokenizer(tokenizer)
     special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
     template = replace(template, special_tokens={**template.special_tokens, **special})
     renderer = Renderer(analyze(template), loaded, switches=switches)
-    _warn_of_stops(tokenizer, renderer)
+    _warn_of_stops(named, renderer)
     found = renderer.attribute(messages, tools, add_generation_prompt=prompt)
     rendered, pieces = renderer.tokens(found)
     roles = [str(message["role"]) for message in messages]
     if as_json:
-        told = tokens_document(rendered, pieces, roles)
+        told = {
+            "template": template_document(template),
+            **tokens_document(rendered, pieces, roles),
+        }
         if not plain:
             print_json(told, indent=2)
         return f"{json_text(told, indent=2)}\n"
@@ -226,17 +213,17 @@ def _shown_tokens(
     return f"{report.plain}\n"
 
 
-def _warn_of_stops(tokenizer: Path, renderer: TokenRenderer) -> None:
+def _warn_of_stops(tokenizer: str, renderer: TokenRenderer) -> None:
     """Say on standard error where the tokenizer takes a stop string for several tokens."""
     from autoparser.reports import visible
 
     for stop in renderer.analysis.format.stop_strings:
         size = len(renderer.encode(stop))
         if size > 1:
-            typer.echo(
-                f"{tokenizer}: warning: the stop string {visible(stop)} is {size} tokens:"
+            warn(
+                tokenizer,
+                f"the stop string {visible(stop)} is {size} tokens:"
                 " is this the model's own tokenizer?",
-                err=True,
             )
 
 

@@ -11,6 +11,7 @@ import typer
 from .inputs import read_tools
 from .output import keep_source, print_text, write_file
 from .progress import doing
+from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
     from autoparser.analysis.conversation import Tool
@@ -19,14 +20,7 @@ __all__ = ["report"]
 
 
 def report(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="A template file, a model directory, a tokenizer_config.json,"
-            " or - for standard input.",
-            show_default=False,
-        ),
-    ],
+    source: SourceArgument = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -48,10 +42,9 @@ def report(
             help="A tokenizer.json or its directory; else the one beside the template.",
         ),
     ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(help="Which of several named templates, such as tool_use."),
-    ] = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    encoder: EncoderOption = None,
 ) -> int:
     """Write one HTML page on a template: its format, the evidence, round trips, plots.
 
@@ -60,7 +53,7 @@ def report(
     Exit code: 0 if it is written, 2 if there is nothing to write.
     """
     keep_source(source, output)
-    page = _page(source, name, tools, tokenizer)
+    page = _page(Asked(source, name, revision, encoder), tools, tokenizer)
     if output is None:
         print_text(page)
     else:
@@ -68,25 +61,25 @@ def report(
     return 0
 
 
-def _page(source: str, name: str | None, tools: Path | None, tokenizer: Path | None) -> str:
+def _page(asked_for: Asked, tools: Path | None, tokenizer: Path | None) -> str:
     from importlib.metadata import version
 
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.portrait import portray
-    from autoparser.analysis.sources import load_template, load_tokenizer, tokenizer_beside
     from autoparser.reports.html import report_page
 
     offered = None if tools is None else _functions(read_tools(tools))
-    path = tokenizer or tokenizer_beside(source)
-    encoder = None if path is None else load_tokenizer(path)
+    template = asked_for.template(tokenizer)
+    loaded = asked_for.tokenizer(tokenizer, template, segmenting=True)
+    source = asked_for.source
     with doing("analyzing") as say:
-        analysis = analyzed(load_template(source, name=name))
+        analysis = analyzed(template)
         portrait = portray(
             analysis,
             tools=offered,
-            tokenizer=encoder,
-            tokenizer_name="" if path is None else str(path),
-            directory=Path(source) if Path(source).is_dir() else None,
+            tokenizer=loaded,
+            tokenizer_name="" if loaded is None else asked_for.tokenizer_name(tokenizer),
+            directory=Path(source) if source and Path(source).is_dir() else None,
             progress=say,
         )
         return report_page(portrait, version("autoparser"))

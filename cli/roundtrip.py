@@ -14,11 +14,10 @@ from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_value
 from .output import print_json, print_report, report_width, warn
+from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 from .switches import read_switches
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.conversation import Json
     from autoparser.analysis.roundtrip import RoundTrip, Scenario
@@ -32,18 +31,10 @@ LEVELS = ("any", "string", "tokens")
 
 
 def roundtrip(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="A template file, a model directory, a tokenizer_config.json,"
-            " or - for standard input.",
-            show_default=False,
-        ),
-    ],
-    name: Annotated[
-        str | None,
-        typer.Option(help="Which of several named templates, such as tool_use."),
-    ] = None,
+    source: SourceArgument = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    encoder: EncoderOption = None,
     tokenizer: Annotated[
         Path | None,
         typer.Option(
@@ -94,20 +85,18 @@ def roundtrip(
     """
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.roundtrip import failing, round_trip
-    from autoparser.analysis.sources import load_template
 
     wanted = _checked_kinds(fail_on or [])
     chosen = _chosen(scenarios, scenario or [])
     setting = cast("dict[str, Json]", read_switches(switch or []))
-    encoder = _tokenizer(source, tokenizer)
-    if encoder is None and "tokens" in wanted:
-        raise AutoparserError(
-            "--fail-on tokens needs a tokenizer", hint="give one with --tokenizer PATH"
-        )
-    analysis = analyzed(load_template(source, name=name))
-    _warn(source, analysis, setting)
+    asked_for = Asked(source, name, revision, encoder)
+    template = asked_for.template(tokenizer, noted=False)
+    needed = "--fail-on tokens needs a tokenizer" if "tokens" in wanted else None
+    loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
+    analysis = analyzed(template)
+    _warn(asked_for.label, analysis, setting)
     found = round_trip(
-        analysis, chosen, tokenizer=encoder, setting=setting or None, progress=_progress
+        analysis, chosen, tokenizer=loaded, setting=setting or None, progress=_progress
     )
     _give(analysis, found, as_json=as_json, in_full=bool(scenario))
     return FOUND if failing(found.rows, wanted) else 0
@@ -145,13 +134,6 @@ def _unknown(what: str, given: str, known: Sequence[str]) -> AutoparserError:
     return AutoparserError(
         f"there is no {what} {given!r}", hint=f"{advice}there are {', '.join(known)}"
     )
-
-
-def _tokenizer(source: str, given: Path | None) -> Tokenizer | None:
-    from autoparser.analysis.sources import load_tokenizer, tokenizer_beside
-
-    path = given or tokenizer_beside(source)
-    return None if path is None else load_tokenizer(path)
 
 
 def _warn(source: str, analysis: Analysis, setting: dict[str, Json]) -> None:

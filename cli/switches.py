@@ -49,9 +49,9 @@ def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str,
     """Say on standard error which switches the template never reads."""
     if not switches:
         return
-    from autoparser.analysis.probing import suggest
+    from autoparser.analysis.probing import suggestions_of
 
-    read = suggest(template.syntax_tree).names
+    read = suggestions_of(template).names
     for name in switches:
         if name in read:
             continue

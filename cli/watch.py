@@ -20,13 +20,15 @@ import typer
 
 from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError
 
-from .inputs import STANDARD_INPUT
 from .output import say
+from .source import STANDARD_INPUT
 
 __all__ = ["Polled", "watched", "watching"]
 
 INTERVAL = 0.3
 """Seconds between two looks."""
+
+_FETCH = "fetch it with autoparser fetch -o DIR, and name the directory"
 
 _CLEAR = "\033[H\033[2J\033[3J"
 
@@ -50,7 +52,10 @@ def watched(*beside: str, to_file: bool = False) -> Callable[[Command], Command]
                     "--watch writes the result again and again", hint="name its file with -o FILE"
                 )
             files = [arguments.get(name) for name in beside]
-            return watching(arguments["source"], lambda: command(**arguments), beside=files)
+            # Without a source, an encoder takes its place.
+            encoder: str = arguments.get("encoder") or ""
+            source = arguments["source"] or encoder.partition(":")[0]
+            return watching(source, lambda: command(**arguments), beside=files)
 
         signature = inspect.signature(command, eval_str=True)
         option = typer.Option("--watch", help="Run again whenever the template changes.")
@@ -88,6 +93,10 @@ def watching(
     """
     if source == STANDARD_INPUT:
         raise AutoparserError("standard input cannot be watched", hint="name a file")
+    from autoparser.analysis.sources.hub import hub_name
+
+    if not Path(source).exists() and hub_name(source) is not None:
+        raise AutoparserError("a model on the Hub cannot be watched", file=source, hint=_FETCH)
     files = Polled([Path(source), *filter(None, beside)])
     try:
         while True:

@@ -11,9 +11,11 @@ from .comparison_document import COMPARISON_SCHEMA, comparison_document
 from .comparison_markdown import comparison_markdown
 from .decode import DecodeSetting, decode_document, decode_report
 from .export import export_report
+from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .prompt import prompt_warning
+from .provenance import provenance_words
 from .roundtrip import roundtrip_report
 from .roundtrip_document import ROUNDTRIP_SCHEMA, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
@@ -37,12 +39,14 @@ __all__ = [
     "end_document",
     "end_report",
     "export_report",
+    "fetch_report",
     "grammar_report",
     "json_text",
     "message_document",
     "message_report",
     "phases_report",
     "prompt_warning",
+    "provenance_words",
     "roundtrip_document",
     "roundtrip_report",
     "survey_report",

@@ -8,6 +8,7 @@ from typing import cast
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.document import template_document
 from autoparser.analysis.roundtrip import (
     RoundTrip,
     Row,
@@ -30,7 +31,7 @@ def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
     split: list[Json] = [{"text": text, "tokens": size} for text, size in found.split_stops]
     return {
         "schema": ROUNDTRIP_SCHEMA,
-        "template": {"name": analysis.template.name, "origin": analysis.template.origin},
+        "template": template_document(analysis.template),
         "check": {"passed": check.passed, "total": check.total},
         "tokenizer": found.tokenized,
         "split_stop_strings": split,

@@ -20,6 +20,7 @@ from autoparser.analysis.probing import (
 from autoparser.analysis.view import ContentMode, MarkerRegistry, ReasoningMode, ToolFormat
 
 from .layout import Lines, Row, joined, rows, sentence
+from .provenance import provenance_words
 from .values import value_samples
 from .verdict import verdict
 from .visible import quoted, visible
@@ -40,6 +41,9 @@ def summary_rows(analysis: Analysis) -> Iterator[Row]:
     if template.name not in (None, "default"):
         origin.append(f" (named {visible(str(template.name))})")
     yield "Template", origin
+    came = provenance_words(template.source)
+    if came is not None:
+        yield "Source", Text(came)
     yield "Verdict", _verdict(analysis.check)
     doubted = format_.unconfirmed
     yield "Reasoning", _doubted(_reasoning(analysis), Part.REASONING in doubted)

@@ -30,3 +30,14 @@ def test_importing_the_package_imports_no_engine() -> None:
     code = "import autoparser, sys; print(*(n for n in sys.modules if 'analysis' in n))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603
     assert done.stdout.decode().strip() == ""
+
+
+def test_a_local_template_needs_neither_the_hub_nor_a_tokenizer() -> None:
+    code = (
+        "import sys; from autoparser.cli.main import run;"
+        " run(['analyze', 'fixtures/templates/a1-function-parameter.jinja', '--json']);"
+        " print(*(n for n in sys.modules if n in ('huggingface_hub', 'tokenizers', 'numpy')),"
+        " file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603
+    assert done.stderr.decode().strip() == ""

@@ -3,6 +3,8 @@
 It knows a tokenizer and a constraint, and nothing of chat templates.
 """
 
+from autoparser.analysis.errors import TokenizerError
+
 from .backend import GrammarBackend
 from .bitmask import MaskError, allowed_tokens, count_allowed, is_allowed, new_mask, row_of
 from .chance import JSON_CLOSERS, RandomSampler
@@ -14,7 +16,7 @@ from .grammar import GrammarObject, MatcherGrammar
 from .literals import lark_literal, split_text
 from .schema import ANY_JSON, Whitespace
 from .statistics import GrammarStatistics
-from .tokenizer import AddedTokenText, DecodingTokenizer, TokenizerError
+from .tokenizer import AddedTokenText, DecodingTokenizer
 from .tokenizer_files import load_tokenizer
 from .walk import Sampler, Turn, Walk, walk, walks
 

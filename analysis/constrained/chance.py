@@ -5,8 +5,9 @@ string, one closes it. So at each step, first of all that is allowed:
 
 1. a text that was begun to close something is written on;
 2. where the answer may end, it does with probability ``ending``;
-3. with probability ``closing`` a text is written that closes something (``closers``: by default
-   what closes JSON's values; give a format's own, such as the ends of its arguments);
+3. with probability ``closing``, and more likely the longer the answer is, a text is written that
+   closes something (``closers``: by default what closes JSON's values; give a format's own, such as
+   the ends of its arguments);
 4. else any allowed token, each as likely as the others.
 """
 
@@ -24,6 +25,10 @@ __all__ = ["JSON_CLOSERS", "RandomSampler"]
 
 JSON_CLOSERS = ('"', "]", "}")
 
+PATIENCE = 2000
+"""Divides an answer's tokens into how likely it closes what can be closed."""
+MOST = 0.6
+"""No more likely than this: what closes may be no text that a sampler was told of."""
 TRIES = 16
 """Draws from the whole vocabulary before the allowed tokens are listed."""
 
@@ -59,7 +64,8 @@ class RandomSampler:
         ends = [token for token in self._tokenizer.eos_ids if is_allowed(turn.row, token)]
         if ends and self._random.random() < self._ending:
             return self._random.choice(ends)
-        if self._random.random() < self._closing:
+        closing = max(self._closing, min(MOST, len(turn.tokens) / PATIENCE))
+        if self._random.random() < closing:
             possible = [closer for closer in self._closers if is_allowed(turn.row, closer[0])]
             if possible:
                 return self._go_on(turn, self._random.choice(possible))

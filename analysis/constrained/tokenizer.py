@@ -10,13 +10,9 @@ from functools import cached_property
 from llguidance import LLTokenizer
 from tokenizers import Tokenizer
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.errors import TokenizerError
 
-__all__ = ["AddedTokenText", "DecodingTokenizer", "TokenizerError"]
-
-
-class TokenizerError(AutoparserError):
-    """A tokenizer cannot be read, or lacks what constrained decoding needs of it."""
+__all__ = ["AddedTokenText", "DecodingTokenizer"]
 
 
 @dataclass(frozen=True, slots=True)

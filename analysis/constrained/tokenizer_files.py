@@ -12,8 +12,11 @@ from typing import Any, cast
 from llguidance import LLTokenizer
 from tokenizers import Tokenizer
 
+from autoparser.analysis.errors import TokenizerError
+from autoparser.analysis.sources import read_tokenizer
+
 from .opaque import opaque_ids, opaque_json
-from .tokenizer import AddedTokenText, DecodingTokenizer, TokenizerError
+from .tokenizer import AddedTokenText, DecodingTokenizer
 
 __all__ = ["Eos", "load_tokenizer"]
 
@@ -36,7 +39,8 @@ def load_tokenizer(
     """Make a tokenizer ready for masks; the same one is loaded once in a process (about 1 s).
 
     ``source`` is a ``tokenizers.Tokenizer``, a fast tokenizer of transformers (anything with a
-    ``backend_tokenizer``), a path of a ``tokenizer.json``, or a directory that holds one.
+    ``backend_tokenizer``), or the path of a file or directory that
+    `autoparser.analysis.sources.read_tokenizer` reads.
     ``eos`` ends an answer; if None, it is what the directory's ``generation_config.json`` and
     ``tokenizer_config.json``, the tokenizer of transformers, or last llguidance say.
     ``vocab_size`` is the width of the model's logits where that is more than the vocabulary.
@@ -119,18 +123,8 @@ def _read(source: object) -> tuple[Tokenizer, Eos | None]:
 
 
 def _read_files(path: Path) -> tuple[Tokenizer, Eos | None]:
-    file = path / "tokenizer.json" if path.is_dir() else path
-    if not file.is_file():
-        raise TokenizerError(
-            "there is no such tokenizer",
-            file=str(file),
-            hint="give a tokenizer.json or a directory that holds one",
-        )
-    try:
-        tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:
-        raise TokenizerError(f"cannot be read as a tokenizer: {error}", file=str(file)) from error
-    return tokenizer, _declared_end(file.parent)
+    directory = path if path.is_dir() else path.parent
+    return read_tokenizer(path, segmenting=False), _declared_end(directory)
 
 
 def _declared_end(directory: Path) -> Eos | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from unicodedata import category
 
@@ -19,7 +20,9 @@ from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.grammar.rules import (
     Choice,
     FreeText,
+    Literal,
     Node,
+    Pattern,
     Rules,
     Sequence as InRow,
 )
@@ -101,11 +104,16 @@ def _texts(node: Node) -> Iterator[str]:
     match node:
         case InRow(items):
             nodes = items
+            for before, behind in pairwise(items):
+                if isinstance(before, Pattern) and isinstance(behind, Literal):
+                    yield behind.text
         case Choice(options):
             nodes = options
         case FreeText(exits):
             yield from (each.close for each in exits if each.prose is not None)
             nodes = [each.then for each in exits]
+        case Pattern(close=close):
+            yield close
         case _:
             return
     for inner in nodes:

@@ -1,6 +1,15 @@
 """An analysis as a JSON document with a versioned schema."""
 
+from .source import source_document, template_document
 from .switches import effects_of, effects_of_text, prompt_under
 from .whole import SCHEMA, document
 
-__all__ = ["SCHEMA", "document", "effects_of", "effects_of_text", "prompt_under"]
+__all__ = [
+    "SCHEMA",
+    "document",
+    "effects_of",
+    "effects_of_text",
+    "prompt_under",
+    "source_document",
+    "template_document",
+]

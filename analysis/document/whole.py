@@ -21,6 +21,7 @@ from autoparser.analysis.template import ChatTemplate
 from autoparser.analysis.view import JsonFields, View
 
 from .evidence import check_document, finding_document
+from .source import source_document
 from .switches import switch_document
 from .turns import format_document
 
@@ -100,6 +101,7 @@ def document(analysis: Documented) -> dict[str, Json]:
             "origin": template.origin,
             "sha256": _digest(template.text),
             "characters": len(template.text),
+            "source": source_document(template.source),
         },
         **_view(view),
         "markers": {**markers},

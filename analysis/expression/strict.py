@@ -18,8 +18,15 @@ def strict(
     Of the request, only whether calls may and have to be written counts.
     """
     found: dict[StrictRow, None] = {}
+    goes_on = any(
+        layout.parts and _behind(layout.literals[0], written) is not None
+        for layout in format_.layouts.values()
+    )
     for presence, layout in format_.layouts.items():
         if layout.refusal or (presence.calls and Part.CALLS not in layout.parts):
+            continue
+        if goes_on and not layout.parts and _behind(layout.literals[0], written) is None:
+            # An empty turn, and the prompt has begun another one.
             continue
         shown = format_.layouts.get(presence._replace(reasoning=True))
         drops = shown is None or Part.REASONING not in shown.parts

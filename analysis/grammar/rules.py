@@ -25,6 +25,8 @@ class Pattern:
     """In the syntax that Python's `re` and Rust's `regex` share; no groups that capture."""
     but_not: tuple[str, ...] = ()
     """Texts that it matches and that are not meant."""
+    close: str = ""
+    """What closes the text, as the end of what is matched."""
 
 
 @dataclass(frozen=True, slots=True)

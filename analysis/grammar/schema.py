@@ -115,6 +115,14 @@ class SchemaReader:
         return _ordered(part, order)
 
 
+def only_values(schema: Schema) -> list[Json] | None:
+    """Give the only values that are allowed, where they are told."""
+    if "const" in schema:
+        return [schema["const"]]
+    values = schema.get("enum")
+    return values if isinstance(values, list) else None
+
+
 def _members(schema: Json, place: str) -> dict[str, Json]:
     if schema is None or schema is True:
         return {}

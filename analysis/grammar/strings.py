@@ -17,11 +17,11 @@ from .schema import Schema
 
 _HTML = r"(?:[^<>&'\x22]|&lt;|&gt;|&amp;|&#39;|&#34;)*"
 _JSON_HTML = r"(?:[^<>&'\x22\\\x00-\x1f]|&lt;|&gt;|&amp;|&#39;|\\(?:[\\nrtbf]|&#34;))*"
-_PYTHON = (
-    r"'(?:[^'\\\x00-\x1f\x7f]|\\[\\'nrt])*'",
+_PYTHON = {
+    "'": r"'(?:[^'\\\x00-\x1f\x7f]|\\[\\'nrt])*'",
     # Python quotes so where the text holds a quote of the other kind.
-    r'"(?:[^"\'\\\x00-\x1f\x7f]|\\[\\nrt])*\'(?:[^"\\\x00-\x1f\x7f]|\\[\\nrt])*"',
-)
+    '"': r'"(?:[^"\'\\\x00-\x1f\x7f]|\\[\\nrt])*\'(?:[^"\\\x00-\x1f\x7f]|\\[\\nrt])*"',
+}
 KEY = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
 """A name that a model may make up for a member."""
 
@@ -34,13 +34,15 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
         if (text.open, text.close) == ('"', '"'):
             return [(value,)]
     if text.escape is Escape.PYTHON:
-        return [(Pattern(regex),) for regex in _PYTHON]
+        return [(Pattern(regex, close=quote),) for quote, regex in _PYTHON.items()]
     if text.escape is Escape.HTML:
-        return [(Pattern(f"{escaped(text.open)}{_HTML}{escaped(text.close)}"),)]
+        regex = f"{escaped(text.open)}{_HTML}{escaped(text.close)}"
+        return [(Pattern(regex, close=text.close),)]
     if text.escape is Escape.JSON_HTML:
-        return [(Pattern(f"{escaped(text.open)}{_JSON_HTML}{escaped(text.close)}"),)]
+        regex = f"{escaped(text.open)}{_JSON_HTML}{escaped(text.close)}"
+        return [(Pattern(regex, close=text.close),)]
     if text.escapes and not _shape(schema):
-        return [(Pattern(_by_table(text)),)]
+        return [(Pattern(_by_table(text), close=text.close),)]
     prose = Prose(
         tuple(dict.fromkeys(each for each in exclude if each)),
         left=text.edges.left,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from autoparser.analysis.alignment import edge_units, first_marker, is_unit
 from autoparser.analysis.conversation import Json
@@ -57,6 +58,8 @@ def rules_of(
         owners = (turn.strict, turn.reasoning, turn.content, turn.ends, turn.header, vocabulary)
         frame = _FRAMES.of(owners, (parallel, lazy, *maker.heads), lambda: maker.frame(lazy=lazy))
         kept = frame.rules
+    # In the same order whether it was kept or made here.
+    table.named.clear()
     table.named.update({**frame.rules.named, **dict.fromkeys(frame.open, NOTHING)})
     if calls is not None:
         for name, first in frame.open.items():
@@ -96,18 +99,33 @@ class _Maker:
             if calls is not None
             else None
         )
-        reasoning = turn.reasoning
+
+    @cached_property
+    def in_content(self) -> tuple[str, ...]:
+        """The texts that end content: of free text there, the marks."""
+        turn, reasoning = self.turn, self.turn.reasoning
         around = [] if reasoning is None else [reasoning.open.core, reasoning.close.core]
         content = [turn.content.open, turn.content.close, *turn.content.others]
         header = [turn.header.core] if any(map(is_unit, turn.header.units)) else []
         ends = [end.core for end in turn.ends]
-        self.in_content = _texts(
+        return _texts(
             [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
         )
-        self.forgiven = () if calls is None else _texts(_forgiven(calls))
-        closes = [] if reasoning is None else [reasoning.close.core]
-        self.in_reasoning = _texts([*closes, *(end for end in ends if is_unit(end))])
-        self.marks = self.in_content
+
+    @cached_property
+    def in_reasoning(self) -> tuple[str, ...]:
+        """The texts that end reasoning, or that a reader skips in it."""
+        reasoning = self.turn.reasoning
+        edges = [] if reasoning is None else [reasoning.close.core]
+        if reasoning is not None and is_unit(reasoning.open.core):
+            edges.append(reasoning.open.core)
+        return _texts([*edges, *(end.core for end in self.turn.ends if is_unit(end.core))])
+
+    @cached_property
+    def forgiven(self) -> tuple[str, ...]:
+        """The texts that begin calls whose first marker is missing."""
+        calls = self.turn.strict.calls
+        return () if calls is None else _texts(_forgiven(calls))
 
     def frame(self, *, lazy: bool) -> _Frame:
         """Make the rules that tools do not change."""
@@ -123,7 +141,7 @@ class _Maker:
                 hint="offer tools where calls are required, and only to a template that writes "
                 "calls",
             )
-        root = self.table.brancher.branch(self.paths(rows), self.marks)
+        root = self.table.brancher.branch(self.paths(rows), self.in_content)
         opened = {} if self.calls is None else dict(self.calls.open)
         named = {name: rule for name, rule in self.table.named.items() if name not in opened}
         return _Frame(Rules(root, named), opened)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -26,7 +26,7 @@ from .members import Members
 from .notations import json_style, kind_style
 from .paths import Path, distinct, joined
 from .rules import JsonStyle, JsonValue, Node, Ref, refers
-from .schema import Schema, SchemaError, SchemaReader
+from .schema import Schema, SchemaError, SchemaReader, only_values
 from .strings import string_ways
 from .table import RuleTable
 
@@ -39,8 +39,8 @@ Closed: TypeAlias = dict[tuple[str, str, int, tuple[str, ...]], tuple[Row, Ref]]
 """What stands before the value, and the rule from there, by place, schema, container, stops."""
 
 
-_VALUES: Kept[Node | None] = Kept(512)
-"""Rules of closed values; None: it refers to others, which stand in one grammar."""
+_ALONE: Kept[tuple[Row, Node] | None] = Kept(512)
+"""Entries as `_alone` gives them: the parameters of most tools have one of a few schemas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ValueWriter:
         style = json_style(notation)
         if style is not None:
             return [(self._json(found, kinds, style),)] if kinds else []
-        fixed = _fixed(found)
+        fixed = only_values(found)
         if fixed is not None:
             return distinct([joined(notation.write(value)) for value in fixed])
         options = self.reader.options(found)
@@ -184,62 +184,77 @@ class ValueWriter:
         """
         key: Path = made_up or joined(container.key.write(name))
         told = json.dumps(schema)
-        place = self.reader.place if '"$ref"' in told else ""
-        case = (place, told, id(container), tuple(exclude))
+        refers_back = '"$ref"' in told
+        case = (self.reader.place if refers_back else "", told, id(container), tuple(exclude))
         known = self.closed.get(case)
+        if known is None and not refers_back:
+            alone = _ALONE.of(
+                (container, outer, self.table.brancher.vocabulary),
+                (told, self.order, *exclude),
+                lambda: self._alone(schema, container, outer, exclude),
+            )
+            if alone is not None:
+                before, node = alone
+                value = self.table.rule(f"alone {len(self.closed)}", "value", lambda: node)
+                known = self.closed[case] = (before, value)
         if known is not None:
             before, closed = known
             return [joined(*filled(before, key, ()), closed)]
+        by_row = self._rows(schema, container)
+        found: list[Path] = []
+        for row, kinds in by_row.items():
+            made = partial(self._ways_of, row, kinds, schema, container, outer, exclude)
+            at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
+            if len(by_row) == 1 and is_closed(row[at + 1 :]):
+                value = self.table.rule(
+                    f"value {case!r}", "value", partial(self._closed, made, row[at + 1 :])
+                )
+                self.closed[case] = (row[:at], value)
+                return [joined(*filled(row[:at], key, ()), value)]
+            found += [joined(*filled(row, key, way)) for way in made()]
+        return found
+
+    def _rows(self, schema: Json, container: Container) -> dict[Row, frozenset[JsonType]]:
+        """Give the rows of an entry, and the types of the values that each holds."""
         by_row: dict[Row, set[JsonType]] = {}
         for kind in sorted(self.reader.kinds(schema), key=_ORDER.__getitem__):
             row = container.row(kind)
             if row is not None:
                 by_row.setdefault(row, set()).add(kind)
-        found: list[Path] = []
+        return {row: frozenset(kinds) for row, kinds in by_row.items()}
+
+    def _ways_of(
+        self,
+        row: Row,
+        kinds: frozenset[JsonType],
+        schema: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+    ) -> list[Path]:
+        """Give the ways to write the value in a row."""
+        closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
+        return self.ways(schema, container.values or outer, closes, kinds)
+
+    def _closed(self, ways: Callable[[], list[Path]], tail: Row) -> Node:
+        """Make the rule for a value and the text that closes it."""
+        return self.table.brancher.branch([joined(*way, *map(str, tail)) for way in ways()])
+
+    def _alone(
+        self, schema: Json, container: Container, outer: Notation, exclude: Sequence[str]
+    ) -> tuple[Row, Node] | None:
+        """Give what stands before a value, and the rule for it and its close.
+
+        None where nothing of its own closes it, or where it refers to other rules.
+        """
+        by_row = self._rows(schema, container)
         for row, kinds in by_row.items():
-            closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
-            values = container.values or outer
             at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
             if len(by_row) == 1 and is_closed(row[at + 1 :]):
-                made = partial(
-                    self._closed, told, schema, values, closes, frozenset(kinds), row[at + 1 :]
-                )
-                value = self.table.rule(f"value {case!r}", "value", made)
-                self.closed[case] = (row[:at], value)
-                return [joined(*filled(row[:at], key, ()), value)]
-            ways = self.ways(schema, values, closes, frozenset(kinds))
-            found += [joined(*filled(row, key, way)) for way in ways]
-        return found
-
-    def _closed(
-        self,
-        told: str,
-        schema: Json,
-        notation: Notation,
-        exclude: Sequence[str],
-        kinds: frozenset[JsonType],
-        tail: Row,
-    ) -> Node:
-        """Make the rule for a value and the text that closes it.
-
-        The parameters of most tools have one of a few schemas: rules that refer to no other are
-        kept.
-        """
-
-        def make() -> Node:
-            ways = self.ways(schema, notation, exclude, kinds)
-            return self.table.brancher.branch([joined(*way, *map(str, tail)) for way in ways])
-
-        def alone() -> Node | None:
-            made = make()
-            return None if '"$ref"' in told or refers(made) else made
-
-        known = _VALUES.of(
-            (notation, self.table.brancher.vocabulary),
-            (told, self.order, kinds, tail, *exclude),
-            alone,
-        )
-        return make() if known is None else known
+                made = partial(self._ways_of, row, kinds, schema, container, outer, exclude)
+                node = self._closed(made, row[at + 1 :])
+                return None if refers(node) else (row[:at], node)
+        return None
 
     def object(
         self,
@@ -275,14 +290,6 @@ class ValueWriter:
         if not members.required:
             ways.insert(0, joined(container.empty, behind))
         return ways
-
-
-def _fixed(schema: Schema) -> list[Json] | None:
-    """Give the only values that are allowed, where they are told."""
-    if "const" in schema:
-        return [schema["const"]]
-    values = schema.get("enum")
-    return values if isinstance(values, list) else None
 
 
 def _is_raw(text: Text) -> bool:

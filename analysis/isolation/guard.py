@@ -28,6 +28,8 @@ from .memory import held_memory
 
 __all__ = ["Guard", "current_guard", "guarded"]
 
+Piece = TypeVar("Piece")
+
 TICK = 0.02
 """Seconds between two looks at the clock."""
 
@@ -36,8 +38,6 @@ GRACE = 0.5
 
 FIRST_PIECES = 64
 """Pieces of a text that are counted together at first; more and more as the text grows."""
-
-Piece = TypeVar("Piece")
 
 _current: Guard | None = None
 
@@ -48,11 +48,14 @@ def current_guard() -> Guard | None:
 
 
 @contextmanager
-def guarded(limits: Limits) -> Generator[Guard]:
-    """Hold what runs inside to the limits. Only for a worker's main thread: it sets signals."""
+def guarded(limits: Limits, has: int | None) -> Generator[Guard]:
+    """Hold what runs inside to the limits. Only for a worker's main thread: it sets signals.
+
+    `has` is what `data_bytes` said of this process.
+    """
     global _current  # noqa: PLW0603 - a process has one main thread, and that one task
     guard = Guard(limits)
-    with held_memory(limits.memory), _clocks(guard):
+    with held_memory(limits.memory, has), _clocks(guard):
         _current = guard
         try:
             yield guard
@@ -74,29 +77,15 @@ class Guard:
         seconds = limits.render_seconds
         self._kill_after = None if seconds is None else seconds + GRACE
 
-    def collected(self, pieces: Iterable[str]) -> str:
-        """Give a render's text. Raises LimitReached."""
-        with self.rendering():
-            most = self.limits.characters
-            if most is None:
-                return "".join(pieces)
-            return _counted(iter(pieces), most)
-
-    def listed(self, pieces: Iterable[Piece], length: Callable[[Piece], int]) -> list[Piece]:
-        """Give a render piece by piece; `length` counts a piece's characters.
-
-        Raises LimitReached.
-        """
+    def kept(self, pieces: Iterable[Piece], length: Callable[[Piece], int]) -> list[Piece]:
+        """Give the pieces that a render writes, of this length each. Raises LimitReached."""
         most = self.limits.characters
-        with self.rendering():
-            kept: list[Piece] = []
-            total = 0
-            for piece in pieces:
-                total += length(piece)
-                if most is not None and total > most:
-                    raise _too_long(most)
-                kept.append(piece)
-            return kept
+        # No context manager: this is all that a worker adds to a render, thousands of times.
+        self.begin()
+        try:
+            return list(pieces) if most is None else _counted(pieces, length, most)
+        finally:
+            self.end()
 
     @contextmanager
     def rendering(self) -> Generator[None]:
@@ -123,7 +112,7 @@ class Guard:
         self._rendering = True
 
     def end(self) -> None:
-        """End the render."""
+        """End the render; once more does no harm, as where a limit was reached on the way here."""
         self._rendering = False
         if self._kill_after is not None and sys.platform != "win32":
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -150,22 +139,24 @@ class Guard:
             raise LimitReached(Limit.RENDER_TIME, f"it takes more than {most:.3g} s")
 
 
-def _counted(pieces: Iterable[str], most: int) -> str:
+def _counted(pieces: Iterable[Piece], length: Callable[[Piece], int], most: int) -> list[Piece]:
     # Counted by the handful, in C: the loop over single pieces would cost what the render does.
     source = iter(pieces)
-    kept: list[str] = []
-    length, size = 0, FIRST_PIECES
+    kept: list[Piece] = []
+    total, size = 0, FIRST_PIECES
     while some := list(islice(source, size)):
-        length += sum(map(len, some))
-        if length > most:
-            raise _too_long(most)
+        total += sum(map(length, some))
+        if total > most:
+            raise LimitReached(Limit.OUTPUT, f"its text has more than {most} characters")
         kept += some
         size *= 2
-    return "".join(kept)
+    return kept
 
 
-def _too_long(most: int) -> LimitReached:
-    return LimitReached(Limit.OUTPUT, f"its text has more than {most} characters")
+def _tick(number: int, frame: object) -> None:
+    del number, frame
+    if _current is not None:
+        _current.tick()
 
 
 @contextmanager
@@ -176,10 +167,6 @@ def _clocks(guard: Guard) -> Generator[None]:
     # Windows has none.
     from resource import RLIM_INFINITY, RLIMIT_CPU, getrlimit, setrlimit  # noqa: PLC0415
 
-    def tick(number: int, frame: object) -> None:
-        del number, frame
-        guard.tick()
-
     soft, hard = getrlimit(RLIMIT_CPU)
     seconds = guard.limits.seconds
     if seconds is not None:
@@ -187,7 +174,8 @@ def _clocks(guard: Guard) -> Generator[None]:
         due = math.ceil(process_time() + seconds + GRACE)
         ceiling = due if hard == RLIM_INFINITY else min(due, hard)
         setrlimit(RLIMIT_CPU, (ceiling, hard))
-    before = signal.signal(signal.SIGVTALRM, tick)
+    # It stays: a tick that is under way when the task ends would find nobody to take it.
+    signal.signal(signal.SIGVTALRM, _tick)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
     try:
@@ -195,5 +183,4 @@ def _clocks(guard: Guard) -> Generator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGVTALRM, before)
         setrlimit(RLIMIT_CPU, (soft, hard))

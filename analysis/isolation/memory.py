@@ -31,9 +31,11 @@ def data_bytes() -> int | None:
 
 
 @contextmanager
-def held_memory(more: int | None) -> Generator[None]:
-    """Let this process take so many bytes more than it has; what is beyond is a MemoryError."""
-    has = data_bytes() if more is not None else None
+def held_memory(more: int | None, has: int | None) -> Generator[None]:
+    """Let this process take so many bytes more than it has; what is beyond is a MemoryError.
+
+    `has` is what `data_bytes` said.
+    """
     if more is None or has is None or sys.platform == "win32":
         yield
         return

@@ -6,9 +6,11 @@ from it is unpickled, as from a part of this program. Frozen mappings are pickle
 
 from __future__ import annotations
 
+import gc
 import io
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from copyreg import dispatch_table
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -48,13 +50,27 @@ def dumped(value: object) -> bytes:
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
     # Of its own, so that what other code pickles is as it was.
     pickler.dispatch_table = {**dispatch_table, MappingProxyType: _frozen}
-    pickler.dump(value)
+    with _no_collection():
+        pickler.dump(value)
     return buffer.getvalue()
 
 
 def loaded(content: bytes) -> object:
     """Give the value that was pickled."""
-    return cast("object", pickle.loads(content))  # noqa: S301 - from this program's own worker
+    with _no_collection():
+        return cast("object", pickle.loads(content))  # noqa: S301 - from this program's own worker
+
+
+@contextmanager
+def _no_collection() -> Generator[None]:
+    """Look for no garbage: thousands of objects come, and none of them is any."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _frozen(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -27,9 +27,10 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
 
-from autoparser.analysis.errors import AutoparserError, WorkerDiedError
+from autoparser.analysis.errors import AutoparserError
 
 from .limits import DEFAULT_LIMITS, Limits
+from .words import of_fault
 from .worker import Worker
 
 __all__ = ["TaskOutcome", "WorkerPool", "fit"]
@@ -133,6 +134,10 @@ class WorkerPool:
         """Give the next item to a worker; False where there is none."""
         for at, item in waiting:
             worker = self._idle.popleft()
+            if not worker.idle:
+                # It died since, of which this item is not the cause.
+                worker.close()
+                worker = Worker()
             file = None if name is None else name(item)
             worker.submit(function, item, limits=self.limits, file=file)
             self._busy[worker.connection] = at, worker
@@ -153,15 +158,13 @@ class WorkerPool:
 
 
 def _outcome(worker: Worker) -> TaskOutcome[Any]:
+    file = worker.file
     try:
         return TaskOutcome(worker.answer())
     except AutoparserError as error:
         return TaskOutcome(error=error)
     except Exception as fault:  # noqa: BLE001 - a fault costs its own task
-        words = f"its task failed ({type(fault).__name__}: {fault})"
-        died = WorkerDiedError(words, hint="this is a fault of autoparser; please report it")
-        died.__cause__ = fault
-        return TaskOutcome(error=died)
+        return TaskOutcome(error=of_fault(fault, file))
 
 
 def fit(worker: Worker) -> bool:

@@ -7,13 +7,14 @@ started there, and where there is no fork.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -72,9 +73,23 @@ def started(*, terminal: bool = False) -> tuple[Process, Connection]:
     here, there = Pipe()
     start: Callable[[Connection, Connection, bool], Process]
     start = _forked if _may_fork() else _fresh
-    process = start(here, there, terminal)
+    with _no_interrupt():
+        process = start(here, there, terminal)
     there.close()
     return process, here
+
+
+@contextmanager
+def _no_interrupt() -> Generator[None]:
+    """Hold back interrupts, also of what is started, until it has said what becomes of them."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _may_fork() -> bool:
@@ -96,6 +111,9 @@ def _forked(here: Connection, there: Connection, terminal: bool) -> Process:
     # Whatever happens, nothing of the parent's code runs on in the child.
     try:
         here.close()
+        # What is here already stays: to look through it again and again costs time, and copies
+        # the pages that both processes share.
+        gc.freeze()
         let_go(there.fileno(), output=terminal)
         serve(there, interruptible=terminal)
         _flush()

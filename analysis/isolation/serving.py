@@ -18,7 +18,7 @@ from .guard import guarded
 from .limits import LimitReached, Limits, TaskLimitReached
 from .memory import data_bytes
 from .messages import Reply, Request, dumped, loaded
-from .words import beyond
+from .words import beyond, of_fault
 
 __all__ = ["let_go", "serve"]
 
@@ -29,16 +29,20 @@ def serve(connection: Connection, *, interruptible: bool = False) -> None:
     """Run tasks until the pipe closes. An interrupt is the parent's affair, unless it says so."""
     if not interruptible:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    had = data_bytes() or 0
+    if sys.platform != "win32":
+        # Whoever started this process has held them back until here.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    # Read once a task: the system takes its time to tell.
+    had = has = data_bytes()
     while True:
         try:
             content = connection.recv_bytes()
         except (EOFError, OSError):
             return
-        reply = _answer(content)
-        now = data_bytes() or 0
+        reply = _answer(content, has)
+        has = data_bytes()
         with suppress(BrokenPipeError):
-            connection.send_bytes(_sent(reply, max(0, now - had)))
+            connection.send_bytes(_sent(reply, max(0, (has or 0) - (had or 0))))
         del content, reply
 
 
@@ -63,14 +67,14 @@ def _open_files() -> list[int]:
     return list(range(256))
 
 
-def _answer(content: bytes) -> Reply:
+def _answer(content: bytes, has: int | None) -> Reply:
     """Run one task. What it raises is part of the answer."""
     file: str | None = None
     limits = Limits()
     try:
         request = cast("Request", loaded(content))
         file, limits = request.file, request.limits
-        with guarded(limits):
+        with guarded(limits, has):
             value = request.function(*request.arguments, **request.named)
             # Here, so that a result too large to send is within the limits, too.
             return Reply(value=dumped(value))
@@ -80,9 +84,11 @@ def _answer(content: bytes) -> Reply:
         error = beyond(Limit.MEMORY, limits, file)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as raised:  # noqa: BLE001 - a fault of the task is not the worker's
+    except Exception as raised:  # noqa: BLE001 - a fault of the task is not the worker's
         error = raised
         _remember_where(error)
+    except BaseException as raised:  # noqa: BLE001 - as where a library in Rust panics
+        error = of_fault(raised, file)
     # The frames of the task hold what it took.
     error.__traceback__ = None
     error.__context__ = None

@@ -54,6 +54,7 @@ def close_workers() -> None:
 def _taken() -> Worker:
     while _idle:
         worker = _idle.pop()
-        if worker.alive:
+        if worker.idle:
             return worker
+        worker.close()
     return Worker()

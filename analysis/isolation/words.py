@@ -9,7 +9,7 @@ from autoparser.analysis.errors import AutoparserError, Limit, TaskLimitError, W
 
 from .limits import MEGABYTE, Limits
 
-__all__ = ["beyond", "of_death", "of_silence", "raise_it"]
+__all__ = ["beyond", "of_death", "of_fault", "of_silence", "raise_it"]
 
 _OPTIONS = {
     Limit.RENDER_TIME: "--timeout",
@@ -54,9 +54,19 @@ def of_death(status: int, limits: Limits, file: str | None) -> AutoparserError:
         words = f"its worker ended with exit code {status}"
     elif name == "SIGKILL":
         words = "its worker was killed (SIGKILL), as systems do where memory runs out"
+    elif name == "SIGABRT":
+        words = "its worker gave up (SIGABRT), as libraries do where memory runs out"
     else:
         words = f"its worker crashed ({name})"
     return WorkerDiedError(words, file=file, hint="there is no result; try again")
+
+
+def of_fault(fault: BaseException, file: str | None) -> WorkerDiedError:
+    """Give the error of a task that ended in a fault of this program."""
+    words = f"its task failed ({type(fault).__name__}: {fault})"
+    died = WorkerDiedError(words, file=file, hint="this is a fault of autoparser; please report it")
+    died.__cause__ = fault
+    return died
 
 
 def of_silence(seconds: float, file: str | None) -> AutoparserError:

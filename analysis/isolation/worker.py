@@ -30,7 +30,7 @@ LOADED_MACHINE = 10.0
 TIDY_SECONDS = 1.0
 """What a worker at a terminal has to end by itself after an interrupt."""
 
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 """What starting may take, besides."""
 
 
@@ -57,6 +57,17 @@ class Worker:
     def alive(self) -> bool:
         """Whether it takes tasks; that of a process which this one was forked from does not."""
         return self._end.alive and self._owner == os.getpid()
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is alive and waits for a task, as far as can be seen without asking it."""
+        # It says nothing unasked: what can be read is the end of its pipe.
+        return self.alive and not self._hung_up(0)
+
+    @property
+    def file(self) -> str | None:
+        """What its task is about; None between tasks."""
+        return None if self._request is None else self._request.file
 
     @property
     def due(self) -> float | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.errors import TemplateRenderError
+from autoparser.analysis.errors import TemplateRenderError, one_line
 from autoparser.analysis.template import (
     ChatTemplate,
     Emission,
@@ -28,8 +29,13 @@ class Render:
     messages: tuple[Mapping[str, Json], ...]
     text: str = ""
     error: TemplateRenderError | None = None
-    emissions: tuple[Emission, ...] = field(default=(), compare=False, repr=False)
-    """The text piece by piece, each with the template's line that wrote it."""
+    retrace: Callable[[], Sequence[Emission]] = field(default=tuple, compare=False, repr=False)
+    """Renders again piece by piece, which costs more than to render."""
+
+    @property
+    def emissions(self) -> Sequence[Emission]:
+        """The text piece by piece, each with the template's line that wrote it."""
+        return self.retrace()
 
     @property
     def rendered(self) -> bool:
@@ -47,6 +53,11 @@ class Render:
         return Shown(label, self.text, reason, tuple(dict(each) for each in self.messages))
 
     @property
+    def reason(self) -> str:
+        """Why it failed, on one line without a full stop; empty where it did not."""
+        return "" if self.error is None else one_line(self.error.reason).rstrip(".")
+
+    @property
     def cause(self) -> Cause | None:
         """The failure as the cause of findings; None where there is none."""
         error = self.error
@@ -55,6 +66,15 @@ class Render:
     def line_of(self, text: str) -> int | None:
         """Give the template's line that wrote the first piece that holds `text`."""
         return next((each.line for each in self.emissions if text in each.text), None)
+
+    def line_at(self, position: int) -> int | None:
+        """Give the template's line that wrote the character at a position, from 0."""
+        end = 0
+        for emission in self.emissions:
+            end += len(emission.text)
+            if position < end:
+                return emission.line
+        return None
 
 
 def compared(one: Render, label: str, other: Render, other_label: str) -> Evidence:
@@ -75,6 +95,7 @@ class Renders:
         self._template = template
         self._tokens = tokens
         self._known: dict[str, Render] = {}
+        self._tools: dict[str, list[object] | None] = {}
 
     def render(
         self,
@@ -94,25 +115,52 @@ class Renders:
         key = repr((messages, tools, generation, setting, clock, as_given))
         known = self._known.get(key)
         if known is None:
-            sent: object = [*messages] if as_given else prepared_messages(messages)
-            variables: dict[str, object] = {
-                "strftime_now": clock.strftime,
-                **self._tokens,
-                "messages": sent,
-                "tools": prepared_tools(tools),
-                "documents": None,
-                "add_generation_prompt": generation,
-                **(setting or {}),
-            }
+            variables = self.variables(
+                messages,
+                tools=tools,
+                generation=generation,
+                setting=setting,
+                clock=clock,
+                as_given=as_given,
+            )
             known = self._render(tuple(messages), variables)
             self._known[key] = known
         return known
+
+    def variables(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: Sequence[Json] | None = None,
+        generation: bool = False,
+        setting: Mapping[str, Json] | None = None,
+        clock: datetime.datetime = NOON,
+        as_given: bool = False,
+    ) -> dict[str, object]:
+        """Give what such a render is made with, for a render elsewhere."""
+        sent: object = [*messages] if as_given else prepared_messages(messages)
+        return {
+            "strftime_now": clock.strftime,
+            **self._tokens,
+            "messages": sent,
+            "tools": self._prepared(tools),
+            "documents": None,
+            "add_generation_prompt": generation,
+            **(setting or {}),
+        }
+
+    def _prepared(self, tools: Sequence[Json] | None) -> list[object] | None:
+        """Prepare tools, the same ones once: a template cannot change them."""
+        key = repr(tools)
+        if key not in self._tools:
+            self._tools[key] = prepared_tools(tools)
+        return self._tools[key]
 
     def _render(
         self, messages: tuple[Mapping[str, Json], ...], variables: Mapping[str, object]
     ) -> Render:
         try:
-            emissions = self._template.trace(variables)
+            text = self._template.render_prepared(variables)
         except TemplateRenderError as error:
             return Render(messages, error=error)
-        return Render(messages, "".join(each.text for each in emissions), None, tuple(emissions))
+        return Render(messages, text, None, partial(self._template.trace, variables))

@@ -17,15 +17,17 @@ from autoparser.analysis.errors import (
 )
 from autoparser.analysis.format import Part
 from autoparser.analysis.probing import (
+    EmptyContent,
     Sentinels,
     Shape,
     Suggestions,
     choose_sentinels,
     offered,
-    suggest,
+    suggestions_of,
 )
 from autoparser.analysis.template import ChatTemplate
 
+from .forced import Seen, force
 from .renders import NOON, Render, Renders
 from .rule import Need
 from .tools import functions_for
@@ -118,7 +120,7 @@ class Subject:
     @cached_property
     def suggestions(self) -> Suggestions:
         """What the syntax tree suggests to render with. Raises TemplateSyntaxError."""
-        return suggest(self.template.syntax_tree)
+        return suggestions_of(self.template)
 
     @cached_property
     def tokens(self) -> Mapping[str, str]:
@@ -191,7 +193,37 @@ class Subject:
             generation=generation,
             setting={**self.usual_setting, **(setting or {})},
             clock=clock,
+            # What stands for no content must reach the template that asks for it.
+            as_given=shape.empty_content is EmptyContent.NULL,
         )
+
+    def variables(self, render: Render, *, tools: bool, generation: bool) -> dict[str, object]:
+        """Give what `play` rendered a conversation with, for a render elsewhere."""
+        return self._renders.variables(
+            render.messages,
+            tools=self.offered if tools else None,
+            generation=generation,
+            setting=self.usual_setting,
+            as_given=self.shape.empty_content is EmptyContent.NULL,
+        )
+
+    @cached_property
+    def forced(self) -> Seen:
+        """What the template does with every branch taken, on a conversation that has it all."""
+        marks, call = self.marks, self.call()
+        said = Message(marks.content, marks.reasoning)
+        dialogue: Dialogue = (
+            self.user,
+            Message(marks.content, marks.reasoning, (call,)),
+            self.answer(call),
+            said,
+            self.next_user,
+        )
+        system: dict[str, Json] = {"role": "system", "content": marks.system}
+        variables = self._renders.variables(
+            [system, *self.shape.messages(dialogue)], tools=self.tools, generation=True
+        )
+        return force(self.template, variables)
 
     @cached_property
     def offered(self) -> tuple[Json, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from autoparser.analysis.expression import Turn
 from autoparser.analysis.reading import Lane, Reading, SpanKind, Stops, Tape
@@ -13,8 +14,12 @@ from .collector import Collector
 class JsonContent:
     """Reads one JSON value as content, character for character."""
 
-    def __init__(self, turn: Turn) -> None:
-        """Prepare for turns of this expression; what ends the turn ends the value too."""
+    def __init__(self, turn: Turn, marks: Sequence[str]) -> None:
+        """Prepare for turns of this expression; what ends the turn ends the value too.
+
+        `marks` begin with a bracket, and are no arrays.
+        """
+        self._marks = tuple(marks)
         self._ends: Stops[None] = Stops([("", end.core, None) for end in turn.ends])
         self._in_string = self._ends.searching('"\\').search
 
@@ -24,7 +29,7 @@ class JsonContent:
             if tape.closed:
                 return False
             yield
-        if tape.text[tape.at :].lstrip()[0] not in "{[":
+        if not (yield from self._begins(tape)):
             return False
         lane = Lane(self._in_string, SpanKind.CONTENT, collector.content)
         scan = _Scan()
@@ -37,6 +42,16 @@ class JsonContent:
                 return True
             if scan.quoted:
                 tape.pass_by(lane)
+            yield
+
+    def _begins(self, tape: Tape) -> Reading[bool]:
+        """Whether what comes is an object or an array, and no marker in brackets."""
+        while True:
+            rest = tape.text[tape.at :].lstrip()
+            if rest[0] not in "{[" or rest.startswith(self._marks):
+                return False
+            if tape.closed or not any(mark.startswith(rest) for mark in self._marks):
+                return True
             yield
 
     def _limit(self, tape: Tape) -> int:

@@ -32,6 +32,11 @@ def reasoning_stops(turn: Turn) -> Stops[Mark]:
     return Stops([_stop(turn.reasoning.close, Mark.REASONING_CLOSE), *ends])
 
 
+def bracketed_marks(turn: Turn, offered: frozenset[str] | None) -> tuple[str, ...]:
+    """Give what ends content and begins as an array of JSON does."""
+    return tuple(text for _, text, _ in _content_stops(turn, offered) if text.startswith("["))
+
+
 def content_stops(turn: Turn, offered: frozenset[str] | None) -> Stops[Mark]:
     """Give what ends content; `offered` are the tools, None: any."""
     return Stops(list(_content_stops(turn, offered)), turn.tail)

@@ -17,7 +17,7 @@ from autoparser.analysis.reading import (
 
 from .collector import Collector
 from .json_content import JsonContent
-from .marks import Mark, content_stops, is_tagged
+from .marks import Mark, bracketed_marks, content_stops, is_tagged
 from .reasoning import ReasoningReader
 from .section import SectionReader
 from .triggers import is_marked
@@ -32,7 +32,9 @@ class TurnReader:
         self._reasoning = ReasoningReader(turn)
         self._section = None if turn.calls is None else SectionReader(turn, turn.calls, offered)
         marked = turn.calls is None or is_marked(turn.calls)
-        self._json = JsonContent(turn) if turn.json and marked else None
+        self._json = (
+            JsonContent(turn, bracketed_marks(turn, offered)) if turn.json and marked else None
+        )
         self._stops = content_stops(turn, offered)
         self._behind_end = {end.core: end.after for end in turn.ends}
         self._written_behind = {

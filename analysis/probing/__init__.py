@@ -14,7 +14,7 @@ from .shape import (
     ToolForm,
     offered,
 )
-from .suggestions import Suggestions, suggest
+from .suggestions import Suggestions, suggest, suggestions_of
 from .trials import Trial, UnusableTemplateError, answered, call_of, switch_candidates
 
 __all__ = [
@@ -41,5 +41,6 @@ __all__ = [
     "negotiate",
     "offered",
     "suggest",
+    "suggestions_of",
     "switch_candidates",
 ]

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from jinja2 import nodes
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.template import (
+    ChatTemplate,
+    EncodedTemplate,
+    compared_values,
+    mentioned_fields,
+    text_constants,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,26 @@ class Suggestions:
     """Names of attributes and items that the template reads from something."""
     constants: tuple[str, ...] = ()
     """Text constants in expressions."""
+
+
+def suggestions_of(template: ChatTemplate) -> Suggestions:
+    """Collect the suggestions of a template, or of an encoder's source.
+
+    Raises TemplateSyntaxError.
+    """
+    if not isinstance(template, EncodedTemplate):
+        return suggest(template.syntax_tree)
+    tree = ast.parse(template.text)
+    constants = text_constants(tree)
+    named = (constant for constant in constants if constant.isidentifier())
+    values = compared_values(tree, template.parameters)
+    return Suggestions(
+        variables=template.parameters,
+        values={name: tuple(seen) for name, seen in values.items()},
+        names=frozenset(template.parameters),
+        fields=tuple(dict.fromkeys((*mentioned_fields(tree), *named))),
+        constants=constants,
+    )
 
 
 def suggest(tree: nodes.Template) -> Suggestions:

@@ -142,7 +142,14 @@ class Decoder:
             return None
         self.at = match.end()
         whole = match.group()
-        return _from_json(whole[1:-1]) if whole[0] == '"' else _from_python(whole)
+        if whole[0] == '"':
+            try:
+                return str(json.loads(whole, strict=False))
+            except ValueError:
+                # Python writes this quote too, with escapes that JSON does not know.
+                read = _from_python(whole)
+                return whole[1:-1] if read == whole else read
+        return _from_python(whole)
 
     def _entries(self, container: Container, outer: Notation, *, keyed: bool) -> Json:
         values = container.values or outer

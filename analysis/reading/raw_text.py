@@ -57,6 +57,8 @@ class RawReader:
         self.pieces: list[str] = []
         self.quotes = QuoteScan(around.arguments.values)
         self.buffers = emit is None and not quoted
+        self.doubted = False
+        """Whether the text that is left begins with a closer that seems to stand in a string."""
         self.take: Emit = self._keep if emit is None else _escaping(emit)
         opens = [opening.core for opening in around.openings if opening.core]
         closers = [after.core] if after.core else [around.separator.core, *around.stops]
@@ -80,29 +82,74 @@ class RawReader:
         self.lane = Lane(search, SpanKind.ARGUMENTS, emit or self.take)
 
     def read(self) -> Reading[Outcome]:
-        """Take the text; the closer is left. REPAIRED where it is not there."""
+        """Take the text; the closer is left. REPAIRED where it is not there.
+
+        A closer inside a string of an array or object is text, if the value is whole behind it.
+        """
         tape, stops = self.around.tape, self.stops
         looked = tape.position
         while True:
             found = stops.find(tape.text, max(tape.at, looked - tape.offset))
+            if self.doubted and self._is_too_far(found):
+                return Outcome.COMPLETE
             if found is None:
                 if tape.closed:
                     return self._ended()
-                self._pass(stops.safe(tape.text, tape.at))
-                tape.pass_by(self.lane)
+                if not self.doubted:
+                    self._pass(stops.safe(tape.text, tape.at))
+                    tape.pass_by(self.lane)
                 yield
                 continue
-            closes = self._closes(found)
+            cut = stops.written_before(tape.text, found, tape.at)
+            closes = self._decides(found, cut)
             if found.label is None and closes is not None:
                 looked = tape.offset + found.end
-            elif closes is None:
-                self._pass(stops.written_before(tape.text, found, tape.at))
-                yield
             elif closes:
-                self._pass(stops.written_before(tape.text, found, tape.at))
-                return Outcome.COMPLETE if found.label else Outcome.REPAIRED
+                return self._close(found, cut)
+            elif closes is None:
+                yield
             else:
                 looked = tape.offset + found.start + 1
+
+    def _decides(self, found: Found[bool | None], cut: int) -> bool | None:
+        """Whether a text ends the value; None: not to be seen yet. What stands before it goes on.
+
+        What ends it, but for the string that it stands in, is left where it is.
+        """
+        closes = self._closes(found)
+        doubts = bool(closes and found.label and self._in_string(found))
+        if (closes is None or doubts) and not self.doubted:
+            self._pass(cut)
+        self.doubted = self.doubted or doubts
+        return False if doubts else closes
+
+    def _close(self, found: Found[bool | None], cut: int) -> Outcome:
+        """End the value here, or where it was doubted that it ends, if it is not whole here."""
+        if self.doubted and not self._is_whole(cut):
+            return Outcome.COMPLETE
+        self._pass(cut)
+        return Outcome.COMPLETE if found.label else Outcome.REPAIRED
+
+    def _in_string(self, found: Found[bool | None]) -> bool:
+        """Whether a closer stands inside a string of an array or object."""
+        tape = self.around.tape
+        return self.buffers and self.quotes.inside(tape.text[tape.at : found.start])
+
+    def _is_too_far(self, found: Found[bool | None] | None) -> bool:
+        """Whether no other closer is near enough to the one that seems to be text."""
+        tape = self.around.tape
+        if found is None:
+            return tape.closed or tape.left() > _LONGEST_DOUBT + _LONGEST_KEY
+        return found.start - tape.at > _LONGEST_DOUBT
+
+    def _is_whole(self, end: int) -> bool:
+        """Whether the text up to here can be read as a value."""
+        tape = self.around.tape
+        try:
+            decode("".join(self.pieces) + tape.text[tape.at : end], self.around.arguments.values)
+        except Unreadable:
+            return False
+        return True
 
     def _pass(self, end: int) -> None:
         tape = self.around.tape
@@ -138,9 +185,6 @@ class RawReader:
             return self._forgotten(tape.text[tape.at : found.start], tape.text[found.start :])
         if not self.after.core:
             return self._opens(tape.text[found.start :])
-        if self.buffers and self.quotes.inside(tape.text[tape.at : found.start]):
-            # In a string of an array or an object it is text.
-            return False
         return self._follows(tape.text[found.end :])
 
     def _forgotten(self, before: str, behind: str) -> bool | None:
@@ -205,6 +249,8 @@ def _escaping(emit: Emit) -> Emit:
 _ESCAPED = '"\\' + "".join(map(chr, range(0x20)))
 _WORD = re.compile(r"[^\s:=<>(){}\[\],;\"']+")
 _LONGEST_KEY = 4096
+_LONGEST_DOUBT = 16384
+"""Characters in which the real closer has to follow one that seems to be text."""
 _SHORT = 2
 """So short texts are no markers."""
 

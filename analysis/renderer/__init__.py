@@ -5,7 +5,6 @@ from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
 from .tokens import RenderedTokens
 from .training import Proof, TrainingTemplate, TrainingTemplateError, training_template
-from .vocabulary import TokenizerError, load_tokenizer
 
 __all__ = [
     "Attributed",
@@ -16,9 +15,7 @@ __all__ = [
     "Renderer",
     "Retention",
     "Segment",
-    "TokenizerError",
     "TrainingTemplate",
     "TrainingTemplateError",
-    "load_tokenizer",
     "training_template",
 ]

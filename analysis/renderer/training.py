@@ -19,6 +19,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.check import battery, battery_tools
 from autoparser.analysis.conversation import Answer, Dialogue, Message as Turn, User
 from autoparser.analysis.errors import AutoparserError, TemplateRenderError
+from autoparser.analysis.format import Slot, TurnFormat
 from autoparser.analysis.probing import choose_sentinels, offered
 from autoparser.analysis.template import ChatTemplate
 
@@ -57,10 +58,20 @@ class TrainingTemplate:
 def training_template(analysis: Analysis) -> TrainingTemplate:
     """Give the template with generation markers. Raises TrainingTemplateError."""
     original = analysis.template
+    if original.source is not None and original.source.ran_code:
+        raise TrainingTemplateError(
+            "an encoder in Python has no template that markers could stand in",
+            file=original.origin,
+            hint="use the loss mask of autoparser's renderer instead",
+        )
     if original.marks_generation:
         return TrainingTemplate(original, _proved(analysis, original), patched=False)
     patched = ChatTemplate(
-        _wrapped(analysis), original.special_tokens, original.name, original.origin
+        _wrapped(analysis),
+        original.special_tokens,
+        original.name,
+        original.origin,
+        original.source,
     )
     try:
         patched.check_syntax()
@@ -156,13 +167,24 @@ def _wrapped(analysis: Analysis) -> str:
         "openings": _listed([opening for opening in openings if opening]),
         "stops": _listed(stops),
         "fields": _listed(fields_of(analysis.shape)),
-        "reach": str(max(map(len, [*literals, *openings, format_.header]))),
+        "reach": str(max(map(len, [*literals, *openings, format_.header])) + _before_name(format_)),
     }
     around = (
         files("autoparser.analysis.renderer").joinpath("training.jinja").read_text(encoding="utf-8")
     )
     # All at once: what is put in is not looked at again.
     return re.sub("@(\\w+)@", lambda place: values[place[1]], around)
+
+
+def _before_name(format_: TurnFormat) -> int:
+    """Say how many characters stand between a turn's first literal and a call's name."""
+    if format_.calls is None:
+        return 0
+    pieces = format_.calls.row
+    first = pieces[: next((at for at, each in enumerate(pieces) if each is Slot.NAME), 0)]
+    return len(format_.calls.section_open) + sum(
+        len(each) for each in first if not isinstance(each, Slot)
+    )
 
 
 def _literal(text: str) -> str:

@@ -10,16 +10,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from operator import index
+from typing import NamedTuple, Protocol, SupportsIndex, cast
 
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 
-from autoparser.analysis.errors import AutoparserError
-
-
-class TokenizerError(AutoparserError):
-    """The tokenizer cannot be read, or does not know a text or an id."""
+from autoparser.analysis.errors import TokenizerError
 
 
 class FastTokenizer(Protocol):
@@ -68,6 +64,8 @@ class Vocabulary:
                 hint="give what load_tokenizer reads, or a fast tokenizer of transformers",
             )
         self.tokenizer = inner
+        # Ids that are known to be in it: to ask for all of them takes seconds.
+        self._seen: set[object] = set()
         self.single = lru_cache(maxsize=256)(self._single)
 
     def encode(self, text: str) -> Encoded:
@@ -148,7 +146,11 @@ class Vocabulary:
         """
         ids = cast("Iterable[object]", given)
         with suppress(TypeError):  # of what is no list, or an item that is no number
-            if self._known.issuperset(ids):
+            if self._seen.issuperset(ids):
+                return
+            new = set(ids).difference(self._seen)
+            if all(map(self._has, new)):
+                self._seen |= new
                 return
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise TokenizerError(
@@ -159,10 +161,6 @@ class Vocabulary:
         at, bad = next((at, id_) for at, id_ in enumerate(ids) if not self._has(id_))
         raise _unknown_id(bad, f"{what}[{first + at}]")
 
-    @cached_property
-    def _known(self) -> frozenset[int]:
-        return frozenset(self.tokenizer.get_vocab(with_added_tokens=True).values())
-
     def _single(self, text: str) -> int | None:
         """Give the id of the one token that this text is; None where it is several."""
         known = self.tokenizer.token_to_id(text)
@@ -172,7 +170,10 @@ class Vocabulary:
         return tokens[0] if len(tokens) == 1 else None
 
     def _has(self, id_: object) -> bool:
-        return isinstance(id_, int) and id_ in self._known
+        try:
+            return self.tokenizer.id_to_token(index(cast("SupportsIndex", id_))) is not None
+        except (TypeError, OverflowError):  # of what is no number, and of one below 0
+            return False
 
 
 def _places(offsets: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
@@ -208,20 +209,4 @@ def _cannot_encode(text: str, reason: str) -> TokenizerError:
     return TokenizerError(
         f"the tokenizer cannot encode {text[:40]!r} ({reason})",
         hint="give the tokenizer of the template's model",
-    )
-
-
-def load_tokenizer(path: Path) -> Tokenizer:
-    """Read a tokenizer.json, or the one of a directory. Raises TokenizerError."""
-    file = path / "tokenizer.json" if path.is_dir() else path
-    if not file.is_file():
-        raise TokenizerError(
-            "there is no such file", file=str(file), hint="name a tokenizer.json, or its directory"
-        )
-    try:
-        return Tokenizer.from_file(str(file))
-    except Exception as error:  # noqa: BLE001 - the library raises bare exceptions
-        reason = str(error)
-    raise TokenizerError(
-        f"this is no tokenizer ({reason})", file=str(file), hint="name a tokenizer.json"
     )

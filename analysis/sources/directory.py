@@ -8,57 +8,75 @@ file, refused beside ``additional_chat_templates``); ``chat_template.jinja`` wit
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import TemplateNotFoundError, TemplateReadError
+from autoparser.analysis.template import Provenance, SourceKind
 
 from .config_value import templates_in_json
-from .files import read_text
+from .files import part_of, read_text
 from .found import DEFAULT_NAME, FoundTemplate, FoundTemplates
-from .special_tokens import CONFIG_FILE, special_tokens_of
+from .special_tokens import CONFIG_FILE, MAP_FILE, special_tokens_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["TEMPLATE_FILE", "templates_in_directory"]
+__all__ = [
+    "ADDITIONAL_TEMPLATES",
+    "LOOKED_IN",
+    "READ_FILES",
+    "TEMPLATE_FILE",
+    "templates_in_directory",
+]
 
 TEMPLATE_FILE = "chat_template.jinja"
 ADDITIONAL_TEMPLATES = "additional_chat_templates"
 LEGACY_FILE = "chat_template.json"
 PROCESSOR_FILE = "processor_config.json"
 
+READ_FILES = (TEMPLATE_FILE, CONFIG_FILE, MAP_FILE, LEGACY_FILE, PROCESSOR_FILE)
+"""Every file that is read, beside ``additional_chat_templates/*.jinja``."""
 
-def templates_in_directory(directory: Path) -> FoundTemplates:
+LOOKED_IN = (
+    f"{TEMPLATE_FILE}, {ADDITIONAL_TEMPLATES}/*.jinja, {CONFIG_FILE}, {LEGACY_FILE} and"
+    f" {PROCESSOR_FILE}"
+)
+"""Where a template is looked for, in words."""
+
+
+def templates_in_directory(directory: Path, source: Provenance | None = None) -> FoundTemplates:
     """Give the templates and special tokens of a model directory.
 
-    Raises TemplateNotFoundError if no file holds a template, TemplateReadError for files that
-    cannot be read.
+    ``source`` is what the directory stands for, if it is not what was asked for. Raises
+    TemplateNotFoundError if no file holds a template, TemplateReadError for files that cannot
+    be read.
     """
     by_name = (
-        _in_json(directory / PROCESSOR_FILE)
+        _in_json(directory, PROCESSOR_FILE)
         or _in_legacy_file(directory)
         or _in_jinja_files(directory)
-        or _in_json(directory / CONFIG_FILE)
+        or _in_json(directory, CONFIG_FILE)
     )
     if not by_name:
         raise TemplateNotFoundError(
             "this directory holds no chat template",
             file=str(directory),
-            hint=(
-                f"it was looked for in {TEMPLATE_FILE}, {ADDITIONAL_TEMPLATES}/*.jinja,"
-                f" {CONFIG_FILE}, {LEGACY_FILE} and {PROCESSOR_FILE}: add one of them"
-                " or pass a file"
-            ),
+            hint=f"it was looked for in {LOOKED_IN}: add one of them or pass a file",
         )
-    return FoundTemplates(by_name, special_tokens_of(directory))
+    source = source or Provenance(SourceKind.DIRECTORY, str(directory))
+    return FoundTemplates(by_name, special_tokens_of(directory), source)
 
 
-def _in_json(path: Path) -> dict[str, FoundTemplate]:
-    return templates_in_json(path) if path.is_file() else {}
+def _in_json(directory: Path, name: str) -> dict[str, FoundTemplate]:
+    path = part_of(directory, name)
+    if path is None:
+        return {}
+    return {key: replace(found, part=name) for key, found in templates_in_json(path).items()}
 
 
 def _in_legacy_file(directory: Path) -> dict[str, FoundTemplate]:
-    by_name = _in_json(directory / LEGACY_FILE)
+    by_name = _in_json(directory, LEGACY_FILE)
     if by_name and _additional_files(directory):
         raise TemplateReadError(
             f"{LEGACY_FILE} and {ADDITIONAL_TEMPLATES} cannot be used together",
@@ -69,14 +87,18 @@ def _in_legacy_file(directory: Path) -> dict[str, FoundTemplate]:
 
 
 def _in_jinja_files(directory: Path) -> dict[str, FoundTemplate]:
-    files = {DEFAULT_NAME: directory / TEMPLATE_FILE} | _additional_files(directory)
+    files = {DEFAULT_NAME: TEMPLATE_FILE} | _additional_files(directory)
+    paths = {name: (part, part_of(directory, part)) for name, part in files.items()}
     return {
-        name: FoundTemplate(read_text(path), str(path))
-        for name, path in files.items()
-        if path.is_file()
+        name: FoundTemplate(read_text(path), str(path), part)
+        for name, (part, path) in paths.items()
+        if path is not None
     }
 
 
-def _additional_files(directory: Path) -> dict[str, Path]:
+def _additional_files(directory: Path) -> dict[str, str]:
+    """Give the files by the names of their templates, each with its folder."""
     files = sorted((directory / ADDITIONAL_TEMPLATES).glob("*.jinja"))
-    return {path.name.removesuffix(".jinja"): path for path in files}
+    return {
+        path.name.removesuffix(".jinja"): f"{ADDITIONAL_TEMPLATES}/{path.name}" for path in files
+    }

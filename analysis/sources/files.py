@@ -1,12 +1,14 @@
 """Reading text and JSON files, each way to fail an error with its place.
 
-Text is UTF-8 with the newlines of Python's text mode, as transformers opens its files.
+Text is UTF-8 with the newlines of Python's text mode, as transformers opens its files. A file
+may be a stranger's: no more than `LARGEST` bytes of it are read, and `part_of` follows no link
+out of the directory that it is part of.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from autoparser.analysis.errors import TemplateReadError
 
@@ -14,7 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["decoded", "json_kind", "read_json_object", "read_text"]
+__all__ = [
+    "LARGEST",
+    "decoded",
+    "json_kind",
+    "part_of",
+    "read_bounded",
+    "read_json_object",
+    "read_text",
+]
+
+LARGEST = 64 << 20
+"""Bytes of a text that is read; the largest of real models have a few million."""
 
 JSON_KINDS: dict[type[object], str] = {
     bool: "true or false",
@@ -26,10 +39,47 @@ JSON_KINDS: dict[type[object], str] = {
 }
 
 
+def part_of(directory: Path, name: str) -> Path | None:
+    """Give a file of a directory; None where there is none of this name.
+
+    Raises TemplateReadError where it is a link out of the directory: whoever made the directory
+    would choose what is read here. A snapshot in the Hub's cache is made of links into that
+    cache, and may be.
+    """
+    path = directory / name
+    if not path.is_file():
+        return None
+    root = directory.resolve()
+    # The layout of the cache is <cache>/models--<org>--<name>/snapshots/<commit>.
+    if root.parent.name == "snapshots" and (root.parents[1] / "blobs").is_dir():
+        root = root.parents[2]
+    target = path.resolve()
+    if target.is_relative_to(root):
+        return path
+    raise TemplateReadError(
+        f"this link leads out of its directory, to {target}",
+        file=str(path),
+        hint="if that is meant, put a copy in its place, or pass the file itself",
+    )
+
+
+def read_bounded(stream: BinaryIO, file: str) -> bytes:
+    """Give all of a stream. Raises TemplateReadError for more than `LARGEST` bytes."""
+    content = stream.read(LARGEST + 1)
+    if len(content) <= LARGEST:
+        return content
+    raise TemplateReadError(
+        f"this is larger than {LARGEST >> 20} MiB, the most that is read of a text",
+        file=file,
+        hint="pass a template, or a directory of a model",
+    )
+
+
 def read_text(path: Path) -> str:
     """Give the file's text. Raises TemplateReadError with the byte offset of bad UTF-8."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as stream:
+            content = read_bounded(stream, str(path))
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise TemplateReadError(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from autoparser.analysis.errors import TemplateNotFoundError, TemplateReadError
-from autoparser.analysis.template import ChatTemplate
+from autoparser.analysis.template import ChatTemplate, Provenance
 
 __all__ = ["DEFAULT_NAME", "FoundTemplate", "FoundTemplates"]
 
@@ -25,6 +25,9 @@ class FoundTemplate:
     file: str
     """The file that holds it, as errors name it."""
 
+    part: str | None = None
+    """The same file within its directory or repository; None where the source is the file."""
+
 
 @dataclass(frozen=True)
 class FoundTemplates:
@@ -33,6 +36,8 @@ class FoundTemplates:
     by_name: Mapping[str, FoundTemplate]
     special_tokens: Mapping[str, str]
     """Variables such as ``bos_token`` that each of them is rendered with."""
+    source: Provenance
+    """Where they are from; its file is that of the template that is chosen."""
 
     def choose(self, name: str | None, source: str) -> ChatTemplate:
         """Give the template called ``name``; for None the default one, or the only one.
@@ -49,7 +54,8 @@ class FoundTemplates:
             raise TemplateReadError(
                 f"the template {name!r} is empty", file=found.file, hint="pass another template"
             )
-        return ChatTemplate(found.text, self.special_tokens, name, found.file)
+        provenance = replace(self.source, file=found.part)
+        return ChatTemplate(found.text, self.special_tokens, name, found.file, provenance)
 
     def _no_such_name(self, name: str, source: str) -> TemplateNotFoundError:
         names = sorted(self.by_name)

@@ -12,12 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.errors import AutoparserError, TemplateNotFoundError, TemplateReadError
+from autoparser.analysis.errors import AutoparserError, TemplateNotFoundError
+from autoparser.analysis.sources.hub import hub_name
+from autoparser.analysis.template import Provenance, SourceKind
 
 from .config_value import TEMPLATE_KEY, templates_in_json
 from .directory import TEMPLATE_FILE, templates_in_directory
-from .files import decoded, read_text
+from .files import decoded, part_of, read_bounded, read_text
 from .found import DEFAULT_NAME, FoundTemplate, FoundTemplates
+from .gguf_source import GGUF, chosen_gguf, templates_in_gguf
+from .hub_source import templates_on_hub
 from .special_tokens import special_tokens_of
 
 if TYPE_CHECKING:
@@ -37,10 +41,12 @@ def load_template(
     """Load the chat template that ``source`` names.
 
     ``source`` is a text file, a model directory, a ``tokenizer_config.json`` or another JSON
-    file with a ``chat_template``, or ``-`` for standard input. ``name`` chooses among named
-    templates; None takes the default one. ``revision`` is for sources that have revisions.
-    Raises TemplateNotFoundError, TemplateReadError. Whether the text is sound Jinja shows on
-    the first use of the template.
+    file with a ``chat_template``, a GGUF file, ``-`` for standard input, or a model on the Hub:
+    ``org/name``, ``org/name/file.gguf``, ``org/name:Q4_K_M``. What is there as a file or a
+    directory is never looked for on the Hub. ``name`` chooses among named templates; None takes
+    the default one. ``revision`` is a branch, a tag or a commit of a model on the Hub. Raises
+    TemplateNotFoundError, TemplateReadError. Whether the text is sound Jinja shows on the first
+    use of the template.
     """
     named = os.fspath(source)
     return _found(named, revision).choose(name, named)
@@ -66,8 +72,8 @@ def _found(named: str, revision: str | None) -> FoundTemplates:
     raise TemplateNotFoundError(
         "there is no file or directory of this name",
         file=named,
-        hint="pass a template file, a model directory, a tokenizer_config.json, or - to read"
-        " standard input",
+        hint="pass a template file, a model directory, a tokenizer_config.json, a GGUF file, a"
+        " model on the Hub such as org/name, or - to read standard input",
     )
 
 
@@ -75,26 +81,31 @@ def _from_standard_input(source: str, revision: str | None) -> FoundTemplates | 
     if source != STANDARD_INPUT:
         return None
     _refuse_revision(source, revision)
-    return _one_text(decoded(sys.stdin.buffer.read(), "standard input"), "standard input")
+    text = decoded(read_bounded(sys.stdin.buffer, "standard input"), "standard input")
+    return _one_text(text, "standard input", Provenance(SourceKind.STANDARD_INPUT, source))
 
 
 def _from_directory(source: str, revision: str | None) -> FoundTemplates | None:
     if not _exists(source) or not Path(source).is_dir():
         return None
     _refuse_revision(source, revision)
-    return templates_in_directory(Path(source))
+    directory = Path(source)
+    try:
+        return templates_in_directory(directory)
+    except TemplateNotFoundError:
+        file = chosen_gguf(path.name for path in directory.glob(f"*{GGUF}"))
+        path = None if file is None else part_of(directory, file)
+        if path is None:
+            raise
+    return templates_in_gguf(path, Provenance(SourceKind.DIRECTORY, source), file)
 
 
 def _from_gguf(source: str, revision: str | None) -> FoundTemplates | None:
     path = Path(source)
-    if path.suffix.lower() != ".gguf" or not _exists(source):
+    if path.suffix.lower() != GGUF or not _exists(source):
         return None
     _refuse_revision(source, revision)
-    raise TemplateReadError(
-        "GGUF files are not supported yet",
-        file=source,
-        hint=f"pass the model's {TEMPLATE_FILE} or its directory",
-    )
+    return templates_in_gguf(path, Provenance(SourceKind.GGUF, source))
 
 
 def _from_json_file(source: str, revision: str | None) -> FoundTemplates | None:
@@ -109,7 +120,8 @@ def _from_json_file(source: str, revision: str | None) -> FoundTemplates | None:
             file=source,
             hint="pass its directory or a template file",
         )
-    return FoundTemplates(by_name, special_tokens_of(path.parent))
+    provenance = Provenance(SourceKind.FILE, source)
+    return FoundTemplates(by_name, special_tokens_of(path.parent), provenance)
 
 
 def _from_text_file(source: str, revision: str | None) -> FoundTemplates | None:
@@ -119,11 +131,20 @@ def _from_text_file(source: str, revision: str | None) -> FoundTemplates | None:
     path = Path(source)
     # By this name the file is part of a model directory, and its neighbours are its own.
     of_model = path.name == TEMPLATE_FILE
-    return _one_text(read_text(path), source, special_tokens_of(path.parent) if of_model else {})
+    special_tokens = special_tokens_of(path.parent) if of_model else {}
+    return _one_text(read_text(path), source, Provenance(SourceKind.FILE, source), special_tokens)
 
 
-def _one_text(text: str, file: str, special_tokens: dict[str, str] | None = None) -> FoundTemplates:
-    return FoundTemplates({DEFAULT_NAME: FoundTemplate(text, file)}, special_tokens or {})
+def _from_hub(source: str, revision: str | None) -> FoundTemplates | None:
+    name = hub_name(source)
+    return None if name is None else templates_on_hub(name, revision)
+
+
+def _one_text(
+    text: str, file: str, source: Provenance, special_tokens: dict[str, str] | None = None
+) -> FoundTemplates:
+    found = FoundTemplate(text, file)
+    return FoundTemplates({DEFAULT_NAME: found}, special_tokens or {}, source)
 
 
 def _exists(source: str) -> bool:
@@ -149,4 +170,5 @@ RESOLVERS: tuple[Resolver, ...] = (
     _from_gguf,
     _from_json_file,
     _from_text_file,
+    _from_hub,
 )

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from .files import read_json_object
+from .files import part_of, read_json_object
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["CONFIG_FILE", "special_tokens_of"]
+__all__ = ["CONFIG_FILE", "MAP_FILE", "special_tokens_of"]
 
 CONFIG_FILE = "tokenizer_config.json"
 MAP_FILE = "special_tokens_map.json"
@@ -28,13 +28,16 @@ def special_tokens_of(directory: Path) -> dict[str, str]:
 
     Raises TemplateReadError for files that cannot be read.
     """
-    config: Mapping[str, object] = {}
-    if (directory / CONFIG_FILE).is_file():
-        config = read_json_object(directory / CONFIG_FILE)
+    config = _object_of(directory, CONFIG_FILE)
     tokens = _named_tokens(config)
-    if "added_tokens_decoder" not in config and (directory / MAP_FILE).is_file():
-        tokens.update(_named_tokens(read_json_object(directory / MAP_FILE)))
+    if "added_tokens_decoder" not in config:
+        tokens.update(_named_tokens(_object_of(directory, MAP_FILE)))
     return tokens
+
+
+def _object_of(directory: Path, name: str) -> Mapping[str, object]:
+    path = part_of(directory, name)
+    return {} if path is None else read_json_object(path)
 
 
 def _named_tokens(values: Mapping[str, object]) -> dict[str, str]:

@@ -1,56 +1,142 @@
-"""The tokenizer of a model: the ``tokenizer.json`` of a directory, or a file of that form."""
+"""The tokenizer of a model, wherever the model is: the one home of finding and reading it.
+
+Found in this order: ``tokenizer.json``; tiktoken's ranks, in ``*.tiktoken`` or a
+``tokenizer.model`` of that form. A ``tokenizer.model`` of sentencepiece cannot be read, and is
+said to be there. A GGUF file holds its own.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.errors import AutoparserError, TokenizerError
+from autoparser.analysis.sources.gguf import FileWindow, contents_of
+from autoparser.analysis.sources.hub import Listing, fetched, hub_name, listing_of
+from autoparser.analysis.sources.vocabulary import (
+    is_tiktoken,
+    read_tiktoken,
+    read_tokenizer_json,
+    tokenizer_of_gguf,
+)
+
+from .files import part_of
+from .hub_source import gguf_on_hub
+from .special_tokens import CONFIG_FILE
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["TOKENIZER_FILE", "TokenizerError", "load_tokenizer", "tokenizer_beside"]
+__all__ = [
+    "TOKENIZER_FILE",
+    "load_tokenizer",
+    "read_tokenizer",
+    "tokenizer_beside",
+    "tokenizer_file",
+    "tokenizer_files",
+]
 
 TOKENIZER_FILE = "tokenizer.json"
+SENTENCEPIECE_FILE = "tokenizer.model"
 
 
-class TokenizerError(AutoparserError):
-    """There is no tokenizer where one was named, or it cannot be read."""
+def load_tokenizer(
+    source: str | os.PathLike[str], *, revision: str | None = None, segmenting: bool = True
+) -> Tokenizer:
+    """Load the tokenizer of a file, a directory, a GGUF file, or a model on the Hub.
 
-
-def load_tokenizer(path: Path) -> Tokenizer:
-    """Load a tokenizer from a file, or from the directory that holds one.
-
-    Raises TokenizerError.
+    ``segmenting`` says that texts are to be cut into the tokens that the model's own tokenizer
+    would make of them; without, the tokens alone are of use, as for masks. Raises
+    TokenizerError, and what reading the source raises.
     """
-    # Imported here since most commands need none, and it is slow to import.
-    from tokenizers import Tokenizer  # noqa: PLC0415
+    named = os.fspath(source)
+    path = Path(named)
+    if named and _exists(path):
+        return read_tokenizer(path, segmenting=segmenting)
+    name = hub_name(named)
+    if name is None:
+        raise _none_here(named)
+    listing = listing_of(name.repository, revision)
+    directory = None
+    if name.file is None and name.tag is None:
+        directory = fetched(listing, tokenizer_files(listing), revision)
+    if directory is not None and tokenizer_file(directory) is not None:
+        return read_tokenizer(directory, segmenting=segmenting)
+    contents = gguf_on_hub(listing, name)
+    if contents is None:
+        raise _none_here(named)
+    return tokenizer_of_gguf(contents, segmenting=segmenting)
 
-    file = path / TOKENIZER_FILE if path.is_dir() else path
-    if not file.is_file():
+
+def tokenizer_files(listing: Listing) -> list[str]:
+    """Give the names of a listing that its tokenizer is read from."""
+    if TOKENIZER_FILE in listing.files:
+        return [TOKENIZER_FILE]
+    ranks = sorted(each for each in listing.files if each.endswith(".tiktoken"))
+    # What tiktoken's files lack of the added tokens is in the configuration.
+    wanted = (*ranks, SENTENCEPIECE_FILE, CONFIG_FILE)
+    return [each for each in wanted if each in listing.files]
+
+
+def tokenizer_beside(source: str) -> str | None:
+    """Give what to load for the tokenizer of the model that a source is of; None without any.
+
+    That is the source itself for a GGUF file and a model on the Hub, else a file of its
+    directory, or of the directory that it is in.
+    """
+    path = Path(source)
+    if not source or not _exists(path):
+        return source if hub_name(source) is not None else None
+    if path.suffix.lower() == ".gguf":
+        return source
+    file = tokenizer_file(path if path.is_dir() else path.parent)
+    return None if file is None else str(file)
+
+
+def tokenizer_file(directory: Path) -> Path | None:
+    """Give the file of a directory that holds its tokenizer; None where there is none."""
+    for name in (TOKENIZER_FILE, *_ranks(directory), SENTENCEPIECE_FILE):
+        file = part_of(directory, name)
+        if file is not None:
+            return file
+    return None
+
+
+def _ranks(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.glob("*.tiktoken"))
+
+
+def read_tokenizer(path: Path, *, segmenting: bool = True) -> Tokenizer:
+    """Read the tokenizer of a file or a directory, as `load_tokenizer` does."""
+    if path.suffix.lower() == ".gguf":
+        return tokenizer_of_gguf(contents_of(FileWindow(path)), segmenting=segmenting)
+    file = tokenizer_file(path) if path.is_dir() else path
+    if file is None or not _exists(file):
+        raise _none_here(str(path))
+    if file.suffix == ".tiktoken" or (file.suffix == ".model" and is_tiktoken(file)):
+        return read_tiktoken(file, segmenting=segmenting)
+    if file.suffix == ".model":
         raise TokenizerError(
-            "there is no tokenizer here",
-            file=str(path),
-            hint=f"give a {TOKENIZER_FILE}, or a directory that holds one",
+            "this is a sentencepiece model, which cannot be read: there is no tokenizer.json"
+            " beside it",
+            file=str(file),
+            hint="convert it once with transformers (AutoTokenizer … save_pretrained) and give the"
+            " tokenizer.json with --tokenizer",
         )
-    try:
-        return Tokenizer.from_file(str(file))
-    except Exception as error:  # noqa: BLE001 - the tokenizer raises bare exceptions
-        reason = str(error)
-    raise TokenizerError(
-        f"this is no tokenizer ({reason})",
-        file=str(file),
-        hint=f"give a {TOKENIZER_FILE} as the tokenizers library writes it",
+    return read_tokenizer_json(file)
+
+
+def _none_here(named: str) -> AutoparserError:
+    return TokenizerError(
+        "there is no tokenizer here",
+        file=named,
+        hint=f"give a {TOKENIZER_FILE}, a directory that holds one, or a GGUF file",
     )
 
 
-def tokenizer_beside(source: str) -> Path | None:
-    """Give the tokenizer of a model directory, or of a file's directory; None where none is."""
-    path = Path(source)
+def _exists(path: Path) -> bool:
     try:
-        directory = path if path.is_dir() else path.parent
-        file = directory / TOKENIZER_FILE
-        return file if path.exists() and file.is_file() else None
-    except OSError:
-        return None
+        return path.exists()
+    except (OSError, ValueError):  # a name too long for a file, a parent that may not be read
+        return False

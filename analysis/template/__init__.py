@@ -3,20 +3,30 @@
 from .chat_template import ChatTemplate
 from .comments import comments
 from .emission import Emission
+from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN
 from .isolated import IsolatedTemplate, isolated
 from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
+from .provenance import Provenance, SourceKind
+from .python_source import compared_values, mentioned_fields, text_constants
 
 __all__ = [
     "GENERATION_CLOSE",
     "GENERATION_OPEN",
     "REASONING_FIELDS",
+    "REFUSALS",
     "ChatTemplate",
     "Emission",
+    "EncodedTemplate",
     "IsolatedTemplate",
+    "Provenance",
+    "SourceKind",
     "comments",
+    "compared_values",
     "isolated",
+    "mentioned_fields",
     "plain",
     "prepared_messages",
     "prepared_tools",
+    "text_constants",
 ]

@@ -26,15 +26,16 @@ from .emission import Emission, emissions
 from .environment import Refusal, chat_environment
 from .excerpt import excerpt, find_column
 from .messages import plain, prepared_messages, prepared_tools
+from .provenance import Provenance
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import CodeType, TracebackType
 
 __all__ = ["ChatTemplate"]
 
-_Rendered = TypeVar("_Rendered")
+Rendered = TypeVar("Rendered")
 
-LONGEST_REASON = 10_000
+LONGEST_REASON = 200_000
 """Characters of a template's own words that an error keeps; every refusal of it has some."""
 
 
@@ -53,6 +54,9 @@ class ChatTemplate:
 
     origin: str | None = None
     """Where it came from, as errors name it: a path, ``-``; None for text given directly."""
+
+    source: Provenance | None = None
+    """Where it came from, in full; None for text given directly."""
 
     def render(
         self,
@@ -105,9 +109,7 @@ class ChatTemplate:
 
         def traced(guard: Guard | None) -> list[Emission]:
             pieces = emissions(template, template.new_context({**variables}))
-            if guard is None:
-                return [*pieces]
-            return guard.listed(pieces, lambda piece: len(piece.text))
+            return [*pieces] if guard is None else guard.kept(pieces, _length)
 
         return self._held(traced)
 
@@ -130,17 +132,19 @@ class ChatTemplate:
         def rendered(guard: Guard | None) -> str:
             # As Template.render does, less its rewriting of tracebacks.
             pieces = compiled.root_render_func(compiled.new_context({**variables}))
-            return "".join(pieces) if guard is None else guard.collected(pieces)
+            return "".join(pieces if guard is None else guard.kept(pieces, len))
 
         return self._held(rendered)
 
-    def _held(self, render: Callable[[Guard | None], _Rendered]) -> _Rendered:
-        """Render under the limits of the worker, where this is one."""
+    def _held(self, render: Callable[[Guard | None], Rendered]) -> Rendered:
+        """Render, in a worker within its limits. Raises TemplateRenderError."""
         guard = current_guard()
         failure: TemplateRenderError
         try:
             return render(guard)
         except LimitReached as reached:
+            if guard is not None:
+                guard.end()
             failure = self._limit_error(reached, reached)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
             if guard is not None and isinstance(error, MemoryError):
@@ -158,6 +162,14 @@ class ChatTemplate:
         """
         return self._compiled.tree
 
+    @property
+    def code(self) -> CodeType:
+        """The compiled template, for environments that differ in filters or undefined alone.
+
+        Raises TemplateSyntaxError.
+        """
+        return self._compiled.code
+
     def check_syntax(self) -> None:
         """Compile now; raises TemplateSyntaxError where Jinja cannot."""
         _ = self._compiled
@@ -173,6 +185,8 @@ class ChatTemplate:
             # A plain dict of globals is copied faster for each render than Jinja's chained one.
             template = Template.from_code(environment, code, dict(environment.globals))
         except LimitReached as reached:
+            if guard is not None:
+                guard.end()
             failure = self._compile_limit_error(reached)
         except Exception as error:  # noqa: BLE001 - Jinja and Python each raise their own
             if guard is not None and isinstance(error, MemoryError):
@@ -180,7 +194,7 @@ class ChatTemplate:
             else:
                 failure = self._syntax_error(error)
         else:
-            return _Compiled(tree, template)
+            return _Compiled(tree, code, template)
         raise failure
 
     def _parsed(self) -> nodes.Template:
@@ -246,13 +260,19 @@ class ChatTemplate:
 
     def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
         # Compiled code cannot be pickled; a copy in another process compiles its own.
-        return ChatTemplate, (self.text, dict(self.special_tokens), self.name, self.origin)
+        special = dict(self.special_tokens)
+        return ChatTemplate, (self.text, special, self.name, self.origin, self.source)
 
 
 @dataclass(frozen=True)
 class _Compiled:
     tree: nodes.Template
+    code: CodeType
     template: Template
+
+
+def _length(emission: Emission) -> int:
+    return len(emission.text)
 
 
 def _cut(words: str) -> str:

@@ -13,6 +13,8 @@ from jinja2 import TemplateSyntaxError as JinjaSyntaxError
 from jinja2.lexer import TokenStream
 from jinja2.parser import Parser
 
+from autoparser.analysis.inert import is_inert
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -56,7 +58,7 @@ def excerpt(text: str, line: int, column: int | None) -> str:
     lines = NEWLINE.split(text)
     if not 1 <= line <= len(lines):
         return ""
-    shown = "".join(character if character.isprintable() else " " for character in lines[line - 1])
+    shown = "".join(character if is_inert(character) else " " for character in lines[line - 1])
     caret = column - 1 if column else 0
     start = max(0, min(caret - EXCERPT_WIDTH // 2, len(shown) - EXCERPT_WIDTH))
     head = "…" if start else ""

@@ -21,7 +21,9 @@ from autoparser.analysis.errors import (
 )
 from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
 
-from .chat_template import ChatTemplate
+from .chat_template import ChatTemplate, Rendered
+from .emission import Emission
+from .encoded import EncodedTemplate
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -39,6 +41,9 @@ class IsolatedTemplate(ChatTemplate):
     limits: Limits = DEFAULT_LIMITS
     """What one render may take; to `analyze`, what the analysis may."""
 
+    original: ChatTemplate | None = None
+    """The template that it stands for, where that is more than a text in Jinja."""
+
     def render_prepared(self, variables: Mapping[str, object]) -> str:
         """Render in a worker; the variables must pickle. Otherwise as `ChatTemplate` does."""
         return self._asked(_rendered, variables)
@@ -47,14 +52,25 @@ class IsolatedTemplate(ChatTemplate):
         """Render in a worker, with marks. Otherwise as `ChatTemplate` does."""
         return self._asked(_marked, variables)
 
+    def trace(self, variables: Mapping[str, object]) -> list[Emission]:
+        """Render in a worker, and tell which line wrote what. Otherwise as `ChatTemplate` does."""
+        return self._asked(_traced, variables)
+
     def check_syntax(self) -> None:
         """Compile in a worker; raises TemplateSyntaxError where Jinja cannot."""
+        if self.original is not None:
+            return
         run_task(_checked, self.text, self._file, limits=self.limits, file=self._file)
 
     @property
     def syntax_tree(self) -> nodes.Template:
         """The parsed template. Raises TemplateSyntaxError."""
-        return self._tree
+        return self._tree if self.original is None else self.original.syntax_tree
+
+    @cached_property
+    def marks_generation(self) -> bool:
+        """Whether it holds ``{% generation %}``."""
+        return self.plain().marks_generation
 
     @cached_property
     def _tree(self) -> nodes.Template:
@@ -62,14 +78,16 @@ class IsolatedTemplate(ChatTemplate):
 
     def plain(self) -> ChatTemplate:
         """Give the same template as one that renders in this process."""
-        return ChatTemplate(self.text, self.special_tokens, self.name, self.origin)
+        if self.original is not None:
+            return self.original
+        return ChatTemplate(self.text, self.special_tokens, self.name, self.origin, self.source)
 
-    def _asked(self, render: Callable[..., str], variables: Mapping[str, object]) -> str:
+    def _asked(self, render: Callable[..., Rendered], variables: Mapping[str, object]) -> Rendered:
         lost: TemplateRenderError
         try:
             return run_task(
                 render,
-                self.text,
+                self.text if self.original is None else self.original,
                 self._file,
                 dict(variables),
                 limits=self.limits,
@@ -90,21 +108,35 @@ def isolated(template: ChatTemplate, limits: Limits = DEFAULT_LIMITS) -> Isolate
     if isinstance(template, IsolatedTemplate):
         return replace(template, limits=limits)
     return IsolatedTemplate(
-        template.text, template.special_tokens, template.name, template.origin, limits
+        template.text,
+        template.special_tokens,
+        template.name,
+        template.origin,
+        template.source,
+        limits=limits,
+        original=template if isinstance(template, EncodedTemplate) else None,
     )
 
 
 @lru_cache(maxsize=COMPILED)
-def _kept(text: str, file: str) -> ChatTemplate:
+def _compiled(text: str, file: str) -> ChatTemplate:
     return ChatTemplate(text, origin=file)
 
 
-def _rendered(text: str, file: str, variables: Mapping[str, object]) -> str:
+def _kept(text: str | ChatTemplate, file: str) -> ChatTemplate:
+    return _compiled(text, file) if isinstance(text, str) else text
+
+
+def _rendered(text: str | ChatTemplate, file: str, variables: Mapping[str, object]) -> str:
     return _kept(text, file).render_prepared(variables)
 
 
-def _marked(text: str, file: str, variables: Mapping[str, object]) -> str:
+def _marked(text: str | ChatTemplate, file: str, variables: Mapping[str, object]) -> str:
     return _kept(text, file).render_generation(variables)
+
+
+def _traced(text: str | ChatTemplate, file: str, variables: Mapping[str, object]) -> list[Emission]:
+    return _kept(text, file).trace(variables)
 
 
 def _checked(text: str, file: str) -> None:

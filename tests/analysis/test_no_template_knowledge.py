@@ -98,6 +98,14 @@ ALLOWED: dict[tuple[str, str], str] = {
         "decode/server.py",
         "llama-server",
     ): "the name of an engine that a person gives: it decides in which field a grammar is sent",
+    (
+        "sources/vocabulary/from_gguf.py",
+        "gpt2",
+    ): "what a GGUF header calls every byte-level vocabulary; it decides how a tokenizer is read",
+    (
+        "sources/vocabulary/from_gguf.py",
+        "gpt-2",
+    ): "what a GGUF header calls the rule that the tokenizers library has built in",
     ("check/battery.py", "<b>bold</b> & <br/> [x] {y} %}"): HOSTILE,
     ("check/battery.py", "<c>"): HOSTILE,
     ("check/battery.py", "Report <1>"): HOSTILE,

@@ -1,6 +1,7 @@
 """Measure what grammars of formats cost: `python -m tests.benchmarks.grammar`, from the root.
 
-Qwen's vocabulary, in which the markers of both formats are added tokens; tools of six properties.
+Qwen's vocabulary, in which the markers of calls are added tokens (`</parameter>` is text), and for
+masks DeepSeek's, in which all are; tools of six properties.
 Creation is the writing of the grammar and the loading of it, against the loading of the arguments'
 schemas alone; masks are held against those of plain JSON. All figures of one table come from one
 run on one machine; ratios can be compared between machines, microseconds cannot. Nothing is written
@@ -14,7 +15,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from itertools import takewhile
@@ -22,11 +23,12 @@ from time import perf_counter
 
 from llguidance import LLMatcher
 
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.constrained import Constraint, DecodingTokenizer, GrammarBackend
 from autoparser.analysis.conversation import Json, Message, ToolCall
 from autoparser.analysis.format import TurnFormat
 from autoparser.analysis.grammar import Vocabulary, grammar_of, vocabulary_of
-from tests.analysis.constrained.tokenizers_here import qwen
+from tests.analysis.constrained.tokenizers_here import deepseek, qwen
 from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import analysis_of
 
@@ -105,16 +107,29 @@ def _gbnf(format_: TurnFormat, offers: Iterator[list[Json]]) -> str:
 
 
 def masks(tokenizer: DecodingTokenizer) -> Iterator[str]:
-    """Give what masks cost along a turn, against those of plain JSON."""
-    vocabulary = vocabulary_of(tokenizer.hf)
+    """Give what masks cost along a turn, against those of plain JSON in the same vocabulary."""
     columns = ("median", "p99", "most", "median x", "p99 x")
     yield f"\n{'mask, µs':<{WIDTH}}" + "".join(f"{each:>9}" for each in columns)
+    known = {title: analysis_of(name).format for title, name in FORMATS.items()}
+    yield from _masks_of(tokenizer, known)
+    yield f"with {deepseek().vocab_size} tokens"
+    yield from _masks_of(deepseek(), {"DeepSeek JSON": _deepseek_format()})
+
+
+def _deepseek_format() -> TurnFormat:
+    """Give a format of which every marker is a token of DeepSeek's vocabulary, its end too."""
+    template = analysis_of("t3-2-fenced-json-closed").template
+    text = template.text.replace("<｜end▁of▁turn｜>", "<｜end▁of▁sentence｜>")
+    return analyze(ChatTemplate(text, template.special_tokens)).format
+
+
+def _masks_of(tokenizer: DecodingTokenizer, formats: Mapping[str, TurnFormat]) -> Iterator[str]:
+    vocabulary = vocabulary_of(tokenizer.hf)
     with GrammarBackend(tokenizer) as backend:
         plain = backend.grammar(Constraint.json_schema(schema(0)))
         base = spread(mask_us(plain, tokenizer.encode(arguments(0))))
         yield _mask_row("plain JSON", base, base)
-        for title, name in FORMATS.items():
-            format_ = analysis_of(name).format
+        for title, format_ in formats.items():
             for count in COUNTS:
                 whole = turn(format_, count)
                 request, written = request_for(format_, whole, tools(count))

@@ -110,8 +110,8 @@ WRONG = [
     # options, words of the error
     (("no/such.jinja",), "no/such.jinja"),
     ((TEMPLATE, "--tools", "no/such.yaml"), "no/such.yaml: there is no such file"),
-    ((TEMPLATE, *TOOLS, "--tokenizer", "no/such"), "there is no such tokenizer"),
-    ((TEMPLATE, *TOOLS, "--tokenizer", "fixtures/tools.yaml"), "cannot be read as a tokenizer"),
+    ((TEMPLATE, *TOOLS, "--tokenizer", "nowhere"), "there is no tokenizer here"),
+    ((TEMPLATE, *TOOLS, "--tokenizer", "fixtures/tools.yaml"), "this is no tokenizer"),
     ((TEMPLATE, *TOOLS, "--tool-choice", "get_wether"), "did you mean get_weather?"),
     ((TEMPLATE, "--tool-choice", "required"), "offer tools"),
     ((TEMPLATE, *TOOLS, "--walks", "0"), "--walks"),

@@ -213,8 +213,14 @@ def test_messages_that_are_none_are_refused_in_one_line(
         ),
         (("--messages", "M", "--json"), "--json is about tokens; add --tokens"),
         (("--messages", "M", "--tokenizer", "x"), "--tokenizer is about tokens; add --tokens"),
-        (("--messages", "M", "--tokens"), "--tokens needs a tokenizer; give --tokenizer PATH"),
-        (("--messages", "M", "--tokens", "--tokenizer", "x.json"), "x.json: there is no such file"),
+        (
+            ("--messages", "M", "--tokens"),
+            "--tokens needs a tokenizer, and there is none beside the template; name it",
+        ),
+        (
+            ("--messages", "M", "--tokens", "--tokenizer", "x.json"),
+            "x.json: there is no tokenizer here",
+        ),
         (("--messages", "M", "--switch", "thinking"), "'thinking' sets no variable; give --switch"),
         (("--messages", "M", "--switch", "tools=1"), "tools is no switch; "),
     ],

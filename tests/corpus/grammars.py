@@ -26,8 +26,7 @@ HEADER_IS_END = "what begins a turn also ends it"
 ARRAY_TAGS = "an array whose items are tags of one name: its text is its own markup"
 LONG_END = "pages of instructions end every turn: llguidance takes no text so long"
 BROKEN = "a call without arguments is no JSON: its arguments are missing"
-APOSTROPHE = "the parser takes an apostrophe in a JSON string for the notation's quote"
-CUT_MARKERS = "the markers of reasoning are found cut in two"
+ENDS_BETWEEN = "what ends a turn stands between its content and its calls"
 _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     UNESCAPED: ("LiquidAI-LFM2.5-VL-450M", "baseten-Llama-3.2-3B-Instruct-pythonic"),
     UNOPENED: (
@@ -38,9 +37,8 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     UNMARKED: ("spitfire4794-supra-arith",),
     ARRAY_TAGS: ("MiniMaxAI-MiniMax-M3-MXFP8",),
     LONG_END: ("ServiceNow-AI-AprielGuard",),
-    CUT_MARKERS: ("meituan-longcat-LongCat-2.0",),
     BROKEN: ("Motif-Technologies-Motif-3-Beta",),
-    APOSTROPHE: ("LFM2.5-8B-A1B", "LiquidAI-LFM2.5-8B-A1B-Base"),
+    ENDS_BETWEEN: ("tiiuae-Falcon-H1-Tiny-Tool-Calling-90M",),
     HEADER_IS_END: ("IEITYuan-Yuan2-2B-hf",),
 }
 CAUSES = {name: cause for cause, names in _BY_CAUSE.items() for name in names}

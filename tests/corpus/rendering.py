@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tokenizers import AddedToken, Tokenizer
 
@@ -273,7 +273,7 @@ def _have(
             continue
         before = shaped(analysis, entries[:at])
         if prompt is None:
-            prompt = made.render(before, tools, add_generation_prompt=True).token_ids
+            prompt = tuple(made.encode(_prompt(made, before, tools)))
         known = entries
         entries, completion = _sampled(made, analysis, entries, at, tools, prompt)
         until = next(
@@ -286,7 +286,7 @@ def _have(
         # Whitespace that such a model writes is its own, not the template's.
         exact = exact and entries is known
         bridged = made.bridge_to_next_turn(prompt, completion, new, tools)
-        rendered = made.render(after, tools, add_generation_prompt=True).token_ids
+        rendered = tuple(made.encode(_prompt(made, after, tools)))
         previous = (*prompt, *completion)
         found.turns += 1
         broken = rendered[: len(previous)] != previous
@@ -307,6 +307,12 @@ def _have(
             found.refusals[bridged.reason.name] += 1
             found.fallback_breaks += broken
             prompt, exact, kept = rendered, True, False
+
+
+def _prompt(made: Renderer, messages: Messages, tools: list[object] | None) -> str:
+    """Render a prompt; whose its characters are is not asked."""
+    switches: dict[str, Any] = made.switches
+    return made.analysis.template.render(messages, tools, True, **switches)
 
 
 def _own_text(
@@ -344,7 +350,7 @@ def _sampled(
     turn = entries[at]
     assert isinstance(turn, Message)
     before = shaped(analysis, entries[:at])
-    written = made.attribute(before, tools, add_generation_prompt=True).text
+    written = _prompt(made, before, tools)
     text, fits = _own_text(made, analysis, entries, at, tools, written)
     if not fits:
         # No turn of the history begins like the prompt: the model goes on in its own way.

@@ -116,7 +116,7 @@ def test_an_unknown_token_that_is_an_added_one() -> None:
 @pytest.mark.parametrize(
     ("source", "options", "says"),
     [
-        (Path("/nowhere"), {}, "/nowhere: there is no such tokenizer"),
+        (Path("/nowhere"), {}, "/nowhere: there is no tokenizer here"),
         (3, {}, "a int is no tokenizer"),
         (byte_tokenizer(), {"eos": "<|no|>"}, "there is no token '<|no|>' to end an answer with"),
         (byte_tokenizer(), {"eos": 4000}, "there is no token 4000"),
@@ -138,7 +138,7 @@ def test_what_a_tokenizer_lacks(source: object, options: dict[str, Any], says: s
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{")
-    with pytest.raises(TokenizerError, match="cannot be read as a tokenizer"):
+    with pytest.raises(TokenizerError, match="this is no tokenizer"):
         load_tokenizer(tmp_path)
     byte_tokenizer().save(str(tmp_path / "tokenizer.json"))
     (tmp_path / "tokenizer_config.json").write_text("{")

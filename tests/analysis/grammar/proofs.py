@@ -130,8 +130,9 @@ def completeness(
 ) -> Iterator[Fault | None]:
     """Feed every turn of the battery that the format writes, token by token."""
     loaded: dict[tuple[str | None, Start | None], Decoder] = {}
+    names = request_of(offer.called).tools or {}
     for case in battery():
-        if not _calls_only(case.message, request_of(offer.called).tools or {}):
+        if not _calls_only(case.message, names):
             continue
         turn = _turn(format_, with_ids(format_, case.message))
         if turn is None:

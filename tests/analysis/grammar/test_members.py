@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.grammar import Grammar
+from autoparser.analysis.conversation import ToolCall
+from autoparser.analysis.grammar import Grammar, GrammarError
 from tests.analysis.parsing.loop import analysis_of
 
 from .tokens import byte_tokenizer, guidance
@@ -76,3 +77,39 @@ def test_a_member_is_written_once() -> None:
     names = [f"member_{at}" for at in range(40)]
     text = offered(names, []).lark(byte_tokenizer())
     assert [name for name in names if text.count(f"<parameter={name}>") > 1] == []
+
+
+def of_types(types: dict[str, str], required: list[str]) -> dict[str, Any]:
+    properties = {name: {"type": kind} for name, kind in types.items()}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+    return {"type": "function", "function": {"name": "".join(types), "parameters": schema}}
+
+
+DROPS = "arguments-null-dropped"
+"""A format that writes no member whose value is null."""
+
+
+@pytest.mark.parametrize("load", [decoder, gbnf_decoder])
+def test_what_the_format_never_writes_is_no_member(load: Any) -> None:
+    analysis = analysis_of(DROPS)
+    tools = [of_types({"a": "integer", "b": "null"}, []), of_types({"c": "null"}, ["c"])]
+    loaded = load(analysis.grammar(tools, tool_choice="required"), byte_tokenizer(), guidance())
+    row = analysis.format.calls
+    assert row is not None
+    written = row.write([ToolCall("ab", {"a": 1})])
+    assert refusal(loaded, written) == ""
+    # Nothing can be left open for the member that never comes, and no call lacks what is required.
+    assert refusal(loaded, written[: written.index("1") + 1])
+    assert refusal(loaded, row.write([ToolCall("c", {})]))
+
+
+def test_where_no_tool_can_be_called_it_is_said() -> None:
+    grammar = analysis_of(DROPS).grammar([of_types({"c": "null"}, ["c"])])
+    with pytest.raises(GrammarError, match="does not write") as caught:
+        grammar.lark(byte_tokenizer())
+    assert caught.value.place == "c"

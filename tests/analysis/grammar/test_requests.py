@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -113,6 +114,52 @@ def test_a_template_without_calls_cannot_be_made_to_call() -> None:
     grammar = analysis_of("reasoning-none").grammar(BATTERY, tool_choice="required")
     with pytest.raises(GrammarError, match="writes no message that this request asks for"):
         grammar.rules()
+
+
+BARE = "<function=list_rooms>\n</function>\n"
+
+
+@pytest.mark.parametrize(
+    ("added", "accepted"),
+    [
+        # Where its first marker is a token, content stays free, as that is quicker.
+        (
+            ("<tool_call>", "</tool_call>", "<think>", "</think>", "<|im_start|>", "<|im_end|>"),
+            True,
+        ),
+        ((), False),
+    ],
+)
+def test_a_call_without_its_first_marker_is_no_content(
+    added: tuple[str, ...], accepted: bool
+) -> None:
+    grammar = analysis_of(XML).grammar(STRICT)
+    loaded = decoder(grammar, byte_tokenizer(added), guidance(added))
+    assert (refusal(loaded, f"Well.\n</think>\n\nLook. {BARE}") == "") is accepted
+
+
+@pytest.mark.parametrize("first", [STRICT, BATTERY])
+def test_what_is_kept_of_a_format_is_that_of_no_other_request(first: Any) -> None:
+    """Grammars come out the same, whatever was asked of the format before."""
+    for name in (HERMES, XML):
+        known = analysis_of(name)
+        requests: list[dict[str, Any]] = [
+            {"tools": first},
+            {"tools": STRICT},
+            {"tools": STRICT, "parallel_tool_calls": False},
+            {"tools": STRICT, "tool_choice": "required"},
+            {"tools": STRICT, "lazy": True},
+            {"tools": STRICT, "prompt": CLOSED},
+            {"tools": None},
+            {"tools": STRICT},
+        ]
+        for request in requests:
+            fresh = deepcopy(known.format)
+            for added in ((), ("<tool_call>", "</tool_call>")):
+                tokenizer = byte_tokenizer(added)
+                again = grammar_of(fresh, **request).lark(tokenizer)
+                assert known.grammar(**request).lark(tokenizer) == again
+            assert known.grammar(**request).gbnf() == grammar_of(fresh, **request).gbnf()
 
 
 def test_strict_closes_what_the_schema_leaves_open() -> None:

@@ -62,6 +62,16 @@ def test_a_render_beyond_a_limit_names_it(text: str, limit: Limit, words: str) -
     assert isolated(ChatTemplate("ok")).render(MESSAGES) == "ok"
 
 
+def test_a_trace_is_the_same_and_held_to_the_limits() -> None:
+    plain = load_template(TEMPLATE)
+    variables = {"messages": MESSAGES, "tools": None, "add_generation_prompt": True}
+    assert isolated(plain).trace(variables) == plain.trace(variables)
+    for text, limit in ((ENDLESS, Limit.RENDER_TIME), ("{{ 'x' * n }}", Limit.OUTPUT)):
+        with pytest.raises(TemplateLimitError) as caught:
+            isolated(ChatTemplate(text), SHORT).trace({**variables, "n": 100_001})
+        assert caught.value.limit is limit
+
+
 def test_refusals_and_broken_syntax_are_the_same() -> None:
     refusing = ChatTemplate("{{ raise_exception('no') }}", origin="a")
     broken = ChatTemplate("{{ x(", origin="a")

@@ -84,7 +84,11 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def test_a_task_that_never_steps_through_python_is_killed_after_its_time() -> None:
+def test_a_task_that_never_steps_through_python_is_killed_after_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # However long a machine under load takes over it, the kernel is to end it.
+    monkeypatch.setattr("autoparser.analysis.isolation.worker.START_SECONDS", 600.0)
     with pytest.raises(TaskLimitError, match=r"more than 0\.5 s") as caught:
         run_task(sum, range(10**12), limits=SHORT, file="endless")
     assert caught.value.limit is Limit.TASK_TIME
@@ -103,7 +107,7 @@ def test_memory_is_counted_from_what_the_worker_has() -> None:
     [
         (signal.SIGKILL, "killed"),
         (signal.SIGSEGV, "crashed (SIGSEGV)"),
-        (signal.SIGABRT, "crashed (SIGABRT)"),
+        (signal.SIGABRT, "gave up (SIGABRT)"),
         (signal.SIGTERM, "crashed (SIGTERM)"),
     ],
 )
@@ -165,14 +169,17 @@ def test_a_worker_does_not_outlive_its_parent(task: Callable[..., object]) -> No
     number = int(os.read(here, 20))
     os.kill(parent, signal.SIGKILL)
     os.waitpid(parent, 0)
-    gone = threading.Event()
-    state = "?"
+    waited = threading.Event()
     for _ in range(600):
-        try:
-            state = Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        except FileNotFoundError:
-            state = "Z"
-        if state == "Z":
-            break
-        gone.wait(0.05)
-    assert state == "Z"
+        if state_of(number) == "Z":
+            return
+        waited.wait(0.05)
+    pytest.fail("the worker goes on")
+
+
+def state_of(number: int) -> str:
+    """Give the state of a process as Linux has it; Z for one that is no more."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return "Z"

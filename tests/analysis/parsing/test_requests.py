@@ -130,6 +130,25 @@ def test_markers_inside_an_answer_by_a_schema_are_text(
     assert not disagreement(parser, text, list(text))
 
 
+@pytest.mark.parametrize(
+    ("text", "content", "reasoning", "calls"),
+    [
+        ("[1, 2]", "[1, 2]", None, 0),
+        ("[TH", "[TH", None, 0),
+        ("[THINK]Hm.[/THINK][1]", "[1]", "Hm.", 0),
+        ('[TOOL_CALLS]get_forecast[ARGS]{"city": "Rio"}', None, None, 1),
+    ],
+)
+def test_a_marker_in_brackets_is_no_array(
+    text: str, content: str | None, reasoning: str | None, calls: int
+) -> None:
+    parser = analysis_of("t1-name-then-json").parser(TOOLS, json_schema={"type": "array"})
+    message = parser.parse(text)
+    assert (message.content, message.reasoning_content) == (content, reasoning)
+    assert len(message.tool_calls) == calls
+    assert not disagreement(parser, text, list(text))
+
+
 def test_beside_an_answer_by_a_schema_calls_are_calls() -> None:
     parser = analysis_of(JSON).parser(TOOLS, json_schema={"type": "object"})
     (call,) = parser.parse(CALL).tool_calls

@@ -117,3 +117,27 @@ def test_a_marker_that_leads_nowhere_is_text_of_a_value(value: str, days: int, s
     schema = schema_of({"city": value, "days": days})
     written = read(formats()["a1-function-parameter"], text, size, schema)
     assert json.loads(written) == {"city": value, "days": days}
+
+
+@pytest.mark.parametrize(
+    ("value", "read_as"),
+    [
+        # A closer in a string is text, also with what would follow a real one behind it.
+        ('{"a": "x</parameter> y"}', {"a": "x</parameter> y"}),
+        ('{"a": "x\n</parameter>\n<parameter=days>"}', {"a": "x\n</parameter>\n<parameter=days>"}),
+        ('{"</parameter>\n<the end of it>": [1]}', {"</parameter>\n<the end of it>": [1]}),
+        # Where the value is not whole otherwise, the first one did close it.
+        ('{"a": "x', '{"a": "x'),
+        # A number that no float can hold stays as it is written.
+        ('{"a": 1e999}', {"a": float("inf")}),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 500])
+def test_a_closer_in_a_string_is_text(value: str, read_as: object, size: int) -> None:
+    text = f"<parameter=options>\n{value}\n</parameter>\n<parameter=days>\n3\n</parameter>\n{STOP}"
+    schema = {
+        "type": "object",
+        "properties": {"options": {"type": "object"}, "days": {"type": "integer"}},
+    }
+    written = read(formats()["a1-function-parameter"], text, size, schema)
+    assert json.loads(written) == {"options": read_as, "days": 3}

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from autoparser import ChatTemplate, analyze
+from autoparser.analysis.errors import TokenizerError
 from autoparser.analysis.renderer import (
     BridgeRefusal,
     Reason,
     RenderedTokens,
     Renderer,
-    TokenizerError,
 )
 from tests.analysis.renderer.made import called, renderer, result, said, sampled_ids, tools, user
 from tests.analysis.renderer.tokenizers_here import deepseek, qwen, small

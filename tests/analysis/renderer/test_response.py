@@ -9,7 +9,8 @@ import pytest
 from tokenizers import Tokenizer, models
 
 from autoparser import AutoparserError, ChatTemplate, analyze
-from autoparser.analysis.renderer import Renderer, TokenizerError, load_tokenizer
+from autoparser.analysis.errors import TokenizerError
+from autoparser.analysis.renderer import Renderer
 from tests.analysis.renderer.made import (
     analysed,
     called,
@@ -105,15 +106,6 @@ def test_ids_outside_the_vocabulary_are_refused_by_place() -> None:
     for ids in ([1, -1], [1, 999999], [1, 2**40]):
         with pytest.raises(TokenizerError, match=r"token_ids\[1\]: the id -?\d+ is not in the"):
             made.parse_response(ids)
-
-
-def test_a_file_that_is_no_tokenizer_is_named(tmp_path: Any) -> None:
-    file = tmp_path / "tokenizer.json"
-    with pytest.raises(TokenizerError, match="there is no such file"):
-        load_tokenizer(tmp_path)
-    file.write_text("{}")
-    with pytest.raises(TokenizerError, match="this is no tokenizer"):
-        load_tokenizer(file)
 
 
 def test_a_token_that_straddles_is_of_its_first_character_and_not_sampled() -> None:

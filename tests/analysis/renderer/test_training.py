@@ -74,7 +74,14 @@ def test_what_is_sampled_is_told_whatever_the_markers_say() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a1-function-parameter", "j1-json-in-tags", "content-plain", "a7-token-pairs"]
+    "name",
+    [
+        "a1-function-parameter",
+        "j1-json-in-tags",
+        "content-plain",
+        "content-dropped-beside-calls",
+        "a7-token-pairs",
+    ],
 )
 def test_a_training_template_marks_what_is_sampled_and_writes_the_same_text(name: str) -> None:
     analysis = analysed(name)
@@ -85,6 +92,20 @@ def test_a_training_template_marks_what_is_sampled_and_writes_the_same_text(name
     messages = CONVERSATION if analysis.format.calls is not None else [user(), said("Hi."), user()]
     assert made.template.render(messages, tools()) == analysis.template.render(messages, tools())
     assert marked_by_transformers(made.template, messages) == counted(analysis.template, messages)
+
+
+LAST_ENDS = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
+    "{% if m.role == 'assistant' and loop.last %}<|im_end|>{% endif %}\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""A turn in the history has no stop of its own."""
+
+
+def test_what_a_user_says_is_never_marked() -> None:
+    made = training_template(analyze(ChatTemplate(LAST_ENDS)))
+    messages = [user(), said("Hi."), user("Well?"), said("Bye.")]
+    assert marked_by_transformers(made.template, messages) == ["Hi.", "Bye.<|im_end|>"]
 
 
 def test_a_template_with_markers_stays_as_it_is() -> None:

@@ -26,7 +26,8 @@ def config(value: object) -> bytes:
             "nothing.jinja",
             TemplateNotFoundError,
             "nothing.jinja: there is no file or directory of this name; pass a template file, a"
-            " model directory, a tokenizer_config.json, or - to read standard input",
+            " model directory, a tokenizer_config.json, a GGUF file, a model on the Hub such as"
+            " org/name, or - to read standard input",
         ),
         (
             {"README.md": b"x"},
@@ -108,8 +109,8 @@ def config(value: object) -> bytes:
             {"model.gguf": b"GGUF"},
             "model.gguf",
             TemplateReadError,
-            "model.gguf: GGUF files are not supported yet; pass the model's chat_template.jinja or"
-            " its directory",
+            "model.gguf: byte 4: the file ends in the middle of its header; the file is broken or"
+            " cut short; fetch it again, or pass another one",
         ),
     ],
 )
@@ -185,9 +186,9 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Monkey
     path = tmp_path / "a.jinja"
     path.write_text("A")
 
-    def refuse(_: Path) -> bytes:
+    def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(TemplateReadError, match=r"cannot read the file \(Permission denied\)"):
         load_template(path)

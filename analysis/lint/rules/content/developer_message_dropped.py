@@ -43,7 +43,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         f"a message of the role developer {what}",
         (compared(as_developer, "from a developer", as_system, "from the system"),),
         line=None if error is None else error.line,
-        severity=None if error is None or not error.refused else Severity.INFO,
+        severity=Severity.WARNING if as_developer.crashed else None,
         cause=as_developer.cause,
     )
 

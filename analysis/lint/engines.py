@@ -1,0 +1,137 @@
+"""A template in other environments than transformers' own, and what differs there.
+
+The facts about older releases are from the wheels of transformers: `tojson` that escapes no HTML
+came with 4.42, the generation tag with 4.43, loop controls and `strftime_now` with 4.45.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import CodeType
+
+from jinja2 import Environment, Template, Undefined, nodes
+from jinja2.ext import LoopControlExtension
+from jinja2.filters import FILTERS
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from autoparser.analysis.conversation import Dialogue, Message
+from autoparser.analysis.errors import one_line
+from autoparser.analysis.isolation import LimitReached, current_guard
+from autoparser.analysis.template.environment import GenerationTag, chat_environment
+
+from .renders import Render
+from .subject import Subject
+
+CLOCK = "strftime_now"
+"""The name by which templates ask for the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A conversation as it is rendered here, and as it is rendered there."""
+
+    what: str
+    usual: Render
+    text: str = ""
+    error: str = ""
+    """Why it fails there; empty where it does not."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether what is rendered here is not rendered there, or is another text."""
+        return self.usual.rendered and (bool(self.error) or self.text != self.usual.text)
+
+
+class OpenTag(GenerationTag):
+    """A generation tag that leaves no trace: what it holds stands in its place."""
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:  # type: ignore[override]
+        """Read the block up to its end tag."""
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+@cache
+def environment(
+    *,
+    clock: bool = True,
+    tojson: bool = True,
+    trim: bool = True,
+    newline: bool = False,
+    undefined: type[Undefined] = Undefined,
+    scoped: bool = True,
+) -> Environment:
+    """Give transformers' environment without some of what it adds to Jinja.
+
+    `newline` keeps the newline at the template's end, which Jinja leaves out; where it is not
+    `scoped`, the generation tag is as if it were not there.
+    """
+    usual = chat_environment()
+    made = ImmutableSandboxedEnvironment(
+        trim_blocks=trim,
+        lstrip_blocks=trim,
+        extensions=(LoopControlExtension, GenerationTag if scoped else OpenTag),
+        optimized=False,
+        keep_trailing_newline=newline,
+        undefined=undefined,
+    )
+    made.globals = {**usual.globals}
+    if not clock:
+        del made.globals[CLOCK]
+    made.filters["tojson"] = usual.filters["tojson"] if tojson else FILTERS["tojson"]
+    return made
+
+
+def elsewhere(
+    subject: Subject, made: Environment, code: CodeType | None = None, *, clock: bool = True
+) -> Iterator[Elsewhere]:
+    """Render ordinary conversations in another environment.
+
+    `code` is the template compiled there, where that is not what is compiled here. Without
+    `clock` there is no `strftime_now`.
+    """
+    code = subject.template.code if code is None else code
+    guard = current_guard()
+    template = Template.from_code(made, code, dict(made.globals))
+    for what, usual, variables in ordinary(subject):
+        given = {key: value for key, value in variables.items() if clock or key != CLOCK}
+        try:
+            pieces = template.root_render_func(template.new_context(given))
+            text = "".join(pieces if guard is None else guard.kept(pieces, len))
+        except LimitReached as reached:
+            yield Elsewhere(what, usual, error=reached.words)
+        except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
+            yield Elsewhere(
+                what, usual, error=one_line(f"{type(error).__name__}: {error}").rstrip(".")
+            )
+        else:
+            yield Elsewhere(what, usual, text)
+
+
+def compiled(subject: Subject, made: Environment) -> CodeType:
+    """Compile a template anew, for an environment that reads its text otherwise."""
+    return made.compile(made.parse(subject.template.text))
+
+
+def loop_control(subject: Subject) -> int | None:
+    """Give the line of the first `break` or `continue`; None where there is none."""
+    if not any(kind.__name__.lower() in subject.template.text for kind in _CONTROLS):
+        return None  # a quick way out
+    tree = subject.template.syntax_tree
+    return next((each.lineno for kind in _CONTROLS for each in tree.find_all(kind)), None)
+
+
+_CONTROLS: tuple[type[nodes.Node], ...] = (nodes.Break, nodes.Continue)
+
+
+def ordinary(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, object]]]:
+    """Give ordinary conversations: in words, as rendered, and the variables."""
+    marks, call = subject.marks, subject.call()
+    chat: Dialogue = (subject.user, Message(marks.content), subject.next_user)
+    loop: Dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
+    for what, dialogue, tools in (("a chat", chat, False), ("a tool call", loop, True)):
+        render = subject.play(dialogue, tools=tools, generation=True)
+        yield what, render, subject.variables(render, tools=tools, generation=True)

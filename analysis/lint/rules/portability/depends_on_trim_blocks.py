@@ -1,0 +1,70 @@
+r"""The text depends on settings of Jinja that not every engine has.
+
+transformers renders with `trim_blocks` and `lstrip_blocks`, which take whitespace around blocks
+away. An engine without them writes line breaks and indentation into the prompt.
+
+Before:
+
+    {% for message in messages %}
+    {{ message.content }}
+    {% endfor %}
+
+After:
+
+    {%- for message in messages %}
+    {{- message.content + '\n' }}
+    {%- endfor %}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.engines import compiled, elsewhere, environment
+from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+_TRIMMED = re.compile(r"(?<!-)[%#]\}\r?\n(?!\s*\{[%{#]-|\Z)")
+_STRIPPED = re.compile(r"^[ \t]+\{[%#](?![-+])", re.MULTILINE)
+_TAKING = ("-%}", "-}}", "-#}")
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render without the two settings."""
+    if not _affected(subject.template.text):
+        return
+    other = environment(trim=False)
+    for each in elsewhere(subject, other, compiled(subject, other)):
+        if each.differs:
+            yield Hit(
+                f"without trim_blocks and lstrip_blocks {each.what} has other whitespace",
+                (
+                    Evidence(
+                        each.usual.shown("with trim_blocks and lstrip_blocks"),
+                        Shown("without", each.text, each.error),
+                    ),
+                ),
+            )
+            return
+
+
+def _affected(text: str) -> bool:
+    """Whether the settings have anything to do: a quick way out.
+
+    Where a tag next to it takes the whitespace away, they change nothing.
+    """
+    return _TRIMMED.search(text) is not None or any(
+        not text[: place.start()].rstrip().endswith(_TAKING) for place in _STRIPPED.finditer(text)
+    )
+
+
+RULE = Rule(
+    "AP803",
+    "depends-on-trim-blocks",
+    __doc__,
+    Severity.INFO,
+    check,
+    fix="begin and end blocks with a minus sign, and write line breaks as text",
+)

@@ -1,0 +1,51 @@
+"""The template needs what older releases of transformers do not have.
+
+Loop controls and `strftime_now` came with 4.45, the generation tag with 4.43. Where an older
+release is pinned, as in many training setups, the template fails on every request.
+
+Before:
+
+    {%- for message in messages %}{%- if not message.content %}{%- continue %}{%- endif %}…
+
+After:
+
+    {%- for message in messages if message.content %}…
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.engines import CLOCK, elsewhere, environment, loop_control
+from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for the tags that are compiled, and render without `strftime_now`."""
+    control = loop_control(subject)
+    if control is not None:
+        yield Hit(
+            "transformers before 4.45 cannot compile it: there are no loop controls",
+            line=control,
+        )
+    elif CLOCK in subject.suggestions.names:
+        yield from _without_clock(subject)
+    if control is None and subject.template.marks_generation:
+        yield Hit("transformers before 4.43 cannot compile it: there is no generation tag")
+
+
+def _without_clock(subject: Subject) -> Iterator[Hit]:
+    for each in elsewhere(subject, environment(clock=False), clock=False):
+        if each.differs:
+            there = Shown("as older releases do", each.text, each.error)
+            yield Hit(
+                f"transformers before 4.45 cannot render {each.what} as newer releases do:"
+                f" {each.error or 'the text differs'}",
+                (Evidence(each.usual.shown("as newer releases render it"), there),),
+            )
+            return
+
+
+RULE = Rule("AP801", "needs-newer-transformers", __doc__, Severity.INFO, check)

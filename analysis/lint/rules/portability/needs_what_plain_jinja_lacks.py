@@ -1,0 +1,54 @@
+"""Jinja alone renders another text, or none.
+
+transformers adds to Jinja: a `tojson` that escapes no HTML, loop controls, a generation tag,
+`strftime_now`. Engines and tests that render with Jinja alone, and ports of Jinja to other
+languages, differ where a template relies on these.
+
+Before:
+
+    {{- 'Today: ' + strftime_now('%d %b %Y') }}
+
+After:
+
+    {%- if strftime_now is defined %}{{- 'Today: ' + strftime_now('%d %b %Y') }}{%- endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.engines import CLOCK, elsewhere, environment, loop_control
+from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for the tags that are compiled, and render without the other additions."""
+    line = loop_control(subject)
+    lacking = [] if line is None else ["loop controls"]
+    if subject.template.marks_generation:
+        lacking.append("the generation tag")
+    evidence: list[Evidence] = []
+    for what, clock, name in (
+        ("strftime_now", False, CLOCK),
+        ("tojson without HTML escapes", True, ""),
+    ):
+        if name and name not in subject.suggestions.names:
+            continue
+        other = environment(clock=clock, tojson=not clock)
+        for each in elsewhere(subject, other, clock=clock):
+            if each.differs:
+                lacking.append(what)
+                there = Shown(f"without {what}", each.text, each.error)
+                evidence.append(Evidence(each.usual.shown("with it"), there))
+                break
+    if lacking:
+        yield Hit(
+            f"Jinja alone renders other prompts or none: it lacks {', '.join(lacking)}",
+            tuple(evidence),
+            line=line,
+        )
+
+
+RULE = Rule("AP802", "needs-what-plain-jinja-lacks", __doc__, Severity.INFO, check)

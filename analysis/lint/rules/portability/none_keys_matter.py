@@ -1,0 +1,79 @@
+"""Keys whose value is None change the prompt.
+
+OpenAI's client library gives every message all its keys, most of them None: tool_calls, refusal,
+audio, and content beside calls. transformers drops such keys since 5.23; older releases and other
+engines pass them on, and the same conversation becomes another prompt, or none.
+
+Before:
+
+    {%- if message.tool_calls is defined %}…{{- message.tool_calls[0] }}
+
+After:
+
+    {%- if message.tool_calls %}…{{- message.tool_calls[0] }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Dialogue, Json, Message
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+KEYS = ("tool_calls", "function_call", "refusal", "audio", "name")
+"""What the client library's messages hold beside role and content."""
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render such messages as they are given, and as transformers prepares them."""
+    marks, call = subject.marks, subject.call()
+    chat: Dialogue = (subject.user, Message(marks.content), subject.next_user)
+    loop: Dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
+    for what, dialogue, tools in (("an answer", chat, False), ("a call", loop, True)):
+        if tools and subject.format.calls is None:
+            return
+        messages = [_dumped(message) for message in subject.shape.messages(dialogue, marks.system)]
+        offered = subject.offered if tools else None
+        given, prepared = (
+            subject.render(
+                messages, tools=offered, setting=subject.usual_setting, as_given=as_given
+            )
+            for as_given in (True, False)
+        )
+        if given.rendered == prepared.rendered and given.text == prepared.text:
+            continue
+        if given.error is not None:
+            outcome = f"fails: {given.reason}"
+        elif prepared.error is not None:
+            outcome = f"works, and fails where they are left out: {prepared.reason}"
+        else:
+            outcome = "is written otherwise"
+        yield Hit(
+            f"with keys that are None, as client libraries send them, {what} {outcome}",
+            (compared(given, "with keys that are None", prepared, "without them"),),
+            line=None if given.error is None else given.error.line,
+            cause=given.cause,
+        )
+        return
+
+
+def _dumped(message: dict[str, Json]) -> dict[str, Json]:
+    if message["role"] != "assistant":
+        return message
+    every: dict[str, Json] = {**dict.fromkeys(KEYS), **message}
+    if message.get("tool_calls") and not message.get("content"):
+        every["content"] = None
+    return every
+
+
+RULE = Rule(
+    "AP806",
+    "none-keys-matter",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="ask whether a key's value is there, not whether the key is",
+)

@@ -1,0 +1,57 @@
+"""The template changes a list or a dictionary, which the sandbox refuses.
+
+Engines render templates, which are code from strangers, in Jinja's immutable sandbox. There,
+`append`, `update` and the like raise, and the request fails.
+
+Before:
+
+    {%- set _ = seen.append(message) %}
+
+After:
+
+    {%- set ns.seen = ns.seen + [message] %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Message
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+SANDBOX = "SecurityError"
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render conversations of each kind, and look for the sandbox's own error."""
+    marks, call = subject.marks, subject.call()
+    said = Message(marks.content)
+    for what, dialogue, tools in (
+        ("a chat", (subject.user, said, subject.next_user), False),
+        ("a chat with tools", (subject.user, said, subject.next_user), True),
+        ("a tool call", (subject.user, Message(calls=(call,)), subject.answer(call)), True),
+    ):
+        render = subject.play(dialogue, tools=tools, generation=True)
+        if render.error is not None and render.error.reason.startswith(SANDBOX):
+            yield Hit(
+                f"requests with {what} fail in the sandbox in which engines render:"
+                f" {render.reason}",
+                (alone(render, what),),
+                line=render.error.line,
+                cause=render.cause,
+            )
+            return
+
+
+RULE = Rule(
+    "AP804",
+    "works-only-outside-the-sandbox",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.RENDERS,
+    fix="make a new list or dictionary instead of changing one",
+)

@@ -1,0 +1,54 @@
+"""What is written does not exist: a name or a field that nothing defines.
+
+Jinja writes nothing for it, so a misspelt field goes unseen. Other engines raise, or write the
+word for nothing.
+
+Before:
+
+    {{- message.contents }}
+
+After:
+
+    {{- message.content }}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from jinja2 import Undefined
+
+from autoparser.analysis.lint.engines import elsewhere, environment
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+OPEN, CLOSE = "\ufdd2", "\ufdd3"
+"""Characters that are none: no text that is exchanged holds them."""
+_MARKED = re.compile(f"{OPEN}(.*?){CLOSE}", re.DOTALL)
+
+
+class Marked(Undefined):
+    """Nothing, which writes its name between marks."""
+
+    def __str__(self) -> str:
+        return f"{OPEN}{self._undefined_name}{CLOSE}"
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render ordinary conversations with a nothing that shows itself."""
+    for each in elsewhere(subject, environment(undefined=Marked)):
+        names = dict.fromkeys(_MARKED.findall(each.text))
+        # Where the marks change more than themselves, a condition looked at them.
+        if names and _MARKED.sub("", each.text) == each.usual.text:
+            yield Hit(
+                f"in {each.what} nothing is written for {', '.join(names)}: it is not defined",
+                (alone(each.usual, each.what),),
+                line=each.usual.line_at(each.text.find(OPEN)),
+            )
+            return
+
+
+RULE = Rule("AP805", "writes-undefined", __doc__, Severity.INFO, check)

@@ -1,0 +1,76 @@
+r"""What the model wrote is written otherwise in the next prompt.
+
+The model's turn is parsed, put into the history and rendered again. Where that gives another text,
+the prefix cache ends, and the model reads that it said something it did not.
+
+Before:
+
+    {{- '<assistant>\n' + message.content }}…{%- if add_generation_prompt %}<assistant>{% endif %}
+
+After:
+
+    {{- '<assistant>' + message.content }}…{%- if add_generation_prompt %}<assistant>{% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.replays import replays
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.roundtrip import Cause, Outcome, Verdict
+
+OTHERS = frozenset(
+    {
+        Cause.RAISES,
+        Cause.EARLIER,
+        Cause.HEADER,
+        Cause.END,
+        Cause.REASONING_DROPPED,
+        Cause.REASONING_STRIPPED,
+        Cause.CONTENT_DROPPED,
+        Cause.CONTENT_STRIPPED,
+        Cause.ENCODED_TWICE,
+        Cause.LITERALS,
+        Cause.ORDER,
+        Cause.IDS,
+    }
+)
+"""Causes that have rules of their own, which name them better."""
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Play the usual steps, and report the first of each cause."""
+    broken: dict[Cause, tuple[str, Verdict]] = {}
+    for scenario, verdict in replays(subject):
+        cause = verdict.cause
+        if verdict.outcome is Outcome.BREAKS and cause is not None and cause not in OTHERS:
+            broken.setdefault(cause, (scenario.name, verdict))
+    if broken:
+        what = "; ".join(f"{cause} ({name})" for cause, (name, _) in broken.items())
+        yield Hit(
+            f"the next prompt does not begin with what the model wrote: {what}",
+            tuple(_evidence(verdict) for _, verdict in broken.values()),
+        )
+
+
+def _evidence(verdict: Verdict) -> Evidence:
+    gap = verdict.difference
+    if gap is None:
+        return Evidence(Shown("as the model wrote it", verdict.sampled))
+    return Evidence(
+        Shown("as the model wrote it", gap.before + gap.sampled),
+        Shown("as the next prompt has it", gap.before + gap.rendered),
+    )
+
+
+RULE = Rule(
+    "AP605",
+    "own-output-rewritten",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="write a turn in the history as the model writes it behind the generation prompt",
+)

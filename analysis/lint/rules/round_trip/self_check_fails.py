@@ -1,0 +1,51 @@
+"""What the template writes follows no format that could be found.
+
+Each template is analysed by what it renders, and the format that is found must write every
+message of a fixed battery to the letter. Here some come out otherwise: a parser or a grammar that
+reads the format is wrong for such messages, and so, most likely, is every other one.
+
+Before:
+
+    {{- value if value | length < 20 else value | tojson }}
+
+After:
+
+    {{- value | tojson }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.finding import Confidence, Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Read the verdict of the analysis."""
+    verdict = subject.analysis.check
+    smallest = verdict.smallest
+    if smallest is None:
+        return
+    failed = verdict.total - verdict.passed
+    yield Hit(
+        f"of {verdict.total} messages {failed} are not written by one format, the smallest of"
+        f" them {smallest.title}: {smallest.reason}",
+        (
+            Evidence(
+                Shown("as the format has it", smallest.written or ""),
+                Shown("as the template writes it", smallest.rendered or ""),
+            ),
+        ),
+    )
+
+
+RULE = Rule(
+    "AP604",
+    "self-check-fails",
+    __doc__,
+    Severity.WARNING,
+    check,
+    confidence=Confidence.MEDIUM,
+)

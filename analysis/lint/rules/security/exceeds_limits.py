@@ -1,0 +1,79 @@
+"""A plain conversation takes the template more time or memory than any prompt can need.
+
+Engines render in the process that serves everyone. A template that runs without end, or writes
+without end, takes the whole server with it: for a few lines of source, each request is an attack.
+
+Before:
+
+    {%- for one in range(99999) %}{%- for other in range(99999) %}{%- endfor %}{%- endfor %}
+
+After:
+
+    {%- for message in messages %}…{%- endfor %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.errors import (
+    TaskLimitError,
+    TemplateLimitError,
+    TemplateRenderError,
+    TemplateSyntaxError,
+    WorkerDiedError,
+)
+from autoparser.analysis.isolation import Limits, current_guard, run_task
+from autoparser.analysis.lint.finding import Cause, Hit, Severity
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.template import ChatTemplate
+
+LIMITS = Limits(render_seconds=2.0, seconds=10.0, memory=500_000_000, characters=2_000_000)
+"""Hundreds of times what the slowest known template takes for such a conversation."""
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a question and its answer under limits: in a worker, if this is none."""
+    marks = subject.marks
+    messages = [
+        {"role": "user", "content": marks.user},
+        {"role": "assistant", "content": marks.content},
+    ]
+    template = subject.template
+    try:
+        if current_guard() is None:
+            run_task(_rendered, template.text, messages, limits=LIMITS)
+        else:
+            template.render(messages)
+    except (TemplateLimitError, TaskLimitError, WorkerDiedError) as error:
+        line = error.line if isinstance(error, TemplateLimitError) else None
+        yield Hit(
+            f"no engine can render a question and its answer: {_words(error)}",
+            line=line,
+            cause=Cause("raises", line, _words(error)),
+        )
+    except TemplateSyntaxError as error:
+        if error.limit is not None:
+            yield Hit(f"no engine can compile it: {error.message}")
+    except TemplateRenderError:
+        return
+
+
+def _words(error: TemplateLimitError | TaskLimitError | WorkerDiedError) -> str:
+    return error.reason if isinstance(error, TemplateLimitError) else error.message
+
+
+def _rendered(text: str, messages: list[dict[str, str]]) -> None:
+    ChatTemplate(text).render(messages)
+
+
+RULE = Rule(
+    "AP904",
+    "exceeds-limits",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.SOURCE,
+    fix="do not load this template; report it to whoever publishes it",
+)

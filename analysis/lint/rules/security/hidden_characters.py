@@ -1,0 +1,62 @@
+r"""Characters that nobody sees are in what the template writes.
+
+Characters without width, marks that turn the direction of text and control characters hide words
+from whoever reads the template, and the model reads them. Others break tokens in two, so that a
+marker looks right and is none.
+
+Before:
+
+    {{- 'Be help\u200bful.' }}
+
+After:
+
+    {{- 'Be helpful.' }}
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+TURNING = frozenset("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
+"""Marks that make text look as if it stood in another order."""
+_PLAIN = frozenset("\n\t\r\ufeff")
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look at all that may be written, with every branch taken."""
+    text = subject.forced.text
+    found = dict.fromkeys(each for each in text if not each.isprintable() and _hidden(each))
+    if not found:
+        return
+    names = [unicodedata.name(each, f"U+{ord(each):04X}").lower() for each in found]
+    at = text.find(next(iter(found)))
+    turning = bool(TURNING & set(found)) or any(ord(each) >= _TAGS for each in found)
+    yield Hit(
+        f"the prompt may hold characters that nobody sees: {', '.join(names)}",
+        (Evidence(Shown("with every branch taken", text[max(0, at - 60) : at + 60])),),
+        severity=Severity.ERROR if turning else None,
+    )
+
+
+_TAGS = 0xE0000
+"""From here on letters are that no font shows; hidden instructions are written in them."""
+
+
+def _hidden(character: str) -> bool:
+    return unicodedata.category(character) in ("Cf", "Cc") and character not in _PLAIN
+
+
+RULE = Rule(
+    "AP906",
+    "hidden-characters",
+    __doc__,
+    Severity.WARNING,
+    check,
+    needs=Need.RENDERS,
+    fix="remove them, or write them as escapes where they are meant",
+)

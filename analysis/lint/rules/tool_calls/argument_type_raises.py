@@ -1,0 +1,67 @@
+"""An argument of some type makes the request fail.
+
+Tools take numbers, lists and null as well as texts. A template that joins each value with the tag
+around it fails as soon as the model has called with anything but a text.
+
+Before:
+
+    {{- '<arg>' + value + '</arg>' }}
+
+After:
+
+    {{- '<arg>' + (value if value is string else value | tojson) + '</arg>' }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import JsonType
+from autoparser.analysis.lint.arguments import calling
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import Render, compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+VALUES: dict[JsonType, Json] = {
+    JsonType.INTEGER: 4,
+    JsonType.NUMBER: 2.5,
+    JsonType.BOOLEAN: True,
+    JsonType.NULL: None,
+    JsonType.ARRAY: ["a"],
+    JsonType.OBJECT: {"a": "b"},
+}
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a call with arguments of all types; where that raises, one by one."""
+    marks = subject.marks
+    usual = calling(subject, **{marks.keys[0]: marks.values[0]})
+    every = {marks.typed_keys[kind]: value for kind, value in VALUES.items()}
+    if not usual.rendered or calling(subject, **every).rendered:
+        return
+    raising: dict[str, Render] = {}
+    for kind, value in VALUES.items():
+        render = calling(subject, **{marks.typed_keys[kind]: value})
+        if not render.rendered:
+            raising[str(kind)] = render
+    for render in [*raising.values()][:1]:
+        yield Hit(
+            f"requests fail whose calls have an argument of type {', '.join(raising)}:"
+            f" {render.reason}",
+            (compared(render, f"of type {next(iter(raising))}", usual, "of type string"),),
+            line=None if render.error is None else render.error.line,
+            cause=render.cause,
+        )
+
+
+RULE = Rule(
+    "AP528",
+    "argument-type-raises",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.CALLS,
+    fix="write values that are no string with tojson",
+)

@@ -1,0 +1,41 @@
+"""A tool that is given as a bare function schema makes the request fail.
+
+OpenAI's interface wraps the function in an object; transformers passes on what it is given. Some
+callers give the schema alone.
+
+Before:
+
+    {%- for tool in tools %}{{- '- ' + tool.function.name }}{%- endfor %}
+
+After:
+
+    {%- for tool in tools %}{{- '- ' + (tool.function or tool).name }}{%- endfor %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a question with tools, wrapped and bare."""
+    messages = subject.shape.messages((subject.user,), subject.marks.system)
+    bare = [tool["function"] for tool in subject.tools if isinstance(tool, dict)]
+    setting = subject.usual_setting
+    wrapped = subject.render(messages, tools=subject.tools, setting=setting)
+    render = subject.render(messages, tools=bare, setting=setting)
+    if render.error is not None and wrapped.rendered:
+        yield Hit(
+            f"requests fail whose tools are bare function schemas: {render.reason}",
+            (compared(render, "bare", wrapped, "wrapped"),),
+            line=render.error.line,
+            cause=render.cause,
+        )
+
+
+RULE = Rule("AP519", "bare-function-schema-raises", __doc__, Severity.INFO, check, needs=Need.CALLS)

@@ -1,0 +1,45 @@
+"""The id of a call is in the prompt.
+
+Most engines make ids that the model never wrote, other ones for each request that they replay.
+With such an id in the prompt, the prefix cache ends at the call.
+
+Before:
+
+    {{- call.id + ' ' + call.function | tojson }}
+
+After:
+
+    {{- call.function | tojson }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Message, ToolCall
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render the same call with two ids."""
+    call = subject.call()
+    ids = subject.marks.ids
+    one, other = (
+        subject.play(
+            subject.turn(Message(calls=(ToolCall(call.name, call.arguments, each),))), tools=True
+        )
+        for each in ids[:2]
+    )
+    if one.rendered and other.rendered and one.text != other.text and ids[0] in one.text:
+        yield Hit(
+            "the prompt depends on call ids: with ids that an engine makes anew, nothing behind"
+            " the first call is found in the prefix cache",
+            (compared(one, "one id", other, "another id"),),
+            line=one.line_of(ids[0]),
+        )
+
+
+RULE = Rule("AP517", "call-id-rendered", __doc__, Severity.INFO, check, needs=Need.CALLS)

@@ -1,0 +1,54 @@
+"""A function's name reaches the prompt only inside the call's id.
+
+The template writes the id and trusts that it holds the name. An engine that makes its own ids,
+as most do, leaves the model with a call of nothing.
+
+Before:
+
+    {{- call.id + call.function.arguments | tojson }}
+
+After:
+
+    {{- call.function.name + call.function.arguments | tojson }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Answer, Message, ToolCall
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Call two functions with the same id; what is answered is the same, too."""
+    marks = subject.marks
+    id_ = marks.ids[0]
+    answer = Answer(marks.answer, marks.names[2], id_)
+    one, other = (
+        subject.play(
+            (subject.user, Message(calls=(ToolCall(name, subject.call().arguments, id_),)), answer),
+            tools=True,
+        )
+        for name in marks.names[:2]
+    )
+    if one.rendered and one.text == other.text and id_ in one.text and marks.values[0] in one.text:
+        yield Hit(
+            "the model reads which function it called only if the engine put the name into the id",
+            (compared(one, "a call of one function", other, "of another with the same id"),),
+            line=one.line_of(id_),
+        )
+
+
+RULE = Rule(
+    "AP516",
+    "name-only-in-call-id",
+    __doc__,
+    Severity.WARNING,
+    check,
+    needs=Need.CALLS,
+    fix="write the function's name",
+)

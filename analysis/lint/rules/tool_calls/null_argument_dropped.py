@@ -1,0 +1,49 @@
+"""An argument whose value is null is left out.
+
+The call said null on purpose; the prompt says that the argument was not given, which many tools
+take for something else.
+
+Before:
+
+    {%- for key, value in arguments.items() if value is not none %}…{%- endfor %}
+
+After:
+
+    {%- for key, value in arguments.items() %}…{%- endfor %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.format import JsonType
+from autoparser.analysis.lint.arguments import calling
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a call with and without an argument that is null."""
+    marks = subject.marks
+    key = marks.typed_keys[JsonType.NULL]
+    bare = calling(subject, **{marks.keys[0]: marks.values[0]})
+    null = calling(subject, **{marks.keys[0]: marks.values[0], key: None})
+    word = calling(subject, **{marks.keys[0]: marks.values[0], key: marks.values[1]})
+    if null.rendered and null.text == bare.text != word.text and key in word.text:
+        yield Hit(
+            "an argument that is null is not in the prompt: the model reads that it was not given",
+            (compared(null, "with an argument that is null", bare, "without it"),),
+        )
+
+
+RULE = Rule(
+    "AP511",
+    "null-argument-dropped",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.CALLS,
+    fix="write null like any other value",
+)

@@ -1,0 +1,50 @@
+"""Arguments that are given as JSON text are encoded a second time.
+
+OpenAI's interface carries a call's arguments as JSON text, and many engines pass it on as it is.
+The model then reads a quoted string with escaped quotes where its own call had an object, and
+learns within the conversation to write calls that way.
+
+Before:
+
+    {{- call.function.arguments | tojson }}
+
+After:
+
+    {%- if call.function.arguments is string %}{{- call.function.arguments }}
+    {%- else %}{{- call.function.arguments | tojson }}{%- endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.strings import both_forms
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.probing import StringArguments
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Compare a call whose arguments are a string with one whose arguments are an object."""
+    if subject.analysis.string_arguments is not StringArguments.ENCODED_TWICE:
+        return
+    string, object_ = both_forms(subject)
+    yield Hit(
+        "a caller that sends arguments as JSON text, as chat APIs do, has the model"
+        " read a quoted string instead of an object",
+        (compared(string, "arguments as JSON text", object_, "as an object"),),
+        line=string.line_of(f"{subject.marks.keys[0]}\\"),
+    )
+
+
+RULE = Rule(
+    "AP503",
+    "string-arguments-encoded-twice",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.CALLS,
+    fix="write arguments that are a string as they are, and use tojson for objects only",
+)

@@ -1,0 +1,50 @@
+"""Arguments that are given as JSON text make the request fail.
+
+OpenAI's interface carries a call's arguments as JSON text. An engine that does not decode them
+before it renders cannot serve a conversation with a call in its history.
+
+Before:
+
+    {%- for key, value in call.function.arguments.items() %}…{%- endfor %}
+
+After:
+
+    {%- if call.function.arguments is string %}{{- call.function.arguments }}
+    {%- else %}{%- for key, value in call.function.arguments.items() %}…{%- endfor %}{%- endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.strings import both_forms
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Compare a call whose arguments are a string with one whose arguments are an object."""
+    string, object_ = both_forms(subject)
+    if string.error is None or not object_.rendered:
+        return
+    yield Hit(
+        "requests fail whose calls have arguments as JSON text, as chat APIs send them:"
+        f" {string.reason}",
+        (compared(string, "arguments as JSON text", object_, "as an object"),),
+        line=string.error.line,
+        severity=Severity.INFO if string.error.refused else None,
+        cause=string.cause,
+    )
+
+
+RULE = Rule(
+    "AP504",
+    "string-arguments-raise",
+    __doc__,
+    Severity.WARNING,
+    check,
+    needs=Need.CALLS,
+    fix="write arguments that are a string as they are",
+)

@@ -1,0 +1,45 @@
+"""Tools are described to the model as Python prints them.
+
+The model reads single quotes, True and None in what should be JSON schemas, and the same prompt
+cannot be made by an engine that is not written in Python.
+
+Before:
+
+    {{- tools }}
+
+After:
+
+    {{- tools | tojson }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look in a prompt with tools for a parameter's schema as Python prints it."""
+    render = subject.play((subject.user,), tools=True, generation=True)
+    key = subject.marks.keys[0]
+    schema = {"type": "string", "description": "Does what it says."}
+    if render.rendered and (f"{key!r}: {schema}" in render.text or str(schema) in render.text):
+        yield Hit(
+            "the model reads the tools' schemas with Python's quotes and words, not as JSON",
+            (alone(render, "with tools"),),
+            line=render.line_of(str(schema)),
+        )
+
+
+RULE = Rule(
+    "AP526",
+    "tool-definitions-as-python-repr",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="write the tools with tojson",
+)

@@ -1,0 +1,57 @@
+"""Tools that are offered are not described in the prompt.
+
+The template writes calls, so callers take it for one that supports tools; but the model is never
+told which tools there are.
+
+Before:
+
+    {%- for message in messages %}…{%- endfor %}
+
+After:
+
+    {%- if tools %}{{- tools | tojson }}{%- endif %}
+    {%- for message in messages %}…{%- endfor %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a question with tools and without, wrapped and bare, with a system text and not."""
+    names = subject.marks.names
+    bare = [tool["function"] for tool in subject.tools if isinstance(tool, dict)]
+    for system in ("", subject.marks.system):
+        for tools in (subject.tools, bare):
+            messages = subject.shape.messages((subject.user,), subject.marks.system)
+            if system and not subject.shape.system:
+                first = {"role": "system", "content": subject.shape.user_text(system)}
+                messages = [first, *messages]
+            setting = subject.usual_setting
+            given = subject.render(messages, tools=tools, generation=True, setting=setting)
+            if any(name in given.text for name in names):
+                return
+    alone = subject.play((subject.user,), generation=True)
+    given = subject.play((subject.user,), tools=True, generation=True)
+    if alone.rendered and given.rendered:
+        yield Hit(
+            "the model is never told which tools a caller offers",
+            (compared(given, "with tools", alone, "without tools"),),
+        )
+
+
+RULE = Rule(
+    "AP502",
+    "tool-definitions-not-rendered",
+    __doc__,
+    Severity.WARNING,
+    check,
+    needs=Need.CALLS,
+    fix="write the tools before the first message",
+)

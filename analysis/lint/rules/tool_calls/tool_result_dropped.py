@@ -1,0 +1,51 @@
+"""The result of a tool is not in the prompt.
+
+The model called a tool, the tool answered, and the model never reads it: it calls again, or makes
+the answer up.
+
+Before:
+
+    {%- if message.role in ['user', 'assistant'] %}{{- message.content }}{%- endif %}
+
+After:
+
+    {%- if message.role in ['user', 'assistant', 'tool'] %}{{- message.content }}{%- endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Message
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a call and its result, last and followed by more."""
+    call, marks = subject.call(), subject.marks
+    answered = (subject.user, Message(calls=(call,)), subject.answer(call))
+    last = subject.play(answered, tools=True, generation=True)
+    later = subject.play(
+        (*answered, Message(marks.content), subject.next_user), tools=True, generation=True
+    )
+    for render, when in ((last, "that has just come"), (later, "of an earlier turn")):
+        if render.rendered and call.name in render.text and marks.answer not in render.text:
+            yield Hit(
+                f"the model never reads a tool's result {when}",
+                (alone(render, "a call with its result"),),
+            )
+            return
+
+
+RULE = Rule(
+    "AP521",
+    "tool-result-dropped",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.CALLS,
+    fix="write messages of the role tool",
+)

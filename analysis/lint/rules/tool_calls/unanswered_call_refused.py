@@ -1,0 +1,47 @@
+"""A call that nothing answers makes the request fail.
+
+Users interrupt, tools time out, and training data ends with a call. A history in which a call is
+not answered cannot be rendered.
+
+Before:
+
+    {%- if messages[loop.index].role != 'tool' %}{{- raise_exception('no result') }}{%- endif %}
+
+After:
+
+    {%- if messages[loop.index].role == 'tool' %}…{%- endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Message
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a call as the last message, and one that the user's next message follows."""
+    called = (subject.user, Message(calls=(subject.call(),)))
+    answer = subject.answer(subject.call())
+    answered = subject.play((*called, answer), tools=True)
+    if not answered.rendered:
+        return
+    last = subject.play(called, tools=True)
+    later = subject.play((*called, subject.next_user), tools=True)
+    for render, what in ((last, "is the last message"), (later, "the user's message follows")):
+        if render.error is not None:
+            yield Hit(
+                f"requests fail where a call {what}: {render.reason}",
+                (compared(render, "not answered", answered, "answered"),),
+                line=render.error.line,
+                severity=Severity.INFO if render.error.refused else None,
+                cause=render.cause,
+            )
+            return
+
+
+RULE = Rule("AP523", "unanswered-call-refused", __doc__, Severity.WARNING, check, needs=Need.CALLS)

@@ -1,0 +1,60 @@
+"""A part of what the model writes is not marked as generated.
+
+Reasoning or calls stand outside the generation block: the loss mask leaves them out, and the
+model is trained on answers alone. What it thinks before them and how it calls, it never learns.
+
+Before:
+
+    {%- generation %}{{- message.content }}{%- endgeneration %}{{- calls(message) }}
+
+After:
+
+    {%- generation %}{{- message.content }}{{- calls(message) }}{%- endgeneration %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Message
+from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.generation import marked
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for each part of a turn in the blocks."""
+    if not subject.template.marks_generation:
+        return
+    marks, call = subject.marks, subject.call()
+    parts = (
+        ("reasoning", Message(marks.content, marks.reasoning), marks.reasoning),
+        ("the content", Message(marks.content), marks.content),
+        ("a tool call", Message(calls=(call,)), marks.values[0]),
+    )
+    for what, message, word in parts:
+        found = marked(subject, subject.turn(message), tools=bool(message.calls))
+        if found is None or word not in found.render.text:
+            continue
+        if not any(word in block for block in found.blocks):
+            yield Hit(
+                f"a model that is trained on the marked text never learns to write {what}",
+                (
+                    Evidence(
+                        found.render.shown(f"with {what}"),
+                        Shown("marked as generated", "".join(found.blocks)),
+                    ),
+                ),
+                line=found.render.line_of(word),
+            )
+
+
+RULE = Rule(
+    "AP706",
+    "generation-markers-leave-out-a-part",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="put all that the model writes into the generation block",
+)

@@ -1,0 +1,56 @@
+"""What ends the turn is not marked as generated.
+
+The loss mask ends before the token that stops the model. A model that is trained with it never
+learns to stop, and writes on until the limit.
+
+Before:
+
+    {%- generation %}{{- message.content }}{%- endgeneration %}{{- '</s>' }}
+
+After:
+
+    {%- generation %}{{- message.content + '</s>' }}{%- endgeneration %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Message
+from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.generation import marked
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """See what stands behind the last block of a conversation that ends with the turn."""
+    if not subject.template.marks_generation:
+        return
+    content = subject.marks.content
+    found = marked(subject, (subject.user, Message(content)))
+    if found is None or not found.blocks or content not in found.blocks[-1]:
+        return
+    inside = found.blocks[-1].rpartition(content)[2].strip()
+    if found.behind.strip() and not inside:
+        yield Hit(
+            f"a model that is trained on the marked text never learns to write"
+            f" {found.behind.strip()!r}, which ends its turn",
+            (
+                Evidence(
+                    Shown("marked as generated", found.blocks[-1]),
+                    Shown("not marked", found.behind),
+                ),
+            ),
+            line=found.render.line_of(found.behind.strip()),
+        )
+
+
+RULE = Rule(
+    "AP702",
+    "generation-markers-leave-out-the-end",
+    __doc__,
+    Severity.ERROR,
+    check,
+    fix="end the generation block behind what ends the turn",
+)

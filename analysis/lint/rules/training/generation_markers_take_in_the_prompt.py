@@ -1,0 +1,58 @@
+"""What the generation prompt writes is marked as generated.
+
+The header of the turn is in the loss mask, although no model ever writes it: the engine does. The
+loss counts tokens that are given, and every turn pulls the model towards the header.
+
+Before:
+
+    {%- generation %}{{- '<assistant>' + message.content }}{%- endgeneration %}
+
+After:
+
+    {{- '<assistant>' }}{%- generation %}{{- message.content }}{%- endgeneration %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Message
+from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.generation import marked
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Compare how the block begins with what the generation prompt adds."""
+    if not subject.template.marks_generation:
+        return
+    content = subject.marks.content
+    found = marked(subject, (subject.user, Message(content)))
+    alone = subject.play((subject.user,))
+    prompt = subject.play((subject.user,), generation=True)
+    if found is None or not found.blocks or not prompt.text.startswith(alone.text):
+        return
+    added = prompt.text[len(alone.text) :].strip()
+    before = found.blocks[-1].partition(content)[0]
+    if added and content in found.blocks[-1] and before.strip().startswith(added):
+        yield Hit(
+            f"the loss counts {added!r}, which the generation prompt writes and no model does",
+            (
+                Evidence(
+                    Shown("marked as generated", found.blocks[-1]),
+                    Shown("the generation prompt", added),
+                ),
+            ),
+            line=found.render.line_of(added),
+        )
+
+
+RULE = Rule(
+    "AP703",
+    "generation-markers-take-in-the-prompt",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="begin the generation block behind the turn's header",
+)

@@ -1,0 +1,49 @@
+"""The template does not mark what the model writes.
+
+Training on the model's turns alone needs to know where they are. transformers tells it by the
+generation tag, and without one its loss mask is empty; trainers then guess, or refuse.
+
+Before:
+
+    {{- '<assistant>' + message.content + '</s>' }}
+
+After:
+
+    {{- '<assistant>' }}{%- generation %}{{- message.content + '</s>' }}{%- endgeneration %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.conversation import Message
+from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.generation import marked
+from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for a generation block in a conversation with an answer."""
+    dialogue = (subject.user, Message(subject.marks.content))
+    if subject.template.marks_generation:
+        found = marked(subject, dialogue)
+        if found is None or found.blocks:
+            return
+    yield Hit(
+        "whoever trains on the model's turns alone gets an empty loss mask from transformers",
+        (alone(subject.play(dialogue), "a question and its answer"),),
+    )
+
+
+RULE = Rule(
+    "AP701",
+    "no-generation-markers",
+    __doc__,
+    Severity.INFO,
+    check,
+    fix="have autoparser write the template with generation markers",
+    # Few templates have them; who trains selects it.
+    default=False,
+)

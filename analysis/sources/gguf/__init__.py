@@ -1,0 +1,15 @@
+"""GGUF files: the template, the special tokens and the vocabulary of their headers."""
+
+from .contents import GgufContents, contents_of
+from .header import Header, read_header
+from .window import FileWindow, KeptWindow, Window
+
+__all__ = [
+    "FileWindow",
+    "GgufContents",
+    "Header",
+    "KeptWindow",
+    "Window",
+    "contents_of",
+    "read_header",
+]

@@ -1,0 +1,46 @@
+"""What is kept of the Hub's answers beside its own cache: small files, each whole or not there.
+
+They lie where `huggingface_hub` wants what other libraries derive from its files
+(`HF_ASSETS_CACHE`). Keeping is a favour to a later run without the Hub: where it cannot be done,
+nothing is kept, and this run goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+__all__ = ["keep", "kept"]
+
+
+def keep(repository: str, name: str, content: bytes) -> None:
+    """Keep ``content`` under ``name``, in place of what was there."""
+    with contextlib.suppress(OSError, ValueError):
+        folder = _folder(repository)
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".incomplete")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            Path(temporary).replace(folder / name)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def kept(repository: str, name: str) -> bytes | None:
+    """Give what was kept; None where there is nothing."""
+    try:
+        return (_folder(repository) / name).read_bytes()
+    except (OSError, ValueError):
+        return None
+
+
+def _folder(repository: str) -> Path:
+    # Not by the library's own function, which makes the folder whenever it is asked for it.
+    from huggingface_hub import constants  # noqa: PLC0415 - slow to import
+
+    assets = Path(constants.HF_ASSETS_CACHE).expanduser()
+    return assets / "autoparser" / repository.replace("/", "--") / "kept"

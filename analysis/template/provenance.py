@@ -1,0 +1,36 @@
+"""Where a template came from: what was asked for, and what exactly that was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Provenance", "SourceKind"]
+
+
+class SourceKind(StrEnum):
+    """The kinds of sources."""
+
+    STANDARD_INPUT = "standard input"
+    DIRECTORY = "directory"
+    FILE = "file"
+    GGUF = "gguf"
+    HUB = "hub"
+    ENCODER = "encoder"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """A source as it was found; the same source at the same commit gives the same value."""
+
+    kind: SourceKind
+    id: str
+    """What names it: a path, ``-``, a repository, an encoder's ``module:function``."""
+    file: str | None = None
+    """The file that holds the template, within a directory or repository; None if it is `id`."""
+    revision: str | None = None
+    """The revision that was asked for; None for the default one, and where there are none."""
+    commit: str | None = None
+    """The commit that the revision was at; None where there are none."""
+    ran_code: bool = False
+    """Whether Python code of the source was run to render."""

@@ -1,0 +1,154 @@
+"""What every command takes a template from: its argument, its options, and the words about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError, TokenizerError
+
+from .output import say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tokenizers import Tokenizer
+
+    from autoparser.analysis.template import ChatTemplate
+
+__all__ = [
+    "STANDARD_INPUT",
+    "Asked",
+    "EncoderOption",
+    "NameOption",
+    "RevisionOption",
+    "SourceArgument",
+]
+
+STANDARD_INPUT = "-"
+
+SourceArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="TEMPLATE",
+        help="A template file, a model directory, a tokenizer_config.json, a GGUF file, - for"
+        " standard input, or a model on the Hub: org/name, org/name/file.gguf, org/name:Q4_K_M.",
+        show_default=False,
+    ),
+]
+NameOption = Annotated[
+    str | None, typer.Option(help="Which of several named templates, such as tool_use.")
+]
+RevisionOption = Annotated[
+    str | None,
+    typer.Option(metavar="REVISION", help="A branch, tag or commit of a model on the Hub."),
+]
+EncoderOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:FUNCTION",
+        help="Run this Python function in the place of a template: path/to/module.py:function or"
+        " package.module:function. Values of its parameters follow as ?name=value&name=value.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person named."""
+
+    source: str | None
+    name: str | None = None
+    revision: str | None = None
+    encoder: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise AutoparserError where it names nothing, or contradicts itself."""
+        if self.source is None and self.encoder is None:
+            raise AutoparserError(
+                "Missing argument TEMPLATE",
+                hint="name a file, a directory, a model on the Hub, or - for standard input",
+            )
+        if self.encoder is not None and self.name is not None:
+            raise AutoparserError(
+                "--encoder takes the place of a template, which --name chooses",
+                hint="leave one of them out",
+            )
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.source if self.encoder is None and self.source else self.encoder or ""
+
+    def template(self, tokenizer: Path | None = None, *, noted: bool = True) -> ChatTemplate:
+        """Load it; ``noted`` says on standard error what it is where its name does not say that.
+
+        ``tokenizer`` reads the ids of an encoder that gives ids.
+        """
+        from autoparser.analysis.sources import load_encoder, load_template, tokenizer_beside
+
+        if self.encoder is not None:
+            beside = None if self.source is None else tokenizer_beside(self.source)
+            template: ChatTemplate = load_encoder(self.encoder, tokenizer=tokenizer or beside)
+        else:
+            template = load_template(self.source or "", name=self.name, revision=self.revision)
+        if noted:
+            from autoparser.reports import provenance_words
+
+            words = provenance_words(template.source)
+            if words is not None:
+                say(f"{self.label}: {words}")
+        return template
+
+    def tokenizer_name(self, given: Path | None) -> str:
+        """Give what messages about its tokenizer call that."""
+        from autoparser.analysis.sources import tokenizer_beside
+
+        beside = None if self.source in (None, STANDARD_INPUT) else tokenizer_beside(self.source)
+        return str(given or beside or self.label)
+
+    def tokenizer(
+        self,
+        given: Path | None,
+        template: ChatTemplate | None = None,
+        *,
+        segmenting: bool,
+        needed: str | None = None,
+    ) -> Tokenizer | None:
+        """Load the tokenizer that was named, else the source's own; None where it has none.
+
+        ``template`` says at which commit. ``segmenting`` says that texts are to be cut as the
+        model's own tokenizer cuts them. ``needed`` is what cannot be done without, in words;
+        then none is an error.
+        """
+        from autoparser.analysis.sources import load_tokenizer, read_tokenizer, tokenizer_beside
+
+        if given is not None:
+            # A bare word is a path; only what holds a slash may be a model on the Hub.
+            remote = not given.exists() and "/" in str(given)
+            load = load_tokenizer if remote else read_tokenizer
+            return load(given, segmenting=segmenting)
+        beside = None if self.source in (None, STANDARD_INPUT) else tokenizer_beside(self.source)
+        problem = None
+        if beside is not None:
+            commit = None if template is None or template.source is None else template.source.commit
+            own = beside == self.source
+            try:
+                return load_tokenizer(
+                    beside, revision=commit or self.revision, segmenting=segmenting
+                )
+            except TokenizerError as error:
+                if needed is not None or not own:
+                    raise
+                problem = error
+        if needed is not None:
+            raise AutoparserError(
+                f"{needed}, and there is none beside the template",
+                file=self.label,
+                hint="name it with --tokenizer",
+            )
+        if problem is not None:
+            say(f"{self.label}: note: without a tokenizer: {problem.message}")
+        return None

@@ -1,0 +1,28 @@
+"""What was fetched: the commit, the files and their sizes."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from autoparser.analysis.sources import Fetched
+
+from .provenance import provenance_words
+from .visible import visible
+
+__all__ = ["fetch_report"]
+
+
+def fetch_report(found: Fetched, directory: str | None) -> Text:
+    """List the files with their sizes in bytes; ``directory`` is where they were written to."""
+    sizes = [f"{size:,}" for size in found.files.values()]
+    width = max(map(len, sizes), default=0)
+    lines = [
+        f"{size:>{width}}  {visible(name)}" for size, name in zip(sizes, found.files, strict=True)
+    ]
+    where = [] if directory is None else [f"Written to {visible(directory)}"]
+    return Text("\n".join([_headline(found), *lines, *where]))
+
+
+def _headline(found: Fetched) -> str:
+    words = provenance_words(found.source) or ""
+    return words[:1].upper() + words[1:]

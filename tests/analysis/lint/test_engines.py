@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+from jinja2 import Environment
+
+from autoparser import ChatTemplate
+from autoparser.analysis.lint import Subject
+from autoparser.analysis.lint.engines import compiled, elsewhere, environment, loop_control
+
+PLAIN = "{%- for m in messages %}{{- m.role + ': ' + (m.content or '') }}{%- endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("head", "made", "clock", "differs"),
+    [
+        ("", environment(), True, False),
+        ("{{- strftime_now('%Y') }}", environment(clock=False), False, True),
+        ("{{- '<' | tojson }}", environment(tojson=False), True, True),
+        ("{{- 'a' | tojson }}", environment(tojson=False), True, False),
+        ("{% if true %}\na{% endif %}\n", environment(trim=False), True, True),
+        ("{%- if true -%}\na{%- endif -%}\n", environment(trim=False), True, False),
+    ],
+)
+def test_what_differs_elsewhere(head: str, made: Environment, clock: bool, differs: bool) -> None:
+    subject = Subject(ChatTemplate(head + PLAIN))
+    found = [*elsewhere(subject, made, compiled(subject, made), clock=clock)]
+    assert len(found) == 2
+    assert all(each.usual.rendered for each in found)
+    assert {each.differs for each in found} == {differs}
+
+
+def test_the_last_newline() -> None:
+    made = environment(newline=True)
+    subject = Subject(ChatTemplate(PLAIN + "{{- '>' if add_generation_prompt }}\n"))
+    assert all(
+        each.text == each.usual.text + "\n"
+        for each in elsewhere(subject, made, compiled(subject, made))
+    )
+
+
+def test_generation_tags_without_a_scope() -> None:
+    made = environment(scoped=False)
+    text = "{%- set x = 1 %}{%- generation %}{%- set x = 2 %}{%- endgeneration %}{{- x }}"
+    subject = Subject(ChatTemplate(PLAIN + text))
+    assert [
+        (each.usual.text[-1], each.text[-1])
+        for each in elsewhere(subject, made, compiled(subject, made))
+    ] == [("1", "2"), ("1", "2")]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (PLAIN, None),
+        ("{# break #}" + PLAIN, None),
+        ("\n{%- for m in messages %}{% break %}{% endfor %}" + PLAIN, 2),
+        ("{%- for m in messages %}{% continue %}{% endfor %}" + PLAIN, 1),
+    ],
+)
+def test_loop_controls(text: str, line: int | None) -> None:
+    assert loop_control(Subject(ChatTemplate(text))) == line

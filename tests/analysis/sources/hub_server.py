@@ -1,0 +1,317 @@
+"""A Hub on loopback: what `huggingface_hub` asks for, answered as the Hub answers.
+
+It has models with commits and branches, says what it was asked, and can be told to fail. Large
+files live behind a redirect to another host name, as on the Hub, where the token must not go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+LARGE = 4096
+"""Files of so many bytes are stored apart."""
+
+
+def commit_of(files: Mapping[str, bytes]) -> str:
+    """Give the commit of these contents."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    for name, content in sorted(files.items()):
+        digest.update(name.encode(errors="surrogateescape") + b"\0" + content + b"\0")
+    return digest.hexdigest()
+
+
+@dataclass
+class Model:
+    """A repository: its branches, and who may read it."""
+
+    branches: dict[str, dict[str, bytes]]
+    gated: bool = False
+    private: bool = False
+
+    def files_at(self, revision: str) -> dict[str, bytes] | None:
+        for name, files in self.branches.items():
+            if revision in (name, commit_of(files)):
+                return files
+        return None
+
+
+@dataclass
+class Fault:
+    """What goes wrong with the next requests whose line matches."""
+
+    pattern: str
+    times: int
+    status: int | None = None
+    """The status that is answered instead."""
+    keep: int | None = None
+    """How many bytes of the body are sent before the connection ends."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes = b""
+    hang: float = 0
+    """Seconds before anything is answered."""
+
+
+@dataclass
+class Request:
+    """What was asked."""
+
+    line: str
+    range: str | None
+    token: str | None
+    sent: int = 0
+    """Bytes of the body that were sent."""
+
+
+class Hub:
+    """The state of a server."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, Model] = {}
+        self.moved: dict[str, str] = {}
+        self.faults: list[Fault] = []
+        self.requests: list[Request] = []
+        self.endpoint = ""
+        self.ignores_ranges = False
+        self.gzips = False
+        self.listed: dict[str, str] = {}
+        """Other names in listings, for the names that there are."""
+        self.stopped = threading.Event()
+
+    def add(self, repository: str, files: Mapping[str, bytes | str], **options: Any) -> str:
+        """Add a model with one branch; give its commit."""
+        contents = {
+            name: each if isinstance(each, bytes) else each.encode() for name, each in files.items()
+        }
+        self.models[repository] = Model({"main": contents}, **options)
+        return commit_of(contents)
+
+    def fail(self, pattern: str, times: int = 1, **how: Any) -> None:
+        """Let the next requests fail whose ``METHOD path`` the pattern is found in."""
+        self.faults.append(Fault(pattern, times, **how))
+
+    def fault_of(self, line: str) -> Fault | None:
+        for fault in self.faults:
+            if fault.times > 0 and re.search(fault.pattern, line):
+                fault.times -= 1
+                return fault
+        return None
+
+    @property
+    def lines(self) -> list[str]:
+        """The requests so far."""
+        return [request.line for request in self.requests]
+
+
+@contextmanager
+def running_hub() -> Generator[Hub]:
+    """Run a Hub."""
+    hub = Hub()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(hub))
+    server.daemon_threads = True
+    hub.endpoint = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield hub
+    finally:
+        hub.stopped.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
+    class Handler(_Handler):
+        state = hub
+
+    return Handler
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    state: Hub
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is declared
+        del format, args
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ") or None
+        path = urlsplit(self.path).path
+        self.asked = Request(f"{self.command} {unquote(path)}", self.headers.get("Range"), token)
+        self.fault = None
+        if path == "/api/agent-harnesses":
+            # The library asks for this by itself, once a day, under some programs.
+            self.answer(404, b"", {})
+            return
+        self.state.requests.append(self.asked)
+        self.fault = self.state.fault_of(self.asked.line)
+        if self.fault is not None:
+            self.state.stopped.wait(self.fault.hang)
+            if self.fault.status is not None:
+                self.answer(self.fault.status, self.fault.body, dict(self.fault.headers))
+                return
+        if path.startswith("/api/models/"):
+            self.give_model(path.removeprefix("/api/models/"))
+        elif path.startswith("/cdn/"):
+            self.give_stored(path.removeprefix("/cdn/"))
+        else:
+            self.give_file(path[1:])
+
+    def give_model(self, rest: str) -> None:
+        if "/tree/" in rest:
+            self.give_tree(rest)
+            return
+        name, _, revision = map(unquote, rest.partition("/revision/"))
+        if name in self.state.moved:
+            end = f"/revision/{revision}" if revision else ""
+            self.redirect(307, f"/api/models/{self.state.moved[name]}{end}", {})
+            return
+        model = self.model(name)
+        if model is None:
+            return
+        files = self.files(model, revision or "main")
+        if files is None:
+            return
+        siblings = [
+            {
+                "rfilename": self.state.listed.get(file, file),
+                "size": len(content),
+                "blobId": hashlib.sha1(content, usedforsecurity=False).hexdigest(),
+            }
+            for file, content in files.items()
+        ]
+        info = {
+            "_id": "0",
+            "id": name,
+            "modelId": name,
+            "sha": commit_of(files),
+            "private": model.private,
+            "gated": "manual" if model.gated else False,
+            "siblings": siblings,
+        }
+        self.answer(200, json.dumps(info).encode(), {"Content-Type": "application/json"})
+
+    def give_tree(self, rest: str) -> None:
+        name, _, revision = map(unquote, rest.partition("/tree/"))
+        model = self.model(name)
+        files = None if model is None else self.files(model, revision)
+        if files is not None:
+            entries = [
+                {
+                    "type": "file",
+                    "path": file,
+                    "size": len(content),
+                    "oid": hashlib.sha1(content, usedforsecurity=False).hexdigest(),
+                }
+                for file, content in files.items()
+            ]
+            self.answer(200, json.dumps(entries).encode(), {"Content-Type": "application/json"})
+
+    def model(self, name: str) -> Model | None:
+        """Give a model, or answer why not."""
+        token = self.asked.token
+        model = self.state.models.get(name)
+        if token == "wrong":
+            self.refuse(401, None, "Invalid credentials in Authorization header")
+            return None
+        if model is None or (model.private and token != "good"):
+            # Without a token the Hub does not say whether there is such a repository.
+            self.refuse(404 if token else 401, "RepoNotFound", "Repository not found")
+            return None
+        return model
+
+    def files(self, model: Model, revision: str) -> dict[str, bytes] | None:
+        files = model.files_at(revision)
+        if files is None:
+            self.refuse(404, "RevisionNotFound", f"Invalid rev id: {revision}")
+        return files
+
+    def give_file(self, path: str) -> None:
+        name, _, rest = path.partition("/resolve/")
+        # A revision's own slashes are escaped.
+        revision, _, file = map(unquote, rest.partition("/"))
+        if name in self.state.moved:
+            self.redirect(307, f"/{self.state.moved[name]}/resolve/{revision}/{file}", {})
+            return
+        model = self.model(name)
+        if model is None:
+            return
+        if model.gated and self.asked.token != "good":
+            self.refuse(403 if self.asked.token else 401, "GatedRepo", "Access is restricted")
+            return
+        files = self.files(model, revision)
+        if files is None:
+            return
+        headers = {"X-Repo-Commit": commit_of(files)}
+        content = files.get(file)
+        if content is None:
+            self.refuse(404, "EntryNotFound", "Entry not found", headers)
+            return
+        digest = hashlib.sha256(content).hexdigest()
+        if len(content) < LARGE:
+            self.give_content(content, {**headers, "ETag": f'"{digest}"'})
+            return
+        linked = {"X-Linked-Size": str(len(content)), "X-Linked-ETag": f'"{digest}"'}
+        elsewhere = self.state.endpoint.replace("127.0.0.1", "localhost")
+        self.redirect(302, f"{elsewhere}/cdn/{digest}", {**headers, **linked})
+
+    def give_stored(self, digest: str) -> None:
+        for model in self.state.models.values():
+            for files in model.branches.values():
+                for content in files.values():
+                    if hashlib.sha256(content).hexdigest() == digest:
+                        self.give_content(content, {"ETag": f'"{digest}"'})
+                        return
+        self.refuse(404, None, "")
+
+    def give_content(self, content: bytes, headers: dict[str, str]) -> None:
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.asked.range or "")
+        if wanted is None or self.state.ignores_ranges:
+            self.answer(200, content, headers)
+            return
+        start, stop = int(wanted[1]), min(int(wanted[2] or len(content)) + 1, len(content))
+        if start >= len(content):
+            self.answer(416, b"", {"Content-Range": f"bytes */{len(content)}"})
+            return
+        headers["Content-Range"] = f"bytes {start}-{stop - 1}/{len(content)}"
+        self.answer(206, content[start:stop], headers)
+
+    def redirect(self, status: int, location: str, headers: dict[str, str]) -> None:
+        self.answer(status, b"", {**headers, "Location": location})
+
+    def refuse(
+        self, status: int, code: str | None, words: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        told = {} if code is None else {"X-Error-Code": code}
+        self.answer(status, b"", {**(headers or {}), **told, "X-Error-Message": words})
+
+    def answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        keep = None if self.fault is None else self.fault.keep
+        if keep is not None:
+            self.close_connection = True
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        part = body if keep is None else body[:keep]
+        try:
+            self.wfile.write(part)
+            self.asked.sent = len(part)
+        except OSError:
+            # Who asked for the start of a large file has gone.
+            self.close_connection = True

@@ -1,0 +1,47 @@
+"""No test asks anybody but the servers that it starts, nor uses what a person has in a cache."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+# Before anything imports the library, which reads them once; nothing listens on that port.
+os.environ["HF_ENDPOINT"] = "http://127.0.0.1:1"
+os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="autoparser-tests-")
+for name in ("HF_TOKEN", "HF_HUB_CACHE", "HF_ASSETS_CACHE", "HF_HUB_OFFLINE"):
+    os.environ.pop(name, None)
+
+from huggingface_hub import close_session, constants  # noqa: E402 - see above
+
+from tests.analysis.sources.hub_server import Hub, running_hub  # noqa: E402
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Hub]:
+    """A Hub that `huggingface_hub` takes for the Hub in this process, with an empty cache."""
+    with running_hub() as running:
+        home = tmp_path / "hf"
+        template = f"{running.endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        monkeypatch.setattr(constants, "ENDPOINT", running.endpoint)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
+        monkeypatch.setattr(constants, "HF_ASSETS_CACHE", str(home / "assets"))
+        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(home / "token"))
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        for variable in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HUB_VERBOSITY", "HF_DEBUG"):
+            monkeypatch.delenv(variable, raising=False)
+        close_session()
+        yield running
+        close_session()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every wait between two attempts be short."""
+    wait = time.sleep
+    monkeypatch.setattr(time, "sleep", lambda seconds: wait(min(seconds, 0.01)))
