@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         scenarios_of,
         shipped_scenarios,
     )
-    from autoparser.analysis.sources import fetch, load_encoder, load_template
+    from autoparser.analysis.sources import fetch, load_encoder, load_template, load_tokenizer
     from autoparser.analysis.template import ChatTemplate, Provenance, isolated
     from autoparser.analysis.view import MarkerRegistry, View
 
@@ -198,7 +198,7 @@ _HOMES = {
         "scenarios_of",
         "shipped_scenarios",
     ),
-    "sources": ("fetch", "load_encoder", "load_template"),
+    "sources": ("fetch", "load_encoder", "load_template", "load_tokenizer"),
     "template": ("ChatTemplate", "Provenance", "isolated"),
     "view": ("MarkerRegistry", "View"),
 }

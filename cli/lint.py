@@ -10,10 +10,10 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.isolation import Limits
 
-from .inputs import STANDARD_INPUT
 from .lint_formats import Format, Shown, reports_of, written
 from .output import print_report, report_width, write_file
 from .progress import progress_of
+from .source import STANDARD_INPUT
 from .watch import watching
 
 if TYPE_CHECKING:
