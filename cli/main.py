@@ -50,15 +50,9 @@ app.command()(in_worker()(export))
 app.command()(in_worker(seconds=300)(roundtrip))
 app.command()(in_workers(decode))
 app.command()(in_worker(one_render=True)(render))
-<<<<<<< HEAD
-app.command()(in_workers(lint))
-app.command()(rule)
-app.command()(fetch)
-=======
 app.command()(fetch)
 app.command()(in_workers(lint))
 app.command()(rule)
->>>>>>> main
 app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))
 app.command()(in_worker(seconds=300)(compare))
 app.command()(in_workers(survey))
