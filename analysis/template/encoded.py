@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
+from jinja2 import nodes
+
+from autoparser.analysis.errors import TemplateReadError, TemplateRenderError
 
 from .chat_template import ChatTemplate
 from .emission import Emission
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-    from jinja2 import nodes
 
 __all__ = ["REFUSALS", "EncodedTemplate"]
 
@@ -62,7 +62,7 @@ class EncodedTemplate(ChatTemplate):
             # What it prints must not stand among what is reported.
             with contextlib.redirect_stdout(sys.stderr):
                 return self.encode(variables)
-        except (KeyboardInterrupt, TemplateUnusableError):
+        except (KeyboardInterrupt, TemplateReadError):
             raise
         except BaseException as error:  # noqa: BLE001 - a stranger's code raises what it likes
             failure = self._failure(error)
@@ -81,14 +81,14 @@ class EncodedTemplate(ChatTemplate):
         """Never: the mark is Jinja's."""
         return False
 
+    @cached_property
+    def _tree(self) -> nodes.Template:
+        return nodes.Template([], lineno=1)
+
     @property
     def syntax_tree(self) -> nodes.Template:
-        """Raise TemplateUnusableError: there is no Jinja to read."""
-        raise TemplateUnusableError(
-            "this is Python code, not a template in Jinja",
-            file=self.origin,
-            hint="leave out --encoder, or what works on a template's text",
-        )
+        """An empty one: there is no Jinja, so nothing that reads it finds anything."""
+        return self._tree
 
     def check_syntax(self) -> None:
         """Do nothing: Python has read it."""

@@ -97,7 +97,8 @@ def test_a_gguf_file(command: str, tmp_path: Path, messages: Path, autoparser: R
 
 def test_two_revisions_are_compared(hub: Hub, autoparser: Run) -> None:
     hub.add("org/model", {"chat_template.jinja": TEMPLATE})
-    hub.models["org/model"].branches["v1"] = {"chat_template.jinja": TEMPLATE.encode() + b"{# #}"}
+    files = {"chat_template.jinja": TEMPLATE.encode(), "README.md": b"Another commit."}
+    hub.models["org/model"].branches["v1"] = files
     ran = autoparser("compare", "org/model", "org/model", "--right-revision", "v1")
     assert ran.code == 0, ran.err
     assert "revision v1, chat_template.jinja\n" in ran.err
