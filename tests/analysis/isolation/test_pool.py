@@ -135,12 +135,12 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
 def test_items_are_drawn_as_workers_are_free(pool: WorkerPool) -> None:
     drawn: list[int] = []
 
-    def items() -> Iterator[int]:
+    def items() -> Iterator[float]:
         for item in range(100):
             drawn.append(item)
-            yield item
+            yield 0.2
 
-    results = pool.map(abs, items())
+    results = pool.map(time.sleep, items())
     next(results)
     assert len(drawn) < 20
     results.close()
