@@ -13,7 +13,7 @@ from autoparser.analysis.isolation import Limits
 from .lint_formats import Format, Shown, reports_of, written
 from .output import print_report, report_width, write_file
 from .progress import progress_of
-from .source import STANDARD_INPUT
+from .source import STANDARD_INPUT, RevisionOption
 from .watch import watching
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ def lint(
             help="A tokenizer.json or its directory, for templates that have none beside them.",
         ),
     ] = None,
+    revision: RevisionOption = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -160,6 +161,7 @@ def lint(
             min_confidence=min_confidence,
             tokenizer=tokenizer,
             baseline=None if write_baseline or baseline is None else _baseline(baseline),
+            revision=revision,
             jobs=jobs,
             limits=limits,
         )
@@ -242,6 +244,7 @@ def _request(
     min_confidence: str,
     tokenizer: Path | None,
     baseline: Baseline | None,
+    revision: str | None,
     jobs: int | None,
     limits: Limits | None,
 ) -> Request:
@@ -270,6 +273,7 @@ def _request(
         Confidence(_one_of(min_confidence, [*Confidence], "--min-confidence")),
         given,
         baseline,
+        revision,
         jobs or usual_jobs(),
         limits,
     )

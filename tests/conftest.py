@@ -1,14 +1,22 @@
-"""No test asks anybody but the servers that it starts, nor uses what a person has in a cache."""
+"""No test asks anybody but the servers that it starts, nor uses what a person has in a cache.
+
+Nor does it matter how the tests were started: a shell lets its background jobs ignore interrupts,
+and whatever those start would, too.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Before anything imports the library, which reads them once; nothing listens on that port.
 os.environ["HF_ENDPOINT"] = "http://127.0.0.1:1"

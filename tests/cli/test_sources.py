@@ -95,6 +95,20 @@ def test_a_gguf_file(command: str, tmp_path: Path, messages: Path, autoparser: R
         assert json.loads(ran.out)["template"]["source"]["kind"] == "gguf"
 
 
+def test_a_revision_is_linted(hub: Hub, autoparser: Run, tmp_path: Path) -> None:
+    hub.add("org/model", {"chat_template.jinja": TEMPLATE})
+    hub.models["org/model"].branches["v1"] = {"chat_template.jinja": b"{% if %}"}
+    here = tmp_path / "t.jinja"
+    here.write_text(TEMPLATE, encoding="utf-8")
+    command = ("lint", "org/model", here, "--select", "AP101", "--format", "concise")
+    assert autoparser(*command).code == 0
+    ran = autoparser(*command, "--revision", "v1")
+    assert ran.code == 1
+    assert [line.partition(":")[0] for line in ran.out.splitlines() if "AP101" in line] == [
+        "org/model"
+    ]
+
+
 def test_two_revisions_are_compared(hub: Hub, autoparser: Run) -> None:
     hub.add("org/model", {"chat_template.jinja": TEMPLATE})
     files = {"chat_template.jinja": TEMPLATE.encode(), "README.md": b"Another commit."}

@@ -38,8 +38,13 @@ class Target:
         return not self.path.lower().endswith(_NO_LINES)
 
 
-def load_targets(sources: Iterable[Source]) -> tuple[tuple[Target, ...], tuple[Problem, ...]]:
-    """Load every template of every source, and give what could not be loaded."""
+def load_targets(
+    sources: Iterable[Source], revision: str | None = None
+) -> tuple[tuple[Target, ...], tuple[Problem, ...]]:
+    """Load every template of every source, and give what could not be loaded.
+
+    `revision` is that of models on the Hub.
+    """
     # A directory and a file in it may hold the same template.
     targets: dict[tuple[str, str | None], Target] = {}
     problems: list[Problem] = []
@@ -48,7 +53,7 @@ def load_targets(sources: Iterable[Source]) -> tuple[tuple[Target, ...], tuple[P
         if source.within is not None:
             within.setdefault(source.within, False)
         try:
-            loaded = load_templates(source.given)
+            loaded = load_templates(source.given, revision=_revision(source, revision))
         except AutoparserError as error:
             problem = _problem(error, source)
             if problem is None:
@@ -66,6 +71,11 @@ def load_targets(sources: Iterable[Source]) -> tuple[tuple[Target, ...], tuple[P
             within[source.within] = True
     problems += [nothing_below(each) for each, any_there in within.items() if not any_there]
     return tuple(targets.values()), tuple(problems)
+
+
+def _revision(source: Source, revision: str | None) -> str | None:
+    """Give the revision of a source; what is here has none."""
+    return None if source.given == "-" or Path(source.given).exists() else revision
 
 
 def _target(template: ChatTemplate, source: Source, *, named: bool) -> Target:

@@ -40,6 +40,8 @@ class Request:
     tokenizer: Path | None = None
     """For templates that have none beside them."""
     baseline: Baseline | None = None
+    revision: str | None = None
+    """Of the models on the Hub among the sources."""
     jobs: int = 1
     limits: Limits | None = None
     """What looking at one template may take; None trusts the templates."""
@@ -55,7 +57,7 @@ def lint_project(
     """
     settings = request.settings
     sources, wrong_sources = gather(request.sources, settings.exclude, settings.root)
-    targets, wrong_files = load_targets(sources)
+    targets, wrong_files = load_targets(sources, request.revision)
     tasks = [_task(target, request) for target in targets]
     distinct = {task.identity: task for task in tasks}
     answers = in_order(

@@ -25,7 +25,7 @@ from autoparser.analysis.lint.subject import Subject
 
 def check(subject: Subject) -> Iterator[Hit]:
     """See where the content of a message with a call comes to stand."""
-    word, call = subject.marks.content, subject.call()
+    word = subject.marks.content
     render = called(subject, word)
     start = render.text.rfind(subject.marks.user)
     turn = render.text[max(start, 0) :]
@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "what the model said before its call is written behind the call",
             (alone(render, "content and a call"),),
-            line=render.line_of(word) or render.line_of(call.name),
+            line=render.line_of(word) or render.line_of(subject.marks.values[0]),
         )
 
 

@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "the model does not see what it said beside its call",
             (compared(both, "with content", bare, "without content"),),
-            line=both.line_of(call.name),
+            line=both.line_of(marks.values[0]),
         )
 
 
