@@ -25,6 +25,9 @@ MEGABYTE = 1_000_000
 RENDERS = 12
 """A single render may take this part of the command's time, so that one is not all."""
 
+BESIDE_RENDER = 10.0
+"""Seconds that a command of one render may take for all else."""
+
 isolation: ContextVar[bool] = ContextVar("isolation", default=True)
 """Whether commands use workers where the options do not say; tests that look inside do without."""
 
@@ -139,7 +142,7 @@ def _with_options(
         given = timeout or seconds or cast("float", DEFAULT_LIMITS.seconds)
         limits = Limits(
             # What is not the render comes on top, so that its own limit is the one that is hit.
-            seconds=given * 1.5 if one_render else given,
+            seconds=given + BESIDE_RENDER if one_render else given,
             render_seconds=given if one_render else given / RENDERS,
             memory=DEFAULT_LIMITS.memory if memory is None else memory * MEGABYTE,
             characters=characters or DEFAULT_LIMITS.characters,

@@ -272,4 +272,4 @@ def read_all(terminal: int) -> Iterator[bytes]:
 def test_a_template_comes_from_standard_input(process: Run) -> None:
     ran = process("lint", "-", *TWO, "--format", "concise", stdin=(ROOT / DROPS).read_bytes())
     assert ran.code == 1
-    assert ran.out.startswith("standard input:1: AP306 [error]")
+    assert ran.out.startswith("standard input:6: AP306 [error]")
