@@ -23,7 +23,7 @@ from .decoding import (
 )
 from .inputs import read_prompt, read_schema, read_tools
 from .output import print_json, print_report, report_width
-from .request import check_choice, warn_of
+from .request import NoParallelOption, PromptOption, ToolChoiceOption, check_choice, warn_of
 from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
@@ -78,22 +78,12 @@ def decode(
     limit: Annotated[
         int, typer.Option(metavar="TOKENS", min=1, help="Tokens after which an answer is cut.")
     ] = 4000,
-    tool_choice: Annotated[
-        str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
-    ] = "auto",
-    no_parallel: Annotated[
-        bool, typer.Option("--no-parallel", help="The request allows one call only.")
-    ] = False,
+    tool_choice: ToolChoiceOption = "auto",
+    no_parallel: NoParallelOption = False,
     json_schema: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Content is JSON by this schema.")
     ] = None,
-    prompt: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The rendered prompt or its tail; else the template's default prompt.",
-        ),
-    ] = None,
+    prompt: PromptOption = None,
     sampler: Annotated[
         SamplerName, typer.Option(help="What chooses the tokens: chance, or a model.")
     ] = SamplerName.RANDOM,

@@ -13,7 +13,15 @@ from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_prompt, read_schema, read_tools
 from .output import keep_source, print_text, warn, write_file
-from .request import check_choice, prompt_of, warn_of
+from .request import (
+    NoParallelOption,
+    PromptOption,
+    PromptSwitchOption,
+    ToolChoiceOption,
+    check_choice,
+    prompt_of,
+    warn_of,
+)
 from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
@@ -60,12 +68,8 @@ def grammar(
             " the template's directory.",
         ),
     ] = None,
-    tool_choice: Annotated[
-        str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
-    ] = "auto",
-    no_parallel: Annotated[
-        bool, typer.Option("--no-parallel", help="The request allows one call only.")
-    ] = False,
+    tool_choice: ToolChoiceOption = "auto",
+    no_parallel: NoParallelOption = False,
     json_schema: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The answer is JSON by this schema."),
@@ -83,17 +87,8 @@ def grammar(
         bool,
         typer.Option("--lazy", help="Begin with the calls, for engines that wait for a trigger."),
     ] = False,
-    prompt: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The rendered prompt or its tail; else the template's default prompt.",
-        ),
-    ] = None,
-    switch: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="The prompt with this switch of the template."),
-    ] = None,
+    prompt: PromptOption = None,
+    switch: PromptSwitchOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),

@@ -11,7 +11,15 @@ from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_output, read_prompt, read_schema, read_tools
 from .output import print_json, print_report, report_width
-from .request import check_choice, prompt_of, warn_of
+from .request import (
+    NoParallelOption,
+    PromptOption,
+    PromptSwitchOption,
+    ToolChoiceOption,
+    check_choice,
+    prompt_of,
+    warn_of,
+)
 from .source import STANDARD_INPUT, Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
@@ -42,29 +50,16 @@ def parse(
             "--input", "-i", metavar="FILE", help="The model's output; else standard input."
         ),
     ] = None,
-    prompt: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The rendered prompt or its tail; else the template's default prompt.",
-        ),
-    ] = None,
-    switch: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="The prompt with this switch of the template."),
-    ] = None,
-    tool_choice: Annotated[
-        str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
-    ] = "auto",
+    prompt: PromptOption = None,
+    switch: PromptSwitchOption = None,
+    tool_choice: ToolChoiceOption = "auto",
     json_schema: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="The answer is JSON by this schema: markers in it are text."
         ),
     ] = None,
-    no_parallel: Annotated[
-        bool, typer.Option("--no-parallel", help="The request allows one call only.")
-    ] = False,
+    no_parallel: NoParallelOption = False,
     cut: Annotated[
         bool, typer.Option("--cut", help="The output was cut on purpose, as by a token limit.")
     ] = False,

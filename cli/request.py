@@ -1,4 +1,4 @@
-"""What commands that take a request check of it, and warn of."""
+"""The options of commands that take a request, and what they check of it and warn of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
 
 from autoparser.analysis.errors import AutoparserError
 
@@ -16,7 +18,34 @@ if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.conversation import Json
 
-__all__ = ["check_choice", "prompt_of", "switch_of", "warn_of"]
+__all__ = [
+    "NoParallelOption",
+    "PromptOption",
+    "PromptSwitchOption",
+    "ToolChoiceOption",
+    "check_choice",
+    "prompt_of",
+    "switch_of",
+    "warn_of",
+]
+
+PromptOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="The rendered prompt or its tail; else the template's default prompt.",
+    ),
+]
+PromptSwitchOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="The prompt with this switch of the template."),
+]
+ToolChoiceOption = Annotated[
+    str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
+]
+NoParallelOption = Annotated[
+    bool, typer.Option("--no-parallel", help="The request allows one call only.")
+]
 
 CHOICES = ("auto", "none", "required")
 

@@ -34,6 +34,10 @@ class EntryReader:
         self.rows = entry_rows(arguments)
         self.separator = Literal.of(arguments.members.separator)
         self.openings = openings_of(self.rows)
+        self.middles = {
+            core: _Middles([row for row in self.rows if Literal.of(row.before).core == core])
+            for core in {opening.core for opening in self.openings}
+        }
         self.values = ValueReader(tape, arguments, schema, self.stops, self.rows, emit, space)
         self.count = 0
 
@@ -76,27 +80,25 @@ class EntryReader:
 
     def _entry(self, opening: Literal) -> Reading[Outcome | None]:
         tape = self.tape
-        rows = [row for row in self.rows if Literal.of(row.before).core == opening.core]
+        middles = self.middles[opening.core]
         for unit in opening.units:
             yield from skip_space(tape)
             if not (yield from at_text(tape, unit)):
                 return Outcome.CUT if tape.cut else Outcome.BAD
             tape.take(len(unit), SpanKind.MARKUP)
-        key = yield from self._key(rows)
+        key = yield from self._key(middles)
         if key is None:
             return Outcome.CUT if tape.closed else Outcome.BAD
-        row = yield from self._middle(_middles(rows))
+        row = yield from self._middle(middles)
         if row is None:
             return Outcome.CUT if tape.closed and not tape.left() else Outcome.BAD
         self.emit((", " if self.count else "") + encode_basestring(key) + ": ")
         self.count += 1
         return (yield from self.values.read(key, row))
 
-    def _key(self, rows: Sequence[EntryRow]) -> Reading[str | None]:
+    def _key(self, middles: _Middles) -> Reading[str | None]:
         """Read a key up to what stands between it and its value."""
-        middles = [Literal.of(row.middle) for row in rows]
-        firsts = tuple(middle.units[0] for middle in middles if middle.core)
-        spaced = any(not middle.core for middle in middles)
+        firsts, spaced = middles.firsts, middles.spaced
         if spaced:
             yield from skip_space(self.tape)
         while True:
@@ -111,13 +113,11 @@ class EntryReader:
                 return None
             yield
 
-    def _middle(
-        self, middles: Sequence[tuple[re.Pattern[str], EntryRow]]
-    ) -> Reading[EntryRow | None]:
+    def _middle(self, middles: _Middles) -> Reading[EntryRow | None]:
         """Take what stands between key and value; it may tell the value's type."""
         tape = self.tape
         while True:
-            for pattern, row in middles:
+            for pattern, row in middles.patterns:
                 match = pattern.match(tape.text, tape.at)
                 if match:
                     tape.take(match.end() - tape.at, SpanKind.MARKUP)
@@ -132,7 +132,17 @@ _LONGEST_KEY = 4096
 _SPACE = re.compile(r"\s")
 
 
-def _middles(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]]:
+class _Middles:
+    """What stands between the key and the value of entries that open alike."""
+
+    def __init__(self, rows: Sequence[EntryRow]) -> None:
+        literals = [Literal.of(row.middle) for row in rows]
+        self.firsts = tuple(literal.units[0] for literal in literals if literal.core)
+        self.spaced = any(not literal.core for literal in literals)
+        self.patterns = _patterns(rows)
+
+
+def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]]:
     """Give what stands between key and value, whitespace between its units forgiven."""
     blank = [row for row in rows if row.middle and not row.middle.strip()]
     cores = {Literal.of(row.middle).core: row for row in reversed(rows) if row not in blank}
