@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast
 
-from autoparser.analysis.assembly import assemble, requires_nonnull_content
-from autoparser.analysis.check import Check, self_check
+from autoparser.analysis.assembly import requires_nonnull_content
+from autoparser.analysis.check import Check, self_check, together
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.document import document
 from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
-from autoparser.analysis.expression import build, expression_document, request_of
-from autoparser.analysis.format import JsonType, TurnFormat
+from autoparser.analysis.expression import belonging, build, expression_document, request_of
+from autoparser.analysis.format import Begun, Formats, JsonType, Part, TurnFormat
 from autoparser.analysis.grammar import Grammar, grammar_of
 from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
-from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.switches import MOST_VARIABLES, Switch, find_switches
 from autoparser.analysis.parsing import OutputParser
-from autoparser.analysis.phases import Draft, Finding, run_phases
+from autoparser.analysis.phases import Draft, Finding
 from autoparser.analysis.probing import (
     Negotiated,
     Prober,
@@ -33,6 +32,7 @@ from autoparser.analysis.probing import (
     suggestions_of,
     switch_candidates,
 )
+from autoparser.analysis.settled import format_under, learn_formats
 from autoparser.analysis.template import ChatTemplate, IsolatedTemplate, isolated
 from autoparser.analysis.view import MarkerRegistry, View, view_of
 
@@ -53,10 +53,14 @@ class Analysis:
     """All that was found out about a template."""
 
     template: ChatTemplate
-    format: TurnFormat
+    formats: Formats
+    """How turns are written, under every setting of the switches."""
     view: View
+    """The fullest of the formats in other words."""
     phases: tuple[Finding, ...]
-    check: Check
+    """What was concluded, and from which renders, under the setting of the fullest format."""
+    checks: tuple[Check, ...]
+    """The verdict on each of the formats."""
     switches: tuple[Switch, ...]
     shape: Shape
     string_arguments: StringArguments | None
@@ -72,7 +76,7 @@ class Analysis:
 
         This is `document`, and as `parser` the expression of a turn for any request.
         """
-        turn = build(self.format, request_of(None))
+        turn = build(self.formats, request_of(None))
         return {**document(self), "parser": expression_document(turn)}
 
     def parser(
@@ -80,6 +84,7 @@ class Analysis:
         tools: Sequence[object] | None = None,
         *,
         prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
         tool_choice: object = "auto",
         parallel_tool_calls: bool = True,
         json_schema: Mapping[str, object] | None = None,
@@ -90,7 +95,9 @@ class Analysis:
 
         `tools` and `tool_choice` are OpenAI's; without tools every function name is taken.
         `prompt` is the rendered prompt, or any tail of it that holds the generation prompt;
-        None stands for the template's default one. `json_schema` says that the answer is JSON:
+        None stands for the template's default one. `chat_template_kwargs` are the values of the
+        template's switches that the prompt is rendered with: where they are given they say which
+        format it belongs to, else its end does. `json_schema` says that the answer is JSON:
         markers inside its strings are text, and without tools nothing in it is a call. Without
         `parallel_tool_calls` only the first of several calls counts; the others are junk.
         Raises RequestError for tools that are no tools.
@@ -98,12 +105,13 @@ class Analysis:
         request = request_of(
             tools,
             prompt=prompt,
+            begun=self._begun(tools, chat_template_kwargs),
             tool_choice=tool_choice,
             parallel_tool_calls=parallel_tool_calls,
             json_schema=json_schema,
         )
         return OutputParser(
-            build(self.format, request),
+            build(self.formats, request),
             offered=None if request.tools is None else frozenset(request.tools),
             inline=reasoning == "inline",
             whole_calls=call_deltas == "whole",
@@ -114,6 +122,7 @@ class Analysis:
         tools: Sequence[object] | None = None,
         *,
         prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
         tool_choice: object = "auto",
         parallel_tool_calls: bool = True,
         json_schema: Mapping[str, object] | None = None,
@@ -128,15 +137,76 @@ class Analysis:
         it is written.
         """
         return grammar_of(
-            self.format,
+            self.formats,
             tools,
             prompt=prompt,
+            begun=self._begun(tools, chat_template_kwargs),
             tool_choice=tool_choice,
             parallel_tool_calls=parallel_tool_calls,
             json_schema=json_schema,
             strict=strict,
             lazy=lazy,
         )
+
+    def under(self, setting: Mapping[str, object], *, tools: bool = True) -> Begun:
+        """Find what belongs to a setting of the switches, which callers know as
+        `chat_template_kwargs`: how turns are written under it, and how its prompt begins them.
+
+        A setting that was not learnt is rendered; switches that change neither make no difference.
+        """
+        given = cast("Mapping[str, Json]", setting)
+        known = self.formats.under(given, tools=tools)
+        if known is not None:
+            return known
+        draft = Draft(
+            suggestions_of(self.template),
+            Part.REASONING in self.formats.fullest.shown,
+            Part.CALLS in self.formats.fullest.shown,
+            self.switches,
+        )
+        return format_under(self.prober(), draft, self.formats, given, tools=tools)
+
+    def prober(self) -> Prober:
+        """Make what renders conversations as the analysis did, with nothing set."""
+        sentinels = choose_sentinels(self.template.text)
+        return Prober(
+            self.template,
+            sentinels,
+            tokens={**self.template.special_tokens, **self.stand_ins},
+            tools=[_probing_tool(sentinels)],
+            shape=self.shape,
+            setting=self.formats.base,
+        )
+
+    def begun(
+        self,
+        tools: Sequence[object] | None = None,
+        *,
+        prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+    ) -> tuple[Begun, ...]:
+        """Say which formats a request's prompt may belong to, and where in the turn it ends.
+
+        The arguments are those of `parser`. More than one is given where the prompt ends alike
+        under settings that write turns otherwise; the default's comes first.
+        """
+        known = self._begun(tools, chat_template_kwargs)
+        return belonging(self.formats, request_of(tools, prompt=prompt, begun=known))
+
+    def _begun(
+        self, tools: Sequence[object] | None, setting: Mapping[str, object] | None
+    ) -> Begun | None:
+        return None if setting is None else self.under(setting, tools=tools is None or bool(tools))
+
+    @property
+    def format(self) -> TurnFormat:
+        """How turns are written for which nothing is set."""
+        return self.formats.default.format
+
+    @property
+    def check(self) -> Check:
+        """The verdict on all formats together."""
+        return together(self.checks)
 
     @property
     def markers(self) -> MarkerRegistry:
@@ -180,20 +250,22 @@ def _analyzed(template: ChatTemplate) -> Analysis:
     )
     negotiated = _negotiated(prober, template, suggestions)
     prober = negotiated.prober
-    switches = find_switches(prober, suggestions, calls=negotiated.calls)
-    observer = Observer(prober)
+    switches = find_switches(
+        prober, suggestions, calls=negotiated.calls, showing=negotiated.showing
+    )
     untried = max(0, len(switch_candidates(suggestions)) - MOST_VARIABLES)
     draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, switches, untried)
-    draft, findings = run_phases(observer, draft)
-    format_ = assemble(observer, draft)
-    view = view_of(format_, requires_nonnull_content=requires_nonnull_content(observer, draft))
-    check = self_check(format_, prober)
+    learnt = learn_formats(prober, draft, negotiated.showing)
+    view = view_of(
+        learnt.formats,
+        requires_nonnull_content=requires_nonnull_content(learnt.observer, learnt.draft),
+    )
     return Analysis(
         template=template,
-        format=format_,
+        formats=learnt.formats,
         view=view,
-        phases=findings,
-        check=check,
+        phases=learnt.findings,
+        checks=tuple(self_check(each, prober.using(setting=each.setting)) for each in learnt.formats),
         switches=switches,
         shape=prober.shape,
         string_arguments=negotiated.string_arguments,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from autoparser.analysis.alignment import edge_units, first_marker, is_unit
@@ -25,12 +26,12 @@ from autoparser.analysis.learning.history import (
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.openings import describe_openings
 from autoparser.analysis.phases import Draft
-from autoparser.analysis.probing import EmptyContent
+from autoparser.analysis.probing import EmptyContent, Setting
 from autoparser.analysis.view.text_markers import reasoning_wrap
 
 
-def assemble(observer: Observer, draft: Draft) -> TurnFormat:
-    """Put the format together."""
+def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> TurnFormat:
+    """Put the format together that turns have under these settings."""
     calls = _calls(observer, draft)
     ends = _ends(observer, draft, calls)
     shape = observer.prober.shape
@@ -48,25 +49,42 @@ def assemble(observer: Observer, draft: Draft) -> TurnFormat:
             observer, reasoning=draft.shows_reasoning, calls=draft.shows_calls
         ),
     )
-    wrap = reasoning_wrap(format_)
-    opening, close = wrap.open, wrap.close
-    unconfirmed: set[Part] = set()
-    if not opening.strip() and not draft.shows_reasoning:
-        alone = observer.prober.probe((observer.prober.user,), tools=False).text
-        confirmed = bool(close)
-        opening, close = _from_prompts(draft, close, alone)
-        if close and not confirmed:
-            unconfirmed.add(Part.REASONING)
-        if not close and draft.worded_reasoning is not None:
-            opening, close = draft.worded_reasoning.open, draft.worded_reasoning.close
-            unconfirmed.add(Part.REASONING)
-    openings = describe_openings(draft.prompts, draft.header, opening, close)
+    opening, close, unconfirmed = _reasoning(observer, draft, format_)
     if not draft.shows_reasoning:
         format_ = replace(format_, reasoning_open=opening, reasoning_close=close)
+        if draft.fullest is not None and Part.REASONING in draft.fullest.shown:
+            format_ = replace(format_, elsewhere=frozenset({Part.REASONING}))
     if calls is None and draft.worded_call is not None:
         format_ = replace(format_, calls=draft.worded_call.calls)
-        unconfirmed.add(Part.CALLS)
-    return replace(format_, openings=openings, unconfirmed=frozenset(unconfirmed))
+        unconfirmed |= {Part.CALLS}
+    # By their texts, since to Python true is 1.
+    known = {repr(setting) for setting in settings}
+    own = [prompt for prompt in draft.prompts if repr(prompt.setting) in known]
+    openings = describe_openings(own, draft.header, opening, close)
+    return replace(format_, openings=openings, unconfirmed=unconfirmed)
+
+
+def _reasoning(
+    observer: Observer, draft: Draft, format_: TurnFormat
+) -> tuple[str, str, frozenset[Part]]:
+    """Name what opens and closes reasoning, and whether only words say so."""
+    wrap = reasoning_wrap(format_)
+    opening, close = wrap.open, wrap.close
+    if opening.strip() or draft.shows_reasoning:
+        return opening, close, frozenset()
+    if draft.fullest is not None and Part.REASONING in draft.fullest.shown:
+        wrap = reasoning_wrap(draft.fullest)
+        return wrap.open, wrap.close, frozenset()
+    alone = observer.prober.probe((observer.prober.user,), tools=False).text
+    unconfirmed: set[Part] = set()
+    confirmed = bool(close)
+    opening, close = _from_prompts(draft, close, alone)
+    if close and not confirmed:
+        unconfirmed.add(Part.REASONING)
+    if not close and draft.worded_reasoning is not None:
+        opening, close = draft.worded_reasoning.open, draft.worded_reasoning.close
+        unconfirmed.add(Part.REASONING)
+    return opening, close, frozenset(unconfirmed)
 
 
 def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
@@ -133,9 +151,9 @@ def _from_prompts(draft: Draft, close: str, alone: str) -> tuple[str, str]:
     """
     rests = sorted(
         {
-            text[len(draft.header) :].strip()
-            for _, text in draft.prompts
-            if text.startswith(draft.header)
+            prompt.text[len(draft.header) :].strip()
+            for prompt in draft.prompts
+            if prompt.text.startswith(draft.header)
         },
         key=len,
     )

@@ -24,6 +24,7 @@ from .decoding import (
 from .inputs import read_prompt, read_schema, read_tools
 from .output import print_json, print_report, report_width
 from .request import NoParallelOption, PromptOption, ToolChoiceOption, check_choice, warn_of
+from .switches import SwitchOption, read_switches
 from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def decode(
     server_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
     ] = 120.0,
+    switch: SwitchOption = None,
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
@@ -144,6 +146,7 @@ def decode(
     offered = [] if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
     asked = None if prompt is None else read_prompt(prompt)
+    switches = read_switches(switch or [])
     schema = None if json_schema is None else read_schema(json_schema)
 
     # Imported here so that help does without the engine.
@@ -151,12 +154,15 @@ def decode(
     from autoparser.analysis.decode import DecodingTrial, Engine, MarkerFit, Server, rendered_prompt
 
     analysis = analyzed(asked_for.template(tokenizer), isolate=limits or False)
-    warn_of(asked_for.label, prompt, analysis, asked, offered)
+    warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
     if asked is None and (model is not None or server is not None):
-        asked = rendered_prompt(analysis.template, analysis.shape, offered, analysis.stand_ins)
+        asked = rendered_prompt(
+            analysis.template, analysis.shape, offered, analysis.stand_ins, switches
+        )
     grammar = analysis.grammar(
         offered,
         prompt=asked,
+        chat_template_kwargs=switches or None,
         tool_choice=tool_choice,
         parallel_tool_calls=not no_parallel,
         json_schema=schema,
@@ -164,6 +170,7 @@ def decode(
     parser = analysis.parser(
         offered,
         prompt=asked,
+        chat_template_kwargs=switches or None,
         tool_choice=tool_choice,
         parallel_tool_calls=not no_parallel,
         json_schema=schema,
@@ -173,7 +180,8 @@ def decode(
         ours, named = bytes_tokenizer(grammar)
     else:
         ours, named = load_tokenizer_of(tokenizer, model, asked_for, analysis, grammar, loaded)
-    trial = DecodingTrial(analysis.format, grammar, parser, ours, asked)
+    begun = analysis.begun(offered, prompt=asked, chat_template_kwargs=switches or None)[0]
+    trial = DecodingTrial(begun, grammar, parser, ours, asked)
     fit = MarkerFit() if server is not None else trial.fit
     warn_of_markers(named, fit)
     size = Size(walks, seed, limit)

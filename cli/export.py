@@ -96,7 +96,7 @@ def export(
         form = GrammarFormat(to.value)
         text = written(analysis.grammar(offered), form, None)
         return _give(text, asked_for.label, analysis, output)
-    exported = response_template(analysis.format)
+    exported = response_template(analysis.formats.united)
     trial = None if check is False else _tried(analysis, exported, asked=bool(check))
     text = json_text(exported.document, indent=2)
     if output is None:
@@ -147,7 +147,7 @@ def _tried(analysis: Analysis, exported: Export, *, asked: bool) -> Trial | None
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     parse = transformers_parser()
     if parse is not None:
-        return try_out(analysis.format, exported, parse)
+        return try_out(analysis.formats.united, exported, parse)
     if not asked:
         return None
     raise AutoparserError(

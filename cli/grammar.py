@@ -16,12 +16,11 @@ from .output import keep_source, print_text, warn, write_file
 from .request import (
     NoParallelOption,
     PromptOption,
-    PromptSwitchOption,
     ToolChoiceOption,
     check_choice,
-    prompt_of,
     warn_of,
 )
+from .switches import SwitchOption, read_switches
 from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def grammar(
         typer.Option("--lazy", help="Begin with the calls, for engines that wait for a trigger."),
     ] = False,
     prompt: PromptOption = None,
-    switch: PromptSwitchOption = None,
+    switch: SwitchOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
@@ -110,6 +109,7 @@ def grammar(
     check_choice(tool_choice, offered)
     schema = None if json_schema is None else read_schema(json_schema)
     asked = None if prompt is None else read_prompt(prompt)
+    switches = read_switches(switch or [])
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
@@ -118,14 +118,15 @@ def grammar(
     analysis = analyzed(asked_for.template(tokenizer))
     made = analysis.grammar(
         offered,
-        prompt=prompt_of(analysis, asked, switch or []),
+        prompt=asked,
+        chat_template_kwargs=switches or None,
         tool_choice=tool_choice,
         parallel_tool_calls=not no_parallel,
         json_schema=schema,
         strict=strict,
         lazy=lazy,
     )
-    warn_of(asked_for.label, prompt, analysis, asked, offered)
+    warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
     known = None
     if tokenizer is not None or form in (GrammarFormat.LARK, GrammarFormat.JSON):
         lark = form is GrammarFormat.LARK

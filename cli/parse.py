@@ -14,12 +14,11 @@ from .output import print_json, print_report, report_width
 from .request import (
     NoParallelOption,
     PromptOption,
-    PromptSwitchOption,
     ToolChoiceOption,
     check_choice,
-    prompt_of,
     warn_of,
 )
+from .switches import SwitchOption, read_switches
 from .source import STANDARD_INPUT, Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def parse(
         ),
     ] = None,
     prompt: PromptOption = None,
-    switch: PromptSwitchOption = None,
+    switch: SwitchOption = None,
     tool_choice: ToolChoiceOption = "auto",
     json_schema: Annotated[
         Path | None,
@@ -104,6 +103,7 @@ def parse(
     offered = None if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
     asked = None if prompt is None else read_prompt(prompt)
+    switches = read_switches(switch or [])
     schema = None if json_schema is None else read_schema(json_schema)
     text = read_output(given)
 
@@ -113,14 +113,15 @@ def parse(
     analysis = analyzed(asked_for.template())
     parser = analysis.parser(
         offered,
-        prompt=prompt_of(analysis, asked, switch or []),
+        prompt=asked,
+        chat_template_kwargs=switches or None,
         tool_choice=tool_choice,
         parallel_tool_calls=not no_parallel,
         json_schema=schema,
         reasoning="inline" if inline_reasoning else "separate",
         call_deltas="whole" if whole_calls else "incremental",
     )
-    warn_of(asked_for.label, prompt, analysis, asked, offered)
+    warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
     if stream:
         size = chunk or CHUNK
         message = _give_stream(analysis, parser, text, size, complete=not cut, as_json=as_json)

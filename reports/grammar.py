@@ -47,7 +47,7 @@ NOTE_STYLE = "dim"
 
 def turn_expression(analysis: Analysis) -> Turn:
     """Build the expression that stands for any request: every function may be called."""
-    return build(analysis.format, request_of(None))
+    return build(analysis.formats, request_of(None))
 
 
 def grammar_report(analysis: Analysis, width: int) -> Styled:

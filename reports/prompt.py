@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.expression.prompted import open_reasoning
-from autoparser.analysis.format import TurnFormat
+from autoparser.analysis.format import Formats
 
 from .visible import shown
 
@@ -13,15 +13,15 @@ __all__ = ["prompt_warning"]
 TAIL = 60
 
 
-def prompt_warning(format_: TurnFormat, prompt: str) -> str | None:
+def prompt_warning(formats: Formats, prompt: str) -> str | None:
     """Say what a prompt was expected to end with; None where it does, or nothing is expected.
 
     Whitespace at the end does not count: a file often ends in a newline of its own.
     """
-    expected = list(dict.fromkeys(opening.text for opening in format_.openings))
+    format_ = formats.fullest
+    expected = list(dict.fromkeys(opening.text for opening in formats.openings))
     cores = [text.rstrip() for text in expected if text.strip()]
-    bare = prompt.rstrip()
-    if not cores or any(bare.endswith(core) for core in cores):
+    if not cores or formats.behind(prompt):
         return None
     if open_reasoning(reasoning_of(format_), prompt) is not None:
         return None

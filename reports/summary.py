@@ -36,7 +36,7 @@ def summary_section(analysis: Analysis, width: int) -> Lines:
 
 def summary_rows(analysis: Analysis) -> Iterator[Row]:
     """Give the summary as labels and texts."""
-    template, format_ = analysis.template, analysis.format
+    template, format_ = analysis.template, analysis.formats.united
     origin = Text(visible(template.origin or "a text"))
     if template.name not in (None, "default"):
         origin.append(f" (named {visible(str(template.name))})")
@@ -86,7 +86,7 @@ def _verdict(check: Check) -> Text:
 
 
 def _reasoning(analysis: Analysis) -> Text:
-    mode, markers, format_ = analysis.view.reasoning, analysis.markers, analysis.format
+    mode, markers, format_ = analysis.view.reasoning, analysis.markers, analysis.formats.united
     if mode is ReasoningMode.NONE:
         return sentence("none reaches the text ", _mode(mode))
     opening = quoted(markers.reasoning_start) if markers.reasoning_start else Text("its start")
@@ -143,7 +143,7 @@ _LIMITS = {
 
 
 def _calls(analysis: Analysis) -> Text:
-    view, calls = analysis.view, analysis.format.calls
+    view, calls = analysis.view, analysis.formats.united.calls
     if calls is None:
         return sentence("none reaches the text ", _mode(view.tools))
     words = {
@@ -154,7 +154,7 @@ def _calls(analysis: Analysis) -> Text:
     said = sentence(words.get(view.tools, ""), _around(view.markers), " ", _mode(view.tools))
     if view.flags.tools_array_wrapped:
         said.append("; all calls in one array")
-    if Part.CALLS in analysis.format.unconfirmed:
+    if Part.CALLS in analysis.formats.united.unconfirmed:
         return said
     return said.append(f"; {_LIMITS[calls.limit]}")
 
@@ -188,7 +188,7 @@ _STRING_ARGUMENTS = {
 
 
 def _arguments(analysis: Analysis, calls: CallFormat) -> Text:
-    form, texts = analysis.format.argument_form, analysis.string_arguments
+    form, texts = analysis.formats.united.argument_form, analysis.string_arguments
     wanted = "an object" if form is ArgumentForm.OBJECT else "a JSON string"
     said = Text(f"the template wants them as {wanted}")
     if calls.arguments.verbatim:
@@ -202,7 +202,7 @@ def _arguments(analysis: Analysis, calls: CallFormat) -> Text:
 
 
 def _ids(analysis: Analysis) -> Text:
-    fields, calls = analysis.view.json_fields, analysis.format.calls
+    fields, calls = analysis.view.json_fields, analysis.formats.united.calls
     if fields is not None and fields.id_field:
         return sentence("in the field ", quoted(fields.id_field))
     if fields is not None and fields.gen_id_field:

@@ -23,7 +23,7 @@ def marker_section(analysis: Analysis, width: int) -> Lines:
     if not analysis.markers.items():
         return [*heading("Markers", width), *prose("none: nothing stands around any part", width)]
     pairs = [(f"{phase:2}  {name}", text) for phase, name, text in marker_rows(analysis)]
-    pairs += [("    stop string", literal(text)) for text in analysis.format.stop_strings]
+    pairs += [("    stop string", literal(text)) for text in analysis.formats.united.stop_strings]
     return [*heading("Markers", width), *prose(LEGEND, width), *rows(pairs, width, words=False)]
 
 
@@ -39,7 +39,7 @@ _PARTS = {"reasoning": Part.REASONING, "content": Part.CONTENT}
 
 def _doubted(analysis: Analysis, name: str, text: Text) -> Text:
     part = _PARTS.get(name.partition("_")[0], Part.CALLS)
-    if part not in analysis.format.unconfirmed:
+    if part not in analysis.formats.united.unconfirmed:
         return text
     return sentence(text, ("  not confirmed", DOUBT_STYLE))
 
@@ -50,7 +50,7 @@ def switch_section(analysis: Analysis, width: int) -> Lines:
     if not switches:
         return [*heading("Switches", width), *prose("none: no variable changes a render", width)]
     drawn = heading("Switches", width)
-    usual = prompt_under(analysis.format.openings, {})
+    usual = prompt_under(analysis.formats, {})
     if usual is not None:
         drawn += prose(sentence("generation prompt when nothing is set: ", _prompt(usual)), width)
     for switch in switches:
@@ -73,7 +73,7 @@ def switch_rows(analysis: Analysis, switch: Switch) -> Iterator[Row]:
     for value in switch.values:
         effects = effects_of(switch, value)
         words = Text(_effects(effects))
-        prompt = prompt_under(analysis.format.openings, {switch.name: value})
+        prompt = prompt_under(analysis.formats, {switch.name: value})
         if prompt is not None and Effect.GENERATION_PROMPT in effects:
             words.append(": ").append_text(_prompt(prompt))
         yield value_words(value), words

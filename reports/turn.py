@@ -23,11 +23,11 @@ PROMPT_END = "(the generation prompt ends here, the model writes the rest)"
 
 def call_section(analysis: Analysis, width: int) -> Lines:
     """Draw one call, its arguments taken apart; nothing where the template writes no calls."""
-    calls = analysis.format.calls
+    calls = analysis.formats.united.calls
     if calls is None:
         return []
-    spans = call_spans(calls, example_call(analysis.format, 0))
-    doubted = Part.CALLS in analysis.format.unconfirmed
+    spans = call_spans(calls, example_call(analysis.formats.united, 0))
+    doubted = Part.CALLS in analysis.formats.united.unconfirmed
     says = "the prompt's words tell the model to write it" if doubted else "the model writes it"
     return [
         *heading(f"A call, as {says}", width),
@@ -37,7 +37,7 @@ def call_section(analysis: Analysis, width: int) -> Lines:
 
 def turn_section(analysis: Analysis, width: int) -> Lines:
     """Draw a turn with as many parts as the template writes in one, from an invented message."""
-    format_ = analysis.format
+    format_ = analysis.formats.united
     message = example_message(format_)
     spans = turn_spans(format_, analysis.markers, message)
     prompt = next((opening.text for opening in format_.openings if not opening.setting), "")

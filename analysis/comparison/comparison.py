@@ -112,7 +112,7 @@ def _changed_trips(left: Analysis, right: Analysis) -> tuple[tuple[TripChange, .
 
 def _verdicts(analysis: Analysis, scenarios: Sequence[Scenario]) -> _Played:
     # Only the usual setting of the switches counts here: what others change is among the facts.
-    played = round_trip(analysis, scenarios, setting=analysis.format.setting or None)
+    played = round_trip(analysis, scenarios, setting=analysis.formats.fullest.setting or None)
     return {(row.scenario.name, row.next): _verdict(row) for row in played.rows}
 
 

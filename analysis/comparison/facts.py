@@ -82,10 +82,10 @@ def _facts(analysis: Analysis) -> Iterator[Fact]:
     whole = document(analysis)
     yield from _documented(whole, "modes", "flags", "markers")
     yield from _turn(analysis)
-    if analysis.format.calls is not None:
-        yield from _calls(analysis.format.calls)
+    if analysis.formats.united.calls is not None:
+        yield from _calls(analysis.formats.united.calls)
     yield from _documented(whole, "JSON fields")
-    yield from _retention(analysis.format.retention)
+    yield from _retention(analysis.formats.united.retention)
     yield from _switches(whole)
     yield from _documented(whole, "shape of messages")
     string = analysis.string_arguments
@@ -112,7 +112,7 @@ def _leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
 
 
 def _turn(analysis: Analysis) -> Iterator[Fact]:
-    format_ = analysis.format
+    format_ = analysis.formats.united
     for joint in joints_of(format_):
         for presence in joint.presences:
             yield ("joints", f"{joint.before} → {joint.after}", str(presence)), joint.text

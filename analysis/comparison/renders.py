@@ -73,7 +73,7 @@ def _prober(analysis: Analysis, other: Analysis) -> Prober:
         tokens={**template.special_tokens, **known},
         tools=battery_tools(),
         shape=analysis.shape,
-        setting=analysis.format.setting,
+        setting=analysis.formats.fullest.setting,
     )
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from autoparser.analysis.constrained import GrammarObject
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import TurnFormat
+from autoparser.analysis.format import Begun
 from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.parsing import OutputParser, ParsedCall, ParsedMessage, Status
 from autoparser.analysis.reading import SpanKind
@@ -23,21 +23,19 @@ class Judge:
 
     def __init__(
         self,
-        format_: TurnFormat,
+        begun: Begun,
         grammar: Grammar,
         parser: OutputParser,
         compiled: GrammarObject,
-        *,
-        prompt: str | None = None,
     ) -> None:
-        """Judge by a grammar and a parser of one request, and its prompt.
+        """Judge by a grammar and a parser of one request, and what its prompt belongs to.
 
         `compiled` is the grammar's state before the first token.
         """
         self._grammar = grammar
         self._parser = parser
         self._compiled = compiled
-        self._rewriter = Rewriter(format_, parser, prompt)
+        self._rewriter = Rewriter(begun, parser)
 
     def judge(self, text: str, tokens: Sequence[int], *, ended: bool = True) -> Judgement:
         """Judge an answer; `tokens` are those of its text, without the one that ends it.

@@ -18,8 +18,9 @@ def rendered_prompt(
     shape: Shape,
     tools: Sequence[object],
     special_tokens: Mapping[str, str],
+    switches: Mapping[str, object] | None = None,
 ) -> str:
-    """Render a prompt in the shape that the template takes.
+    """Render a prompt in the shape that the template takes, under these switches.
 
     `special_tokens` are those beside the template's own. Raises AutoparserError where the
     template refuses.
@@ -31,6 +32,7 @@ def rendered_prompt(
             tools=offered(functions, shape) if functions else None,
             add_generation_prompt=True,
             **special_tokens,
+            **(switches or {}),
         )
     except (TemplateRenderError, TypeError, ValueError) as error:
         raise AutoparserError(

@@ -16,7 +16,7 @@ from math import isfinite
 from typing import cast
 
 from autoparser.analysis.conversation import Json, Message, ToolCall
-from autoparser.analysis.format import Part, RefusedMessageError, TurnFormat
+from autoparser.analysis.format import Begun, Part, RefusedMessageError
 from autoparser.analysis.parsing import OutputParser, ParsedMessage
 from autoparser.analysis.reading import SpanKind
 
@@ -30,21 +30,14 @@ _SHOWN = 40
 class Rewriter:
     """Writes messages again, for one request."""
 
-    def __init__(self, format_: TurnFormat, parser: OutputParser, prompt: str | None) -> None:
-        """`prompt` is the rendered prompt, or its tail; None: the template's default one."""
+    def __init__(self, begun: Begun, parser: OutputParser) -> None:
+        """`begun` is what the prompt belongs to."""
+        format_ = begun.format
         self._format = format_
         self._parser = parser
         ends = (text for end in format_.ends for text in (end.text, end.historic or ""))
         self._ends = tuple(dict.fromkeys(filter(None, (*ends, *format_.stop_strings))))
-        self._prompts = tuple(
-            opening.text
-            for opening in sorted(format_.openings, key=lambda opening: -len(opening.text))
-            if (
-                not opening.setting
-                if prompt is None
-                else prompt.rstrip().endswith(opening.text.rstrip())
-            )
-        )
+        self._prompts = () if begun.opening is None else (begun.opening.text,)
 
     def compare(self, text: str, parsed: ParsedMessage) -> tuple[Rendering, str]:
         """Say what the template makes of the message, and where that is other text."""

@@ -17,7 +17,7 @@ from autoparser.analysis.constrained import (
     RefusedTokenError,
     walk,
 )
-from autoparser.analysis.format import TurnFormat
+from autoparser.analysis.format import Begun
 from autoparser.analysis.grammar import Grammar, vocabulary_of
 from autoparser.analysis.parsing import OutputParser
 
@@ -33,7 +33,8 @@ HASTE = (0.05, 0.2, 0.5)
 class DecodingTrial:
     """A request with its grammar, its parser, and the tokenizer of the model."""
 
-    format: TurnFormat
+    begun: Begun
+    """What the request's prompt belongs to: the format of its setting, and where the turn stands."""
     grammar: Grammar
     parser: OutputParser
     """Of the same request."""
@@ -54,7 +55,7 @@ class DecodingTrial:
     @cached_property
     def judge(self) -> Judge:
         """The judge of the answers; raises as `compiled` does."""
-        return Judge(self.format, self.grammar, self.parser, self.compiled, prompt=self.prompt)
+        return Judge(self.begun, self.grammar, self.parser, self.compiled)
 
     @cached_property
     def fit(self) -> MarkerFit:

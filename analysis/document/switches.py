@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import Opening
+from autoparser.analysis.format import Formats
 from autoparser.analysis.learning.switches import Effect, Switch
 
 from .plain import plain
@@ -23,20 +23,20 @@ def effects_of_text(switch: Switch) -> tuple[Effect, ...]:
     return switch.text_effects
 
 
-def prompt_under(openings: Sequence[Opening], setting: Mapping[str, Json]) -> str | None:
+def prompt_under(formats: Formats, setting: Mapping[str, Json]) -> str | None:
     """Give the generation prompt under exactly this setting; None where it was not rendered."""
-    # By their texts, since to Python true is 1.
-    wanted = repr(dict(setting))
-    return next(
-        (opening.text for opening in openings if repr(dict(opening.setting)) == wanted), None
-    )
+    begun = formats.under(setting)
+    if begun is None or begun.opening is None or setting.keys() - begun.opening.setting.keys():
+        return None
+    return begun.opening.text
 
 
-def switch_document(switch: Switch, openings: Sequence[Opening]) -> dict[str, Json]:
+def switch_document(switch: Switch, formats: Formats) -> dict[str, Json]:
     """Give a switch with its values and what each changes."""
     return {
         "name": switch.name,
         "default": plain(switch.default),
+        "only": switch.only or None,
         "any_text": {"effects": [effect.value for effect in effects_of_text(switch)]}
         if switch.inserted
         else None,
@@ -44,7 +44,7 @@ def switch_document(switch: Switch, openings: Sequence[Opening]) -> dict[str, Js
             {
                 "value": plain(value),
                 "effects": [effect.value for effect in effects_of(switch, value)],
-                "generation_prompt": prompt_under(openings, {switch.name: value}),
+                "generation_prompt": prompt_under(formats, {switch.name: value}),
             }
             for value in switch.values
         ],

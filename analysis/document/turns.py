@@ -21,6 +21,7 @@ def format_document(format_: TurnFormat) -> dict[str, Json]:
                 "setting": plain_mapping(opening.setting),
                 "text": opening.text,
                 "written": opening.written.value,
+                "tools": opening.tools,
             }
             for opening in format_.openings
         ],
@@ -39,6 +40,7 @@ def format_document(format_: TurnFormat) -> dict[str, Json]:
         "reasoning_open": format_.reasoning_open,
         "reasoning_close": format_.reasoning_close,
         "reasoning_cut": format_.reasoning_cut,
+        "elsewhere": [*sorted(part.value for part in format_.elsewhere)],
         "unconfirmed": [*sorted(part.value for part in format_.unconfirmed)],
         "retention": {
             "tool_loop": retention.tool_loop,

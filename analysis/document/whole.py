@@ -13,7 +13,7 @@ from typing import Protocol
 
 from autoparser.analysis.check import Check
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import TurnFormat
+from autoparser.analysis.format import Formats, TurnFormat
 from autoparser.analysis.learning.switches import Switch
 from autoparser.analysis.phases import Finding
 from autoparser.analysis.probing import Shape, StringArguments, Trial, choose_sentinels
@@ -40,6 +40,11 @@ class Documented(Protocol):
     @property
     def format(self) -> TurnFormat:
         """Its format."""
+        ...
+
+    @property
+    def formats(self) -> Formats:
+        """Its formats under every setting."""
         ...
 
     @property
@@ -107,9 +112,12 @@ def document(analysis: Documented) -> dict[str, Json]:
         "markers": {**markers},
         "preserved_tokens": list(view.preserved_tokens),
         "switches": [
-            switch_document(switch, analysis.format.openings) for switch in analysis.switches
+            switch_document(switch, analysis.formats) for switch in analysis.switches
         ],
         "format": format_document(analysis.format),
+        "formats": [format_document(each) for each in analysis.formats],
+        "fullest": analysis.formats.each.index(analysis.formats.fullest),
+        "untried_settings": analysis.formats.untried,
         "check": check_document(analysis.check),
         "shape": _shape(analysis.shape),
         "string_arguments": None

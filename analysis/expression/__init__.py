@@ -1,6 +1,6 @@
 """The expression of a turn: what a model may write, for one request."""
 
-from .build import build
+from .build import belonging, build
 from .document import expression_document
 from .kept import Kept
 from .nodes import (
@@ -44,6 +44,7 @@ __all__ = [
     "Text",
     "Turn",
     "Word",
+    "belonging",
     "build",
     "expression_document",
     "request_of",

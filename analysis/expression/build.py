@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.format import TurnFormat
+from autoparser.analysis.format import Begun, Formats, TurnFormat, ending
 
 from .blocks import content_of, ends_of, reasoning_of
 from .kept import Kept
@@ -13,7 +13,7 @@ from .nodes import Block, Literal, Start, Strict, Turn
 from .prompted import header_mark, lead, prompted, whole_header
 from .request import Request
 from .section import section_of
-from .strict import strict, written_of
+from .strict import either, strict, written_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,48 @@ _FRAMES: Kept[_Frame] = Kept(64)
 _ROWS: Kept[Strict] = Kept(256)
 
 
-def build(format_: TurnFormat, request: Request) -> Turn:
-    """Build the expression of a turn."""
-    frame = _FRAMES.of((format_,), None, lambda: _frame(format_))
+def build(formats: Formats, request: Request) -> Turn:
+    """Build the expression of a turn, in the format that the request's prompt belongs to.
+
+    Where the prompt may belong to several settings, what any of them writes may be written; it is
+    read as under the first.
+    """
+    turns = [_turn(begun, request) for begun in belonging(formats, request)]
+    first = turns[0]
+    if len(turns) == 1:
+        return first
+    return replace(first, strict=either([turn.strict for turn in turns]))
+
+
+def belonging(formats: Formats, request: Request) -> tuple[Begun, ...]:
+    """Say which formats a request may be about; more than one where its prompt does not tell.
+
+    An opening comes with a format where the prompt ends with it.
+    """
+    tools = request.tools != {}
+    prompt = request.prompt
+    begun = request.begun
+    if begun is not None:
+        if prompt is None:
+            return (begun,)
+        return (Begun(begun.format, ending(begun.format, prompt)),)
+    if prompt is None:
+        return (formats.under({}, tools=tools) or formats.default,)
+    found = formats.behind(prompt)
+    if found:
+        return found
+    inside = formats.within(prompt) or (formats.default,)
+    return tuple(Begun(each.format, None) for each in inside)
+
+
+def _turn(begun: Begun, request: Request) -> Turn:
+    frame = _FRAMES.of((begun.format,), None, lambda: _frame(begun.format))
     format_, reasoning = frame.format, frame.reasoning
-    begun = prompted(format_, request, reasoning)
-    written = written_of(format_, request, reasoning)
-    asked = (written, begun.start, request.calls, request.required)
+    prompted_ = prompted(format_, begun.opening, request, reasoning)
+    written = written_of(format_, begun.opening, request, reasoning)
+    asked = (written, prompted_.start, request.calls, request.required)
     return Turn(
-        start=begun.start,
+        start=prompted_.start,
         header=frame.header,
         reasoning=reasoning,
         content=frame.content,
@@ -52,11 +85,13 @@ def build(format_: TurnFormat, request: Request) -> Turn:
         goes_on=frame.goes_on,
         lead=frame.lead,
         tail=frame.tail,
-        unwritten=begun.unwritten,
+        unwritten=prompted_.unwritten,
         json=request.json,
-        prefill=begun.prefill,
+        prefill=prompted_.prefill,
         strict=_ROWS.of(
-            (frame,), asked, lambda: strict(format_, request, written, begun.start, reasoning)
+            (frame,),
+            asked,
+            lambda: strict(format_, request, written, prompted_.start, reasoning),
         ),
     )
 

@@ -34,7 +34,7 @@ _STARTS = {
 
 def whole_header(format_: TurnFormat) -> str:
     """Give the header; where a switch varies its front, what the default prompt writes of it."""
-    default = default_opening(format_)
+    default = next(iter(format_.openings), None)
     layouts = [layout for layout in format_.layouts.values() if not layout.refusal]
     if (
         default is not None
@@ -53,24 +53,20 @@ def header_mark(header: str) -> str:
     return core if any(char.isalnum() for char in core) else ""
 
 
-def default_opening(format_: TurnFormat) -> Opening | None:
-    """Give the generation prompt under the template's own switches."""
-    return next((opening for opening in format_.openings if not opening.setting), None)
+def prompted(
+    format_: TurnFormat, opening: Opening | None, request: Request, reasoning: Block | None
+) -> Prompted:
+    """Say where the prompt has ended, what of its whitespace is missing, and what it prefilled.
 
-
-def prompted(format_: TurnFormat, request: Request, reasoning: Block | None) -> Prompted:
-    """Say where the prompt has ended, what of its whitespace is missing, and what it prefilled."""
+    `opening` is the one that the prompt ends with, None where it ends with none.
+    """
     if request.start is not None:
         return Prompted(request.start, lead(format_, reasoning, format_.header, request.start))
+    if opening is not None:
+        prompt = opening.text if request.prompt is None else request.prompt
+        return _behind(format_, opening, prompt, reasoning)
     if request.prompt is None:
-        default = default_opening(format_)
-        if default is None:
-            return Prompted(Start.HEADER, lead(format_, reasoning, format_.header, Start.HEADER))
-        return _behind(format_, default, default.text, reasoning)
-    for opening in sorted(format_.openings, key=lambda opening: -len(opening.text)):
-        core = opening.text.rstrip()
-        if core and request.prompt.rstrip().endswith(core):
-            return _behind(format_, opening, request.prompt, reasoning)
+        return Prompted(Start.HEADER, lead(format_, reasoning, format_.header, Start.HEADER))
     opened = open_reasoning(reasoning, request.prompt)
     if opened is not None:
         return Prompted(Start.REASONING, opened)

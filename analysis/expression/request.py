@@ -8,6 +8,7 @@ from typing import cast
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.format import Begun
 
 from .nodes import Start
 
@@ -28,6 +29,8 @@ class Request:
     json: bool = False
     """Whether the answer is JSON."""
     prompt: str | None = None
+    begun: Begun | None = None
+    """What the prompt belongs to, where the caller said what was set; None: the prompt tells."""
     start: Start | None = field(default=None)
     required: bool = False
     """Whether a call has to be written."""
@@ -37,6 +40,7 @@ def request_of(
     tools: Sequence[object] | None = None,
     *,
     prompt: str | None = None,
+    begun: Begun | None = None,
     tool_choice: object = "auto",
     parallel_tool_calls: bool = True,
     json_schema: Mapping[str, object] | None = None,
@@ -57,6 +61,7 @@ def request_of(
         parallel=parallel_tool_calls,
         json=json_schema is not None,
         prompt=prompt,
+        begun=begun,
         required=tool_choice == "required" or chosen is not None,
     )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.format import Edges, Layout, Part, TurnFormat
+from autoparser.analysis.format import Edges, Layout, Opening, Part, TurnFormat
 
 from .nodes import Block, Body, Literal, Start, Strict, StrictItem, StrictRow
 from .request import Request
@@ -30,6 +30,8 @@ def strict(
             continue
         shown = format_.layouts.get(presence._replace(reasoning=True))
         drops = shown is None or Part.REASONING not in shown.parts
+        # Where other settings keep reasoning, models are not meant to write any under these.
+        drops = drops and Part.REASONING not in format_.elsewhere
         for items in _cut(format_, layout, written, start, reasoning if drops else None):
             row = _ended(format_, items)
             if row.has(Part.CALLS) and not (request.calls and format_.calls):
@@ -40,8 +42,20 @@ def strict(
     return Strict(tuple(found), format_.calls)
 
 
-def written_of(format_: TurnFormat, request: Request, reasoning: Block | None) -> str:
-    """Give the beginning of the turn that the prompt has already written."""
+def either(ways: Sequence[Strict]) -> Strict:
+    """Give all that may be written in one way or another; calls are written as in the first."""
+    rows = dict.fromkeys(row for way in ways for row in way.rows)
+    calls = next((way.calls for way in ways if way.calls is not None), None)
+    return Strict(tuple(rows), calls)
+
+
+def written_of(
+    format_: TurnFormat, opening: Opening | None, request: Request, reasoning: Block | None
+) -> str:
+    """Give the beginning of the turn that the prompt has already written.
+
+    `opening` is the one that the prompt ends with, None where it ends with none.
+    """
     header = format_.header
     if request.start is Start.TURN:
         return ""
@@ -49,13 +63,12 @@ def written_of(format_: TurnFormat, request: Request, reasoning: Block | None) -
         return _opened(format_, reasoning)
     if request.start is not None:
         return header
-    if request.prompt is None:
-        default = next((each for each in format_.openings if not each.setting), None)
-        return header if default is None else default.text
-    for opening in sorted(format_.openings, key=lambda opening: -len(opening.text)):
+    if opening is not None:
         core = opening.text.rstrip()
-        if core and request.prompt.rstrip().endswith(core):
-            return request.prompt[request.prompt.rindex(core) :]
+        prompt = request.prompt
+        return opening.text if prompt is None or not core else prompt[prompt.rindex(core) :]
+    if request.prompt is None:
+        return header
     bare = header.strip()
     if bare and bare in request.prompt:
         return bare + request.prompt.rpartition(bare)[2]

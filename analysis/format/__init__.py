@@ -1,6 +1,7 @@
 """The format of an assistant turn, as frozen values that can write it."""
 
 from .call import ArgumentForm, Arguments, CallFormat, Limit
+from .formats import Begun, Formats, ending, share
 from .joint import Joint, joints_of
 from .notation import (
     Container,
@@ -28,11 +29,13 @@ from .turn import (
 __all__ = [
     "ArgumentForm",
     "Arguments",
+    "Begun",
     "CallFormat",
     "Container",
     "Edges",
     "End",
     "Escape",
+    "Formats",
     "Guard",
     "Joint",
     "JsonType",
@@ -50,8 +53,10 @@ __all__ = [
     "Text",
     "TurnFormat",
     "Written",
+    "ending",
     "joints_of",
     "json_notation",
     "python_notation",
+    "share",
     "type_of",
 ]

@@ -57,6 +57,8 @@ class Opening:
     setting: Mapping[str, Json]
     text: str
     written: Written
+    tools: bool = True
+    """False: so it is only where no tools are offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +93,12 @@ class TurnFormat:
     layouts: Mapping[Presence, Layout]
     calls: CallFormat | None = None
     openings: tuple[Opening, ...] = ()
+    """The generation prompts of the settings under which turns look so."""
     ends: tuple[End, ...] = ()
     stop_strings: tuple[str, ...] = ()
     argument_form: ArgumentForm = ArgumentForm.OBJECT
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """The switches under which the layouts were seen; empty: the template's defaults."""
+    """The switches under which the layouts were seen, the first of the openings' settings."""
     reasoning_cut: str | None = None
     """Where reasoning is only cut out of the content: the text up to and with this is lost."""
     reasoning_open: str = ""
@@ -104,7 +107,15 @@ class TurnFormat:
     """What closes it there."""
     unconfirmed: frozenset[Part] = frozenset()
     """Parts whose markers only the prompt's words spell out; no turn was seen with them."""
+    elsewhere: frozenset[Part] = frozenset()
+    """Parts that turns under these settings never have, but those under others do: what a model
+    writes of them is read, and it is not asked to write them."""
     retention: ReasoningRetention = field(default_factory=ReasoningRetention)
+
+    @property
+    def shown(self) -> frozenset[Part]:
+        """The parts that some turn is written with."""
+        return frozenset(part for layout in self.layouts.values() for part in layout.parts)
 
     def write(self, message: Message) -> str:
         """Write the turn as the template would, from the format alone.

@@ -7,23 +7,24 @@ from typing import cast
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import RequestError, build, request_of
-from autoparser.analysis.format import TurnFormat
+from autoparser.analysis.format import Begun, Formats
 
 from .grammar import Grammar
 
 
 def grammar_of(
-    format_: TurnFormat,
+    formats: Formats,
     tools: Sequence[object] | None = None,
     *,
     prompt: str | None = None,
+    begun: Begun | None = None,
     tool_choice: object = "auto",
     parallel_tool_calls: bool = True,
     json_schema: Mapping[str, object] | None = None,
     strict: bool | None = None,
     lazy: bool = False,
 ) -> Grammar:
-    """Make the grammar of a request.
+    """Make the grammar of a request; `begun` is what its prompt belongs to, where that is known.
 
     `tools` and `tool_choice` are OpenAI's; without tools nothing is called. With `strict`, the
     objects of every tool have no members but those that they name, as for a tool that says
@@ -33,6 +34,7 @@ def grammar_of(
     request = request_of(
         tools or [],
         prompt=prompt,
+        begun=begun,
         tool_choice=tool_choice,
         parallel_tool_calls=parallel_tool_calls,
     )
@@ -48,7 +50,7 @@ def grammar_of(
         name: _says_strict(tool) for name, tool in zip(_names(tools), tools or (), strict=True)
     }
     return Grammar(
-        build(format_, request),
+        build(formats, request),
         {name: _held(schema, strict, marked[name]) for name, schema in offered.items()},
         parallel=request.parallel,
         required=request.required,

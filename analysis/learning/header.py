@@ -23,7 +23,7 @@ def learn_header(
     `reasoning_close` is the text that reasoning is cut at, where it is only cut.
     """
     beginnings = [layout.literals[0] for layout in layouts.values() if layout.parts]
-    beginnings += [text for text in prompts if text and _agrees(text, beginnings)]
+    beginnings += _agreeing([text for text in prompts if text], beginnings)
     earlier = historic_opening(observer)
     if earlier is not None:
         beginnings.append(earlier)
@@ -36,9 +36,20 @@ def learn_header(
     return _without_reasoning(observer, header) if opened or closed else header
 
 
-def _agrees(prompt: str, beginnings: Sequence[str]) -> bool:
-    """Whether a generation prompt begins as turns do; some begin with the text before it."""
-    return any(common_prefix(prompt, text) for text in beginnings)
+def _agreeing(prompts: Sequence[str], beginnings: Sequence[str]) -> list[str]:
+    """Give the generation prompts that begin as turns do.
+
+    Some begin with the text before the turn, some differ in the header's own front under a switch;
+    those tell nothing where there are others from which turns go on.
+    """
+    whole = [
+        prompt
+        for prompt in prompts
+        if any(text.startswith(prompt) or prompt.startswith(text) for text in beginnings)
+    ]
+    return whole or [
+        prompt for prompt in prompts if any(common_prefix(prompt, text) for text in beginnings)
+    ]
 
 
 def _closes_next(text: str, header: str, close: str) -> bool:

@@ -190,7 +190,8 @@ class Observer:
 def _end_in_both(behind: str, between: str) -> str:
     """Give the end of the turn at the beginning of both texts, without the next header's marker."""
     first = edge_units(behind)[0]
-    shared = common_prefix(behind, between[max(between.find(first), 0) :])
+    starts = [at for at in range(len(between)) if between.startswith(first, at)] or [0]
+    shared = max((common_prefix(behind, between[at:]) for at in starts), key=len)
     units = edge_units(shared)
     markers = [at for at, unit in enumerate(units) if is_unit(unit)]
     return "".join(units[: markers[-1]]) if len(markers) > 1 else shared

@@ -2,50 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from autoparser.analysis.alignment import prefix_length
+from autoparser.analysis.alignment import common_prefix
 from autoparser.analysis.format import Opening, Written
 from autoparser.analysis.probing import Prober, Setting
 
-from .switches import Effect, Switch
+
+class PromptText(NamedTuple):
+    """What `add_generation_prompt` adds under a setting."""
+
+    setting: Setting
+    text: str
+    tools: bool = True
+    """Whether tools are offered; so without tools is told apart only where that differs."""
 
 
-def prompt_text(prober: Prober, setting: Setting) -> str | None:
-    """Give what `add_generation_prompt` adds; None where the prompt cannot be rendered."""
-    alone = prober.probe((prober.user,), setting=setting)
-    prompt = prober.probe((prober.user,), generation=True, setting=setting)
+def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str | None:
+    """Return what `add_generation_prompt` adds; None where the prompt cannot be rendered.
+
+    Where the template writes something else without it, such as the token that ends a training
+    example, what both begin with is cut off, but no marker is cut in two.
+    """
+    alone = prober.probe((prober.user,), tools=tools, setting=setting)
+    prompt = prober.probe((prober.user,), tools=tools, generation=True, setting=setting)
     if not prompt.rendered:
         return None
     if alone.rendered and prompt.text.startswith(alone.text):
         return prompt.text[len(alone.text) :]
     user = prober.sentinels.user
     end = prompt.text.rfind(user) + len(user)
-    shared = prefix_length(prompt.text, alone.text) if alone.rendered else end
+    shared = len(common_prefix(prompt.text, alone.text)) if alone.rendered else end
     return prompt.text[max(shared, end) :]
 
 
-def opening_settings(prober: Prober, switches: Sequence[Switch]) -> list[Setting]:
-    """Give the settings whose generation prompts may differ: the defaults first."""
-    settings: list[Setting] = [{}]
-    if prober.setting:
-        settings.append(prober.setting)
-    for switch in switches:
-        if Effect.GENERATION_PROMPT in switch.changes and not switch.inserted:
-            for value in switch.values:
-                setting = {switch.name: value}
-                if setting not in settings:
-                    settings.append(setting)
-    return settings
+def prompts_under(prober: Prober, settings: Sequence[Setting]) -> tuple[PromptText, ...]:
+    """Return every setting's generation prompt, and the one without tools where it is another."""
+    return tuple(prompt for setting in settings for prompt in _prompts(prober, setting))
+
+
+def _prompts(prober: Prober, setting: Setting) -> Iterator[PromptText]:
+    text = prompt_text(prober, setting)
+    if text is not None:
+        yield PromptText(setting, text)
+    bare = prompt_text(prober, setting, tools=False)
+    # Templates that know nothing but tools write no prompt without them.
+    if bare and bare != text:
+        yield PromptText(setting, bare, tools=False)
 
 
 def describe_openings(
-    texts: Sequence[tuple[Setting, str]], header: str, reasoning_open: str, reasoning_close: str
+    prompts: Sequence[PromptText], header: str, reasoning_open: str, reasoning_close: str
 ) -> tuple[Opening, ...]:
     """Say of each generation prompt how much of the turn it has written."""
     return tuple(
-        Opening(dict(setting), text, _written(text, header, reasoning_open, reasoning_close))
-        for setting, text in texts
+        Opening(
+            dict(prompt.setting),
+            prompt.text,
+            _written(prompt.text, header, reasoning_open, reasoning_close),
+            prompt.tools,
+        )
+        for prompt in prompts
     )
 
 

@@ -90,7 +90,7 @@ class Subject:
     @property
     def format(self) -> TurnFormat:
         """The format of a turn. Raises like `analysis`."""
-        return self.analysis.format
+        return self.analysis.formats.united
 
     def has(self, need: Need) -> bool:
         """Whether it is there."""

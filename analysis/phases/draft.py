@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import Arguments, Layout, Row
+from autoparser.analysis.format import Arguments, Layout, Row, TurnFormat
 from autoparser.analysis.learning.cut import Cut
 from autoparser.analysis.learning.frame import Frame
 from autoparser.analysis.learning.layouts import Section
+from autoparser.analysis.learning.openings import PromptText
 from autoparser.analysis.learning.prompt_words import WordedCall, WordedPair
 from autoparser.analysis.learning.switches import Switch
 from autoparser.analysis.probing import Setting, Suggestions
@@ -25,11 +26,15 @@ class Draft:
     switches: tuple[Switch, ...] = ()
     untried: int = 0
     """Variables beyond the number that is tried."""
+    settings: tuple[Setting, ...] = ()
+    """All settings under which a turn or its beginning may differ, the default one first."""
+    fullest: TurnFormat | None = None
+    """The format under the setting that shows most, where that is another one."""
     layouts: Mapping[Presence, Layout] = field(default_factory=dict[Presence, Layout])
     cut: Cut | None = None
     worded_reasoning: WordedPair | None = None
     worded_call: WordedCall | None = None
-    prompts: tuple[tuple[Setting, str], ...] = ()
+    prompts: tuple[PromptText, ...] = ()
     """What each setting's generation prompt adds."""
     header: str = ""
     turn_end: str = ""

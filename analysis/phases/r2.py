@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.learning.observer import Observer
-from autoparser.analysis.learning.openings import opening_settings, prompt_text
+from autoparser.analysis.learning.openings import prompts_under
 from autoparser.analysis.learning.prompt_words import find_worded_reasoning
 from autoparser.analysis.probing import Probe, Setting
 
@@ -16,31 +16,27 @@ from .finding import Evidence, Finding
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """See what each setting's generation prompt has already written of the turn."""
     prober = observer.prober
-    settings = opening_settings(prober, draft.switches)
-    prompts = [
-        (setting, text)
-        for setting in settings
-        if (text := prompt_text(prober, setting)) is not None
-    ]
-    draft = replace(draft, prompts=tuple(prompts))
+    default, *others = draft.settings
+    draft = replace(draft, prompts=prompts_under(prober, draft.settings))
 
     def prompt(setting: Setting) -> Probe:
         return prober.probe((prober.user,), generation=True, setting=setting)
 
     pairs = [
-        Evidence(f"unset / {_words(setting)}", prompt({}), prompt(setting))
-        for setting in settings[1:]
+        Evidence(f"unset / {_words(setting)}", prompt(default), prompt(setting))
+        for setting in others
     ]
     if not pairs:
-        bare = prober.probe((prober.user,), setting={})
-        pairs = [Evidence("no generation prompt / generation prompt", bare, prompt({}))]
+        bare = prober.probe((prober.user,), setting=default)
+        words = "no generation prompt / generation prompt"
+        pairs = [Evidence(words, bare, prompt(default))]
     worded = None
-    if not draft.shows_reasoning and draft.cut is None:
+    if not draft.shows_reasoning and draft.cut is None and draft.fullest is None:
         worded = find_worded_reasoning(observer, draft.switches)
     if worded is not None:
         draft = replace(draft, worded_reasoning=worded)
         pairs.append(Evidence("switch unset / set", worded.without, worded.told))
-    texts = {text for _, text in prompts}
+    texts = {each.text for each in draft.prompts}
     if len(texts) > 1:
         conclusion = f"{len(texts)} different generation prompts, by the switches"
     elif texts == {""}:

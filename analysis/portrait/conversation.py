@@ -15,7 +15,7 @@ from autoparser.analysis.alignment import prefix_length
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Answer, Entry, Message, Tool, ToolCall, User
 from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.format import Part
+from autoparser.analysis.format import Part, ending
 from autoparser.analysis.probing import offered
 from autoparser.analysis.renderer import RenderedTokens, Renderer
 from autoparser.analysis.roundtrip.replay import Stage
@@ -92,7 +92,7 @@ def ten_turns(
 ) -> Conversation:
     """Have the conversation, with calls where the template writes them."""
     analysis = _declared(analysis)
-    tried = [True, False] if analysis.format.calls is not None and tools else [False]
+    tried = [True, False] if analysis.formats.fullest.calls is not None and tools else [False]
     stopped = ""
     for calls in tried:
         talk = _Talk(analysis, tools if calls else (), tokenizer)
@@ -120,7 +120,7 @@ class _Talk:
     def __init__(self, analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer) -> None:
         self._analysis = analysis
         self._tools = tuple(tools)
-        self._setting = analysis.format.setting
+        self._setting = analysis.formats.fullest.setting
         self._stage = Stage(analysis)
         self._encoder = Encoder(tokenizer)
         # A bridge is made to keep what was computed, so it keeps reasoning, too, and says so.
@@ -190,9 +190,9 @@ class _Talk:
         self, entries: Sequence[Entry], turn: int, *, calling: bool
     ) -> tuple[Message, str]:
         """Say what the model means and writes: with reasoning where the prompt leaves room."""
-        format_, city = self._analysis.format, CITIES[turn]
+        format_, city = self._analysis.formats.fullest, CITIES[turn]
         prompt = self._stage.prompt(tuple(entries), self._tools, self._setting)
-        opening = self._stage.opening(prompt)
+        opening = ending(format_, prompt.text)
         calls: tuple[ToolCall, ...] = ()
         if calling:
             id_ = f"{city[:8].ljust(8, PAD)}{turn}"

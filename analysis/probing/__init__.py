@@ -15,7 +15,7 @@ from .shape import (
     offered,
 )
 from .suggestions import Suggestions, suggest, suggestions_of
-from .trials import Trial, UnusableTemplateError, answered, call_of, switch_candidates
+from .trials import Trial, UnusableTemplateError, answered, call_of, switch_candidates, under
 
 __all__ = [
     "NO_SETTING",
@@ -43,4 +43,5 @@ __all__ = [
     "suggest",
     "suggestions_of",
     "switch_candidates",
+    "under",
 ]

@@ -23,7 +23,9 @@ class Negotiated:
     """The shape that a template takes, and the trials that showed it."""
 
     prober: Prober
-    """Probes in the shape and under the setting that were found."""
+    """Probes in the shape that was found, with nothing set but what a render needs."""
+    showing: Setting
+    """The setting that brings reasoning into the text; the prober's own, if that does or none."""
     calls: bool
     """Whether tool calls reach the text."""
     reasoning: bool
@@ -45,8 +47,10 @@ def negotiate(prober: Prober, suggestions: Suggestions) -> Negotiated:
         empty: Setting = dict.fromkeys(switch_candidates(suggestions), "")
         prober = text_shape(prober.using(setting=empty), trials)
     prober, calls = call_shape(prober, suggestions, trials)
+    base = prober.setting
     prober, reasoning = reasoning_shape(prober, suggestions, calls, trials)
+    showing, prober = prober.setting, prober.using(setting=base)
     texts = string_arguments(prober) if calls else None
     if texts is not None:
         trials.append(Trial("arguments as JSON text", str(texts)))
-    return Negotiated(prober, calls, reasoning, tuple(trials), texts)
+    return Negotiated(prober, showing, calls, reasoning, tuple(trials), texts)

@@ -92,7 +92,10 @@ class Prober:
         setting: Setting | None = None,
         tools: Sequence[Tool] | None = None,
     ) -> Prober:
-        """Give a prober that differs in shape, setting or tools, on the same meter."""
+        """Return a prober that differs in shape, setting or tools, on the same meter.
+
+        Where only the setting differs, both share what they have rendered.
+        """
         other = Prober(
             self.template,
             self.sentinels,
@@ -102,6 +105,8 @@ class Prober:
             setting=self.setting if setting is None else setting,
         )
         other.meter = self.meter
+        if other.shape == self.shape and tools is None:
+            other._renders = self._renders
         return other
 
     def probe(

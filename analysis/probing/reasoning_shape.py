@@ -38,10 +38,13 @@ _STANDARD_FIELDS = frozenset(
 def reasoning_shape(
     prober: Prober, suggestions: Suggestions, calls: bool, trials: list[Trial]
 ) -> tuple[Prober, bool]:
-    """Find the field, and if need be the switches, that bring reasoning into the text."""
+    """Find the field, and if need be the switches, that bring reasoning into the text.
+
+    Gives a prober under these switches, and whether reasoning is shown at all.
+    """
     fields = _reasoning_fields(suggestions)
     behind: set[str] = set()
-    for setting in _settings_to_try(suggestions):
+    for setting in _settings_to_try(prober, suggestions):
         for with_calls in (False, True) if calls else (False,):
             before, after = _fields_shown(prober, fields, setting, with_calls)
             if not with_calls:
@@ -53,7 +56,7 @@ def reasoning_shape(
                 chosen = prober.using(shape=shape, setting=setting)
                 if found not in REASONING_FIELDS and not _marked(chosen, with_calls):
                     continue
-                chosen = _smallest(chosen, with_calls)
+                chosen = _smallest(chosen, with_calls, prober.setting)
                 where = "beside calls" if with_calls else "beside content"
                 setting_words = under(chosen.setting)
                 trials.append(Trial(f"reasoning as field {found}", f"shown {where}{setting_words}"))
@@ -90,11 +93,11 @@ def _reasoning_fields(suggestions: Suggestions) -> list[str]:
     ]
 
 
-def _settings_to_try(suggestions: Suggestions) -> list[Setting]:
-    settings: list[Setting] = [{}]
-    flags = switch_candidates(suggestions)
+def _settings_to_try(prober: Prober, suggestions: Suggestions) -> list[Setting]:
+    settings: list[Setting] = [prober.setting]
+    flags = [flag for flag in switch_candidates(suggestions) if flag not in prober.setting]
     if flags:
-        settings.append(dict.fromkeys(flags, True))
+        settings.append({**prober.setting, **dict.fromkeys(flags, True)})
     return settings
 
 
@@ -159,11 +162,11 @@ def _shown_alone(
     return shown
 
 
-def _smallest(prober: Prober, with_calls: bool) -> Prober:
+def _smallest(prober: Prober, with_calls: bool, base: Setting) -> Prober:
     """Leave out the switches that the reasoning does not need."""
     needed = dict(prober.setting)
     dialogue = answered(prober, _reasoned(prober, with_calls=with_calls))
-    for name in list(needed):
+    for name in [name for name in needed if name not in base]:
         fewer = {key: value for key, value in needed.items() if key != name}
         if prober.sentinels.reasoning in prober.probe(dialogue, setting=fewer).text:
             needed = fewer

@@ -72,6 +72,8 @@ class _Collector:
         self.values: dict[str, dict[str, Json]] = {}
         self.fields: dict[str, None] = {}
         self.constants: dict[str, None] = {}
+        self.loops: dict[str, dict[str, None]] = {}
+        """The variables that are gone through, by the name that an item of them has."""
 
     def visit(self, node: nodes.Node) -> None:
         match node:
@@ -87,6 +89,8 @@ class _Collector:
                 self.questioned.add(name)
             case nodes.Filter(name="default" | "d", node=nodes.Name(name=name)):
                 self.questioned.add(name)
+            case nodes.For(target=nodes.Name(name=item), iter=nodes.Name(name=name)):
+                self.loops.setdefault(item, {})[name] = None
             case nodes.Compare():
                 self._compared(node)
             case _:
@@ -94,6 +98,8 @@ class _Collector:
 
     def _compared(self, node: nodes.Compare) -> None:
         sides = [node.expr, *(operand.expr for operand in node.ops)]
+        for left, operand in zip(sides, node.ops, strict=False):
+            self._member(left, operand)
         items: list[nodes.Node] = []
         for side in sides:
             items += side.items if isinstance(side, nodes.List | nodes.Tuple) else [side]
@@ -107,6 +113,17 @@ class _Collector:
                 for value in found:
                     self.values.setdefault(side.name, {})[repr(value)] = value
 
+    def _member(self, item: nodes.Node, operand: nodes.Operand) -> None:
+        """Take a variable that is searched for a constant for a list that may hold it."""
+        match item, operand:
+            case (
+                nodes.Const(value=str() | int() | float() as value),
+                nodes.Operand(op="in" | "notin", expr=nodes.Name(name=name)),
+            ):
+                self.values.setdefault(name, {})[repr([value])] = [value]
+            case _:
+                pass
+
     def suggestions(self) -> Suggestions:
         # A field may be asked for by `'name' in message` or through a loop over names.
         named = [constant for constant in self.constants if constant.isidentifier()]
@@ -114,11 +131,20 @@ class _Collector:
             variables=tuple(
                 name for name in self.loaded if name not in self.stored or name in self.questioned
             ),
-            values={name: tuple(seen.values()) for name, seen in self.values.items()},
+            values={name: tuple(seen.values()) for name, seen in self._with_lists().items()},
             names=frozenset(self.loaded),
             fields=tuple(self.fields | dict.fromkeys(named)),
             constants=tuple(self.constants),
         )
+
+    def _with_lists(self) -> dict[str, dict[str, Json]]:
+        """Add the lists of what the items of a variable are compared with."""
+        values = {name: dict(seen) for name, seen in self.values.items()}
+        for item, names in self.loops.items():
+            for name in names:
+                for value in self.values.get(item, {}).values():
+                    values.setdefault(name, {})[repr([value])] = [value]
+        return values
 
 
 def _walk(node: nodes.Node) -> Iterator[nodes.Node]:

@@ -200,7 +200,7 @@ class Bridge:
 
     def _written(self, turn: Turn) -> str:
         try:
-            return self._analysis.format.write(turn)
+            return self._analysis.formats.fullest.write(turn)
         except RefusedMessageError:
             return ""
 

@@ -34,9 +34,10 @@ class History:
         self._skeletons = skeletons
         self._vocabulary = vocabulary
         self._known: dict[tuple[Presence, tuple[str, ...], bool], Kept] = {}
-        wrap = reasoning_wrap(analysis.format)
+        format_ = analysis.formats.fullest
+        wrap = reasoning_wrap(format_)
         self._open, self._close = wrap.open.strip(), wrap.close.strip()
-        self._header = analysis.format.header.strip()
+        self._header = format_.header.strip()
         self._headed: dict[bool, bool] = {}
 
     def kept(

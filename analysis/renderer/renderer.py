@@ -59,7 +59,7 @@ class Renderer:
         self.analysis = analysis
         self.switches = switches_of(switches)
         self._vocabulary = Vocabulary(tokenizer)
-        self._joints = Joints(analysis.format)
+        self._joints = Joints(analysis.formats.united)
         self._reasoning_fields = fields_of(analysis.shape)
         self._responses = Responses(analysis, self._vocabulary)
         self._bridge = Bridge(

@@ -59,10 +59,11 @@ class Responses:
         self.stop_ids = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
         """Neither a stop string that is several tokens is here, nor one that also stands inside a
         turn, as between its channels: an output does not end where that is first seen."""
-        self._longest = max((len(opening.text) for opening in analysis.format.openings), default=0)
-        reasoning = reasoning_of(analysis.format)
+        openings = analysis.formats.openings
+        self._longest = max((len(opening.text) for opening in openings), default=0)
+        reasoning = reasoning_of(analysis.formats.fullest)
         # Behind the result of a call some templates open the reasoning and write no header.
-        self._cores = [opening.text.rstrip() for opening in analysis.format.openings] + (
+        self._cores = [opening.text.rstrip() for opening in openings] + (
             [] if reasoning is None else [reasoning.open.core]
         )
 
@@ -133,14 +134,17 @@ def _key(tools: Sequence[object] | None) -> str:
 def stops_of(analysis: Analysis) -> tuple[str, ...]:
     """Give the texts at which an output may end, that which the template writes first."""
     eos = str(analysis.template.special_tokens.get("eos_token") or "")
-    return tuple(dict.fromkeys(stop for stop in (*analysis.format.stop_strings, eos) if stop))
+    stops = (stop for format_ in analysis.formats for stop in format_.stop_strings)
+    return tuple(dict.fromkeys(stop for stop in (*stops, eos) if stop))
 
 
 def _inner_text(analysis: Analysis) -> str:
     """Give all that the template writes inside turns, before what ends their last part."""
-    format_ = analysis.format
-    literals = [literal for layout in format_.layouts.values() for literal in layout.literals[:-1]]
-    if format_.calls is not None:
-        literals += [format_.calls.section_open, format_.calls.separator]
-        literals += [piece for piece in format_.calls.row if not isinstance(piece, Slot)]
+    literals: list[str] = []
+    for format_ in analysis.formats:
+        layouts = format_.layouts.values()
+        literals += [literal for layout in layouts for literal in layout.literals[:-1]]
+        if format_.calls is not None:
+            literals += [format_.calls.section_open, format_.calls.separator]
+            literals += [piece for piece in format_.calls.row if not isinstance(piece, Slot)]
     return "\0".join(literals)

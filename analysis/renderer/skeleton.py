@@ -132,7 +132,7 @@ class Skeletons:
 
         Where it is not known what ends such a turn, markup of its last part may come first.
         """
-        format_ = self._analysis.format
+        format_ = self._analysis.formats.fullest
         layout = format_.layouts[turn.presence]
         if not layout.parts:
             raise RefusedBridge(Reason.END_UNKNOWN, str(turn.presence))
@@ -159,8 +159,8 @@ class Skeletons:
     @property
     def calls(self) -> bool:
         """Whether the template writes calls in a turn."""
-        layout = self._analysis.format.layouts.get(Presence(calls=True))
-        return self._analysis.format.calls is not None and layout is not None and not layout.refusal
+        layout = self._analysis.formats.fullest.layouts.get(Presence(calls=True))
+        return self._analysis.formats.fullest.calls is not None and layout is not None and not layout.refusal
 
 
 def refused_as(error: TemplateRenderError) -> RefusedBridge:

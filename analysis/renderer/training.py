@@ -87,7 +87,7 @@ def _proved(analysis: Analysis, patched: ChatTemplate) -> Proof:
     renders = Renders.of(analysis.template, tools, {})
     # One clock for both, so that no second lies between them.
     others = Renders(patched, renders.tools, renders.switches, renders.clock)
-    joints = Joints(analysis.format)
+    joints = Joints(analysis.formats.united)
     fields = fields_of(analysis.shape)
     conversations = refused = masked = 0
     for dialogue, generation in product(_dialogues(), (False, True)):
@@ -155,7 +155,7 @@ def _dialogues() -> Iterator[Dialogue]:
 
 
 def _wrapped(analysis: Analysis) -> str:
-    format_ = analysis.format
+    format_ = analysis.formats.united
     openings = sorted({opening.text for opening in format_.openings}, key=len, reverse=True)
     literals = [layout.literals[0] for layout in format_.layouts.values() if not layout.refusal]
     eos = str(analysis.template.special_tokens.get("eos_token") or "")

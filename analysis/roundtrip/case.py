@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import TurnFormat
 
 from .replay import Exchange, Replay, Stage
 
@@ -22,6 +23,11 @@ class Case:
     def exchange(self) -> Exchange:
         """How the step went."""
         return self.replay.exchange
+
+    @property
+    def format(self) -> TurnFormat:
+        """How turns are written under the step's setting."""
+        return self.replay.format
 
     def moves(self, exchange: Exchange) -> bool:
         """Say whether the difference is gone, or later, when the step goes so."""

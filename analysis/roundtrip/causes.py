@@ -74,7 +74,7 @@ def _reasoning_dropped(case: Case) -> bool:
 
 def _empty_block_dropped(case: Case) -> bool:
     """Without the empty reasoning block that the model wrote, the step goes well, or farther."""
-    block = reasoning_of(case.stage.analysis.format)
+    block = reasoning_of(case.format)
     sampled = case.exchange.sampled
     if block is None or not block.close.core or case.replay.parsed.reasoning_content:
         return False
@@ -93,7 +93,7 @@ def _end(case: Case) -> bool:
     sampled = case.exchange.sampled
     if _call_repaired(case):
         return False
-    for stop in case.stage.analysis.format.stop_strings:
+    for stop in case.format.stop_strings:
         if sampled.endswith(stop) and case.at >= len(case.replay.whole) - len(stop):
             return case.moves(replace(case.exchange, sampled=sampled.removesuffix(stop)))
     return False

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Answer, Dialogue, Json, Message, ToolCall, User
 from autoparser.analysis.errors import TemplateRenderError
 from autoparser.analysis.expression.blocks import reasoning_of
@@ -40,15 +39,14 @@ class Remembered:
 
 
 def remembered(
-    analysis: Analysis, parsed: ParsedMessage, sampled: str, engine: Engine
+    shape: Shape, format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: Engine
 ) -> Remembered:
     """Give the message that goes into the history, as an engine with these habits makes it."""
-    content = _content(analysis.format, parsed, sampled, engine)
+    content = _content(format_, parsed, sampled, engine)
     reasoning = parsed.reasoning_content or ""
     if engine.strips_reasoning:
         reasoning = reasoning.rstrip()
     calls = tuple(_call(call, at, engine) for at, call in enumerate(_calls(parsed, engine)))
-    shape = analysis.shape
     message = shape.message(Message(content, reasoning, calls))
     if reasoning and shape.reasoning_field is None:
         message["reasoning_content"] = reasoning

@@ -12,7 +12,7 @@ from autoparser.analysis.alignment import prefix_length
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Dialogue, Json, Tool
 from autoparser.analysis.errors import TemplateRenderError
-from autoparser.analysis.format import Opening
+from autoparser.analysis.format import Begun, TurnFormat, ending
 from autoparser.analysis.parsing import OutputParser, ParsedMessage
 from autoparser.analysis.probing import Prober, Setting, choose_sentinels
 
@@ -42,6 +42,8 @@ class Replay:
     """What became of the sampled text."""
 
     exchange: Exchange
+    format: TurnFormat
+    """How turns are written under its setting."""
     prompt: Prompt
     parsed: ParsedMessage
     kept: Remembered
@@ -85,7 +87,8 @@ class Stage:
         )
         self._probers: dict[str, Prober] = {}
         self._prompts: dict[str, Prompt] = {}
-        self._parsers: dict[tuple[str, str], OutputParser] = {}
+        self._parsers: dict[tuple[str, str, int], OutputParser] = {}
+        self._formats: dict[str, TurnFormat] = {}
 
     def prompt(self, history: Dialogue, tools: tuple[Tool, ...], setting: Setting) -> Prompt:
         """Render the prompt of a request. Raises TemplateRenderError."""
@@ -102,10 +105,13 @@ class Stage:
             self._prompts[key] = Prompt(text, common_start(text, base))
         return self._prompts[key]
 
-    def opening(self, prompt: Prompt) -> Opening | None:
-        """Say how much of the turn a prompt has written, where the format knows it."""
-        openings = sorted(self.analysis.format.openings, key=lambda each: -len(each.text))
-        return next((each for each in openings if prompt.text.endswith(each.text)), None)
+    def begun(self, prompt: Prompt, tools: tuple[Tool, ...], setting: Setting) -> Begun:
+        """Say how turns are written under a setting, and how much of one a prompt has written."""
+        key = repr((bool(tools), dict(setting)))
+        if key not in self._formats:
+            self._formats[key] = self.analysis.under(setting, tools=bool(tools)).format
+        format_ = self._formats[key]
+        return Begun(format_, ending(format_, prompt.text))
 
     def play(self, exchange: Exchange) -> Replay:
         """Parse what was sampled, put it into the history, and render the next prompt.
@@ -113,18 +119,26 @@ class Stage:
         Raises TemplateRenderError where there is no prompt to begin with.
         """
         prompt = self.prompt(exchange.history, exchange.tools, exchange.setting)
-        parser = self._parser(prompt, exchange.tools)
-        parsed = parser.parse(exchange.sampled, complete=not exchange.cut)
-        kept = remembered(self.analysis, parsed, exchange.sampled, exchange.engine)
-        return self._rendered(exchange, prompt, parsed, kept)
+        begun = self.begun(prompt, exchange.tools, exchange.setting)
+        parsed = self._parser(begun, prompt, exchange).parse(
+            exchange.sampled, complete=not exchange.cut
+        )
+        kept = remembered(self.analysis.shape, begun.format, parsed, exchange.sampled, exchange.engine)
+        return self._rendered(exchange, begun.format, prompt, parsed, kept)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Give the next prompt with another message in the history; empty where it raises."""
         kept = Remembered(message, replay.kept.calls)
-        return self._rendered(replay.exchange, replay.prompt, replay.parsed, kept).text
+        known = replay.exchange, replay.format, replay.prompt, replay.parsed
+        return self._rendered(*known, kept).text
 
     def _rendered(
-        self, exchange: Exchange, prompt: Prompt, parsed: ParsedMessage, kept: Remembered
+        self,
+        exchange: Exchange,
+        format_: TurnFormat,
+        prompt: Prompt,
+        parsed: ParsedMessage,
+        kept: Remembered,
     ) -> Replay:
         shape = self.analysis.shape
         messages: list[Mapping[str, Json]] = [
@@ -147,17 +161,19 @@ class Stage:
                     setting=exchange.setting,
                 )
         except TemplateRenderError as error:
-            return Replay(exchange, prompt, parsed, kept, "", error)
-        return Replay(exchange, prompt, parsed, kept, text)
+            return Replay(exchange, format_, prompt, parsed, kept, "", error)
+        return Replay(exchange, format_, prompt, parsed, kept, text)
 
-    def _parser(self, prompt: Prompt, tools: tuple[Tool, ...]) -> OutputParser:
-        opening = self.opening(prompt)
+    def _parser(self, begun: Begun, prompt: Prompt, exchange: Exchange) -> OutputParser:
+        opening, tools = begun.opening, exchange.tools
         tail = prompt.text if opening is None else opening.text
-        key = (tail, repr(tools))
+        key = (tail, repr(tools), id(begun.format))
         if key not in self._parsers:
             # Where the prompt writes nothing of the turn, its end tells nothing of it.
             asked = prompt.text if tail.strip() else None
-            self._parsers[key] = self.analysis.parser(list(tools) or None, prompt=asked)
+            self._parsers[key] = self.analysis.parser(
+                list(tools) or None, prompt=asked, chat_template_kwargs=exchange.setting
+            )
         return self._parsers[key]
 
     def _offering(self, tools: tuple[Tool, ...]) -> Prober:

@@ -86,7 +86,7 @@ def round_trip(
     """
     stage = Stage(analysis)
     encoder = None if tokenizer is None else Encoder(tokenizer)
-    usual = analysis.format.setting
+    usual = analysis.formats.base
     every = [{**usual, **setting}] if setting else list(settings_of(analysis))
     chosen = tuple(every[:MOST_SETTINGS])
     rows: list[Row] = []
@@ -112,7 +112,7 @@ def round_trip(
 
 
 def _split(analysis: Analysis, encoder: Encoder) -> Iterator[tuple[str, int]]:
-    for stop in analysis.format.stop_strings:
+    for stop in dict.fromkeys(stop for each in analysis.formats for stop in each.stop_strings):
         size = encoder.size(stop)
         if size > 1:
             yield stop, size
@@ -128,7 +128,7 @@ def settings_of(analysis: Analysis) -> Iterator[Setting]:
     reasoning, and the pairs of a value that changes the prompt and one that changes the history.
     A switch that only changes the text before the turn is not tried.
     """
-    usual = analysis.format.setting
+    usual = analysis.formats.base
     single = [
         (switch, value, set(effects))
         for switch in analysis.switches

@@ -143,6 +143,8 @@ def _check(format_: TurnFormat, message: Message) -> None:
         raise NotWrittenError("the template writes no calls")
     if message.reasoning and reasoning_of(format_) is None:
         raise NotWrittenError("the template knows no reasoning")
+    if message.reasoning and Part.REASONING in format_.elsewhere:
+        raise NotWrittenError("no turn has reasoning under these switches")
     if calls is not None and len(message.calls) > 1 and calls.limit is Limit.REFUSED:
         raise NotWrittenError(Limit.REFUSED.value)
 

@@ -119,8 +119,8 @@ def _sample(stage: Stage, scenario: Scenario, setting: Setting) -> Sample:
     prompt = stage.prompt(scenario.history, scenario.tools, setting)
     if scenario.sampled is not None:
         return Sample((Piece(Kind.MARKUP, scenario.sampled),), cut=scenario.cut)
-    opening = stage.opening(prompt)
-    usual, names = stage.analysis.format, scenario.variations
+    begun = stage.begun(prompt, scenario.tools, setting)
+    usual, opening, names = begun.format, begun.opening, scenario.variations
     format_ = respelled_by(usual, names)
     message = _thinking(usual, scenario, opening)
     plain = sample(usual, message, prompt, opening)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autoparser.analysis.alignment import edge_units, is_unit
-from autoparser.analysis.format import Limit, TurnFormat
+from autoparser.analysis.format import Formats, Limit, TurnFormat
 
 from .call_markers import (
     argument_markers,
@@ -49,8 +49,9 @@ class View:
     """Markers that a tokenizer must keep, so that they can be seen in the output."""
 
 
-def view_of(format_: TurnFormat, *, requires_nonnull_content: bool) -> View:
-    """Compute the view."""
+def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:
+    """Compute the view of the format that shows most; modes go by all generation prompts."""
+    format_ = formats.fullest
     calls = format_.calls
     fields = None if calls is None else json_fields(calls)
     reasoning = reasoning_wrap(format_)
@@ -70,7 +71,7 @@ def view_of(format_: TurnFormat, *, requires_nonnull_content: bool) -> View:
             parts.append(argument_markers(calls))
     markers = marker_registry(*parts)
     return View(
-        reasoning=reasoning_mode(format_, reasoning),
+        reasoning=reasoning_mode(format_, formats.openings, reasoning),
         content=mode,
         tools=kind,
         call_id=call_id_position(calls, fields),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.alignment import common_prefix, common_suffix, first_marker
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import Layout, Part, TurnFormat, Written
+from autoparser.analysis.format import Layout, Opening, Part, TurnFormat, Written
 
 from .modes import ContentMode, ReasoningMode
 
@@ -59,14 +60,16 @@ def reasoning_wrap(format_: TurnFormat) -> Wrap:
     return Wrap(opening or format_.reasoning_open, first_marker(close))
 
 
-def reasoning_mode(format_: TurnFormat, wrap: Wrap) -> ReasoningMode:
+def reasoning_mode(
+    format_: TurnFormat, openings: Sequence[Opening], wrap: Wrap
+) -> ReasoningMode:
     """Sort the reasoning by where it shows and by what the generation prompts write."""
     shown = [
         presence for presence, layout in format_.layouts.items() if Part.REASONING in layout.parts
     ]
     if not shown and not wrap.close.strip():
         return ReasoningMode.NONE
-    written = {opening.written for opening in format_.openings}
+    written = {opening.written for opening in openings}
     if Written.REASONING_OPEN in written:
         if Written.REASONING_CLOSED in written:
             return ReasoningMode.FORCED_CLOSED

@@ -76,7 +76,7 @@ def markers(analysis: Analysis) -> Element:
     ]
     rows += [
         (h("code", "stop string"), inline(text), _phase(""))
-        for text in analysis.format.stop_strings
+        for text in analysis.formats.united.stop_strings
     ]
     if not rows:
         return lead("None: nothing stands around any part.")
@@ -101,7 +101,7 @@ def switches(analysis: Analysis) -> Element:
                 h("code", visible(switch.name)), h("br"), h("small", switch_default(switch))
             )
             rows.append(("" if at else name, h("code", value), fragment(styled(words))))
-    usual = prompt_under(analysis.format.openings, {})
+    usual = prompt_under(analysis.formats, {})
     return fragment(
         lead("Variables that a caller may set, and what each value changes."),
         None

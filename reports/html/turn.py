@@ -52,11 +52,11 @@ def _legend() -> Element:
 
 
 def _notes(analysis: Analysis) -> Iterator[str]:
-    return turn_notes(analysis.format, example_message(analysis.format))
+    return turn_notes(analysis.formats.united, example_message(analysis.formats.united))
 
 
 def _blocks(analysis: Analysis) -> Element:
-    format_ = analysis.format
+    format_ = analysis.formats.united
     message = example_message(format_)
     spans = turn_spans(format_, analysis.markers, message)
     prompt = next((opening.text for opening in format_.openings if not opening.setting), "")
@@ -94,7 +94,7 @@ def _pieces(analysis: Analysis, message: Message, span: Span) -> Iterator[Node]:
     if not span.written:
         yield literal(span.text)
         return
-    calls = analysis.format.calls
+    calls = analysis.formats.united.calls
     for call in message.calls if calls is not None else ():
         inner = call_spans(calls, call) if calls is not None else []
         if "".join(each.text for each in inner) == span.text:
@@ -109,10 +109,10 @@ def _slot(text: str) -> Element:
 
 
 def _call(analysis: Analysis) -> Element | None:
-    calls = analysis.format.calls
+    calls = analysis.formats.united.calls
     if calls is None:
         return None
-    spans = call_spans(calls, example_call(analysis.format, 0))
+    spans = call_spans(calls, example_call(analysis.formats.united, 0))
     pieces = [
         h(
             "li",
@@ -130,7 +130,7 @@ def _call(analysis: Analysis) -> Element | None:
 
 
 def _openings(analysis: Analysis) -> Element | None:
-    openings = analysis.format.openings
+    openings = analysis.formats.united.openings
     if not openings:
         return None
     rows = [
@@ -159,7 +159,7 @@ def _joints(analysis: Analysis) -> Element:
             inline(joint.text) if joint.text else "nothing",
             ", ".join(str(presence) for presence in joint.presences),
         )
-        for joint in joints_of(analysis.format)
+        for joint in joints_of(analysis.formats.united)
     ]
     return fragment(
         h("h3", "What stands between neighbours"),

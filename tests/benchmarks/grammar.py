@@ -26,7 +26,7 @@ from llguidance import LLMatcher
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.constrained import Constraint, DecodingTokenizer, GrammarBackend
 from autoparser.analysis.conversation import Json, Message, ToolCall
-from autoparser.analysis.format import TurnFormat
+from autoparser.analysis.format import Formats, TurnFormat
 from autoparser.analysis.grammar import Vocabulary, grammar_of, vocabulary_of
 from tests.analysis.constrained.tokenizers_here import deepseek, qwen
 from tests.analysis.grammar.proofs import grammar_for, request_for
@@ -82,7 +82,7 @@ def creation(tokenizer: DecodingTokenizer) -> Iterator[str]:
             unknown = iter([deepcopy(format_) for _ in range(RUNS)])
             alone = schemas_alone(count)
             grammar = LLMatcher.grammar_from_lark(
-                grammar_of(format_, tools(count)).lark(vocabulary)
+                grammar_of(Formats.of(format_), tools(count)).lark(vocabulary)
             )
             schemas = best_ms(partial(LLMatcher, tokenizer.ll, alone))
             load = best_ms(partial(LLMatcher, tokenizer.ll, grammar))
@@ -99,11 +99,11 @@ def creation(tokenizer: DecodingTokenizer) -> Iterator[str]:
 def _written(
     formats: Iterator[TurnFormat], offers: Iterator[list[Json]], vocabulary: Vocabulary
 ) -> str:
-    return grammar_of(next(formats), next(offers)).lark(vocabulary)
+    return grammar_of(Formats.of(next(formats)), next(offers)).lark(vocabulary)
 
 
 def _gbnf(format_: TurnFormat, offers: Iterator[list[Json]]) -> str:
-    return grammar_of(format_, next(offers)).gbnf()
+    return grammar_of(Formats.of(format_), next(offers)).gbnf()
 
 
 def masks(tokenizer: DecodingTokenizer) -> Iterator[str]:

@@ -44,8 +44,8 @@ def export_of(path: Path) -> Exported | None:
         return None
     if not analysis.check.ok:
         return None
-    export = response_template(analysis.format)
-    trial = try_out(analysis.format, export, parse)
+    export = response_template(analysis.formats.united)
+    trial = try_out(analysis.formats.united, export, parse)
     limits = tuple(f"{limit.piece}: {limit.reason}" for limit in export.limits)
     first = ""
     if trial.mismatches:

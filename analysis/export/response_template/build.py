@@ -11,7 +11,7 @@ from dataclasses import replace
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.export.limits import Export, Limit, Piece
 from autoparser.analysis.expression import Request, build, whole_header
-from autoparser.analysis.format import TurnFormat, Written
+from autoparser.analysis.format import Formats, TurnFormat, Written
 from autoparser.analysis.view import json_fields
 
 from .content import call_opening, content_field, content_limit
@@ -28,7 +28,7 @@ from .surroundings import Surroundings
 def response_template(format_: TurnFormat) -> Export:
     """Write a format as a `response_template`, and say what that cannot express."""
     format_ = replace(format_, header=whole_header(format_))
-    around = Surroundings(format_, build(format_, Request()), joints_of(format_))
+    around = Surroundings(format_, build(Formats.of(format_), Request()), joints_of(format_))
     calls, limits = _calls(around)
     around = replace(around, calls=calls)
     fields: dict[str, Json] = {}

@@ -13,6 +13,7 @@ from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.constrained import DecodingTokenizer
 from autoparser.analysis.decode import DecodingTrial, made_tokenizer
+from autoparser.analysis.expression import belonging, request_of
 
 ROOT = Path(__file__).parents[3]
 TOOLS = yaml.safe_load((ROOT / "fixtures" / "tools.yaml").read_text("utf-8"))
@@ -65,4 +66,5 @@ def trial_of(
     grammar = analysis.grammar(offered, **asked)
     parser = analysis.parser(offered, **asked)
     ours = tokenizer or made_tokenizer(grammar, markers=markers)
-    return DecodingTrial(analysis.format, grammar, parser, ours, prompt)
+    (begun, *_) = belonging(analysis.formats, request_of(offered, prompt=prompt))
+    return DecodingTrial(begun, grammar, parser, ours, prompt)

@@ -53,7 +53,7 @@ IN_PART: Mapping[str, set[Piece]] = {
 
 @pytest.mark.parametrize("name", fixture_names())
 def test_what_is_promised_comes_back(name: str) -> None:
-    format_ = analysis_of(name).format
+    format_ = analysis_of(name).formats.united
     export = response_template(format_)
     parse = transformers_parser()
     assert parse is not None
@@ -70,7 +70,7 @@ def test_the_table_of_parts_names_fixtures() -> None:
 
 @pytest.mark.parametrize("name", fixture_names())
 def test_random_messages_come_back(name: str) -> None:
-    format_ = analysis_of(name).format
+    format_ = analysis_of(name).formats.united
     export = response_template(format_)
     parse = transformers_parser()
     assert parse is not None
@@ -95,7 +95,7 @@ def test_random_messages_come_back(name: str) -> None:
 
 @pytest.mark.parametrize("name", fixture_names())
 def test_a_stream_of_single_characters_gives_the_same(name: str) -> None:
-    format_ = analysis_of(name).format
+    format_ = analysis_of(name).formats.united
     export = response_template(format_)
     for case in battery()[::5]:
         try:
@@ -115,7 +115,7 @@ def test_a_stream_of_single_characters_gives_the_same(name: str) -> None:
 
 def parsed(name: str, text: str, prefix: str | None = None) -> dict[str, Any]:
     """Read a text behind a fixture's default prompt."""
-    format_ = analysis_of(name).format
+    format_ = analysis_of(name).formats.united
     prompt = format_.openings[0].text if prefix is None else prefix
     document = response_template(format_).document
     message: dict[str, Any] = parse_response(text, document, prefix=prompt, tools=tools())
@@ -191,4 +191,4 @@ def test_without_tools_arguments_are_texts_where_the_export_says_so() -> None:
 
 
 def test_json_needs_no_tools() -> None:
-    assert not response_template(analysis_of(QWEN).format).needs_tools
+    assert not response_template(analysis_of(QWEN).formats.united).needs_tools

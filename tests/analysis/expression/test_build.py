@@ -35,13 +35,13 @@ def test_a_literal_is_cut_at_its_edges(text: str, parts: tuple[str, str, str]) -
     ],
 )
 def test_a_call_is_an_object_or_a_row(fixture: str, kind: type) -> None:
-    turn = build(analysis_of(fixture).format, request_of(TOOLS))
+    turn = build(analysis_of(fixture).formats, request_of(TOOLS))
     assert turn.calls is not None
     assert isinstance(turn.calls.call, kind)
 
 
 def test_without_calls_there_is_no_section() -> None:
-    turn = build(analysis_of("j1-json-in-tags").format, request_of(TOOLS, tool_choice="none"))
+    turn = build(analysis_of("j1-json-in-tags").formats, request_of(TOOLS, tool_choice="none"))
     assert turn.calls is None
 
 
@@ -59,5 +59,5 @@ def test_without_calls_there_is_no_section() -> None:
 def test_the_prompt_says_where_the_turn_begins(
     fixture: str, prompt: str | None, start: Start
 ) -> None:
-    turn = build(analysis_of(fixture).format, request_of(TOOLS, prompt=prompt))
+    turn = build(analysis_of(fixture).formats, request_of(TOOLS, prompt=prompt))
     assert turn.start is start

@@ -18,6 +18,6 @@ from tests.analysis.parsing.loop import TOOLS, analysis_of
     ],
 )
 def test_an_empty_turn_is_a_row_where_the_prompt_leads_to_one(fixture: str, empty: bool) -> None:
-    turn = build(analysis_of(fixture).format, request_of(TOOLS))
+    turn = build(analysis_of(fixture).formats, request_of(TOOLS))
     rows = [row for row in turn.strict.rows if not any(map(row.has, Part))]
     assert any(not row.items for row in rows) is empty

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from autoparser.analysis.check import battery
 from autoparser.analysis.conversation import Json, Message
 from autoparser.analysis.expression import Request, Start, build, request_of
-from autoparser.analysis.format import RefusedMessageError, TurnFormat
+from autoparser.analysis.format import Formats, RefusedMessageError, TurnFormat
 from autoparser.analysis.grammar import Grammar, vocabulary_of
 from autoparser.analysis.parsing import OutputParser
 from tests.analysis.parsing.loop import with_ids
@@ -104,7 +104,7 @@ def prove_gbnf(format_: TurnFormat, walks: int, offer: Offer = USUAL) -> Verdict
 
 def grammar_for(format_: TurnFormat, request: Request) -> Grammar:
     return Grammar(
-        build(format_, request),
+        build(Formats.of(format_), request),
         request.tools or {},
         parallel=request.parallel,
         required=request.required,

@@ -65,7 +65,7 @@ def judged(grammar: Grammar, text: str) -> str:
     ],
 )
 def test_a_request_decides(options: dict[str, Any], text: str, accepted: bool) -> None:
-    grammar = grammar_of(analysis_of(HERMES).format, STRICT, **options)
+    grammar = grammar_of(analysis_of(HERMES).formats, STRICT, **options)
     assert (judged(grammar, text) == "") is accepted
 
 
@@ -154,7 +154,7 @@ def test_what_is_kept_of_a_format_is_that_of_no_other_request(first: Any) -> Non
             {"tools": STRICT},
         ]
         for request in requests:
-            fresh = deepcopy(known.format)
+            fresh = deepcopy(known.formats)
             for added in ((), ("<tool_call>", "</tool_call>")):
                 tokenizer = byte_tokenizer(added)
                 again = grammar_of(fresh, **request).lark(tokenizer)

@@ -13,7 +13,7 @@ from tests.analysis.tiny import CONTENT, REASONING, negotiated, turn
 def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
     template = turn(*parts, CONTENT, prompt=prompt)
     prober = negotiated(template).prober
-    found = find_switches(prober, suggest(template.syntax_tree), calls=False)
+    found = find_switches(prober, suggest(template.syntax_tree), calls=False, showing={})
     return {switch.name: switch for switch in found}
 
 

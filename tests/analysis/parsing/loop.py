@@ -19,7 +19,7 @@ from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.check import battery_tools
 from autoparser.analysis.conversation import Json, Message
 from autoparser.analysis.expression import Start, build, request_of
-from autoparser.analysis.format import Container, Notation, Part, Slot, TurnFormat, type_of
+from autoparser.analysis.format import Container, Formats, Notation, Part, Slot, TurnFormat, type_of
 from autoparser.analysis.parsing import (
     Delta,
     DeltaKind,
@@ -146,7 +146,7 @@ def parser_of(format_: TurnFormat, tools: Sequence[Json] | None = TOOLS) -> Outp
     """Make the parser of what follows the default generation prompt."""
     request = request_of(tools)
     return OutputParser(
-        build(format_, request),
+        build(Formats.of(format_), request),
         offered=None if request.tools is None else frozenset(request.tools),
     )
 
@@ -166,7 +166,7 @@ def generated(
         request = replace(request_of(tools), start=Start.HEADER)
         written = len(format_.header) if turn.startswith(format_.header) else 0
     offered = None if request.tools is None else frozenset(request.tools)
-    return turn[written:], OutputParser(build(format_, request), offered=offered)
+    return turn[written:], OutputParser(build(Formats.of(format_), request), offered=offered)
 
 
 def difference(format_: TurnFormat, message: Message) -> str:

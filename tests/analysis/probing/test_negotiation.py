@@ -158,7 +158,8 @@ def test_the_shape_is_found(
 def test_a_switch_that_reasoning_needs_is_set() -> None:
     needed = negotiated(turn("{% if show %}{{ m.reasoning_content }}{% endif %}", CONTENT))
     assert needed.reasoning
-    assert dict(needed.prober.setting) == {"show": True}
+    assert dict(needed.showing) == {"show": True}
+    assert dict(needed.prober.setting) == {}
 
 
 @pytest.mark.parametrize(

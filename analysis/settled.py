@@ -1,0 +1,120 @@
+"""One format for every setting: the phases run once for all settings that write turns alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.assembly import assemble
+from autoparser.analysis.format import Begun, Formats, TurnFormat, share
+from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.openings import describe_openings, prompts_under
+from autoparser.analysis.learning.settings import settings_to_learn, turns_under
+from autoparser.analysis.phases import Draft, Finding, run_phases
+from autoparser.analysis.probing import Prober, Setting
+from autoparser.analysis.view.text_markers import reasoning_wrap
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """All formats, and how the one was found that shows most."""
+
+    formats: Formats
+    observer: Observer
+    """Observes under the setting of the fullest format."""
+    draft: Draft
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Settings under which turns are written alike."""
+
+    settings: tuple[Setting, ...]
+    turns: tuple[str, ...]
+
+    def shows(self, words: tuple[str, ...]) -> bool:
+        return any(word in text for word in words for text in self.turns)
+
+
+def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
+    """Learn the format of every setting; `prober` has nothing set but what a render needs.
+
+    The phases tell of the format under `showing`, the setting that brings reasoning into the text:
+    with it in sight, what the others leave out of a turn can be named.
+    """
+    settings = settings_to_learn(prober.setting, showing, draft.switches)
+    draft = replace(draft, settings=settings.each)
+    groups = _groups(prober, settings.each)
+    main = next(group for group in groups if _holds(group, showing))
+    observer = Observer(prober.using(setting=showing))
+    concluded, findings = run_phases(observer, draft)
+    fullest = assemble(observer, concluded, main.settings)
+    formats = [
+        fullest if group is main else _under(prober, draft, group, fullest) for group in groups
+    ]
+    shared = share(formats)
+    # Sharing leaves the order, but may have put the fullest one into an equal one before it.
+    alike = replace(fullest, openings=(), setting={})
+    full = next(each for each in shared if replace(each, openings=(), setting={}) == alike)
+    together = Formats(tuple(shared), prober.setting, fullest=full, untried=settings.untried)
+    return Learnt(together, observer, concluded, findings)
+
+
+def format_under(
+    prober: Prober, draft: Draft, formats: Formats, setting: Setting, *, tools: bool = True
+) -> Begun:
+    """Find what belongs to any setting, by renders where it is none of those that were learnt.
+
+    `draft` is what is known before the phases. Raises TemplateRenderError where the template
+    raises on the setting, whatever the conversation.
+    """
+    known = formats.under(setting, tools=tools)
+    if known is not None:
+        return known
+    setting = {**formats.base, **setting}
+    turns = turns_under(prober, setting)
+    prompts = prompts_under(prober, (setting,))
+    alike = (each for each in formats if turns_under(prober, each.setting) == turns)
+    format_ = next(alike, None)
+    if format_ is None:
+        group = _Group((setting,), turns)
+        draft = replace(draft, settings=(*_settings(formats), setting))
+        format_ = _under(prober, draft, group, formats.fullest)
+        return Begun(format_, next(iter(format_.openings), None))
+    wrap = reasoning_wrap(format_)
+    openings = describe_openings(prompts, format_.header, wrap.open, wrap.close)
+    fitting = (opening for opening in openings if opening.tools is tools)
+    opening = next(fitting, None) or next(iter(openings), None)
+    return Begun(format_, opening)
+
+
+def _settings(formats: Formats) -> tuple[Setting, ...]:
+    return tuple(opening.setting for opening in formats.openings)
+
+
+def _holds(group: _Group, setting: Setting) -> bool:
+    return any(repr(each) == repr(dict(setting)) for each in group.settings)
+
+
+def _groups(prober: Prober, settings: tuple[Setting, ...]) -> list[_Group]:
+    """Put the settings together under which turns are written alike, the default's first."""
+    if len(settings) == 1:
+        return [_Group(settings, ())]
+    found: dict[tuple[str, ...], list[Setting]] = {}
+    for setting in settings:
+        found.setdefault(turns_under(prober, setting), []).append(setting)
+    return [_Group(tuple(alike), turns) for turns, alike in found.items()]
+
+
+def _under(prober: Prober, draft: Draft, group: _Group, fullest: TurnFormat) -> TurnFormat:
+    """Learn the format of a group of settings, knowing the one that shows most."""
+    marks = prober.sentinels
+    draft = replace(
+        draft,
+        shows_reasoning=draft.shows_reasoning and group.shows((marks.reasoning,)),
+        shows_calls=draft.shows_calls and group.shows((*marks.names, *marks.ids)),
+        fullest=fullest,
+    )
+    observer = Observer(prober.using(setting=group.settings[0]))
+    concluded, _ = run_phases(observer, draft)
+    return assemble(observer, concluded, group.settings)
