@@ -43,8 +43,13 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
     with it in sight, what the others leave out of a turn can be named.
     """
     settings = settings_to_learn(prober.setting, showing, draft.switches)
-    draft = replace(draft, settings=settings.each)
     groups = _groups(prober, settings.each)
+    turns = [turn for group in groups for turn in group.turns]
+    draft = replace(
+        draft,
+        settings=settings.each,
+        beginnings=tuple(dict.fromkeys(_beginning(prober, turn) for turn in turns)),
+    )
     main = next(group for group in groups if _holds(group, showing))
     observer = Observer(prober.using(setting=showing))
     concluded, findings = run_phases(observer, draft)
@@ -56,7 +61,7 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
     # Sharing leaves the order, but may have put the fullest one into an equal one before it.
     alike = replace(fullest, openings=(), setting={})
     full = next(each for each in shared if replace(each, openings=(), setting={}) == alike)
-    together = Formats(tuple(shared), prober.setting, fullest=full, untried=settings.untried)
+    together = Formats(tuple(shared), dict(prober.setting), fullest=full, untried=settings.untried)
     return Learnt(together, observer, concluded, findings)
 
 
@@ -90,6 +95,13 @@ def format_under(
 
 def _settings(formats: Formats) -> tuple[Setting, ...]:
     return tuple(opening.setting for opening in formats.openings)
+
+
+def _beginning(prober: Prober, turn: str) -> str:
+    """Give a turn's text up to its first part."""
+    marks = prober.sentinels
+    words = (marks.reasoning, marks.content, *marks.names, *marks.ids)
+    return turn[: min((at for word in words if (at := turn.find(word)) >= 0), default=0)]
 
 
 def _holds(group: _Group, setting: Setting) -> bool:

@@ -17,13 +17,16 @@ def learn_header(
     layouts: Mapping[Presence, Layout],
     prompts: Sequence[str],
     reasoning_close: str,
+    elsewhere: Sequence[str] = (),
 ) -> str:
     """Find what all turns begin with: as last or earlier turn, and as the generation prompt.
 
+    `elsewhere` are the beginnings of turns under other settings, whose prompts are among `prompts`.
     `reasoning_close` is the text that reasoning is cut at, where it is only cut.
     """
     beginnings = [layout.literals[0] for layout in layouts.values() if layout.parts]
-    beginnings += _agreeing([text for text in prompts if text], beginnings)
+    asked = [text for text in prompts if text]
+    beginnings += _agreeing(asked, beginnings, [*beginnings, *elsewhere])
     earlier = historic_opening(observer)
     if earlier is not None:
         beginnings.append(earlier)
@@ -36,8 +39,10 @@ def learn_header(
     return _without_reasoning(observer, header) if opened or closed else header
 
 
-def _agreeing(prompts: Sequence[str], beginnings: Sequence[str]) -> list[str]:
-    """Give the generation prompts that begin as turns do.
+def _agreeing(
+    prompts: Sequence[str], beginnings: Sequence[str], everywhere: Sequence[str]
+) -> list[str]:
+    """Give the generation prompts that begin as turns do, of `everywhere` in all settings.
 
     Some begin with the text before the turn, some differ in the header's own front under a switch;
     those tell nothing where there are others from which turns go on.
@@ -45,10 +50,12 @@ def _agreeing(prompts: Sequence[str], beginnings: Sequence[str]) -> list[str]:
     whole = [
         prompt
         for prompt in prompts
-        if any(text.startswith(prompt) or prompt.startswith(text) for text in beginnings)
+        if any(text.startswith(prompt) or prompt.startswith(text) for text in everywhere)
     ]
-    return whole or [
-        prompt for prompt in prompts if any(common_prefix(prompt, text) for text in beginnings)
+    return [
+        prompt
+        for prompt in whole or prompts
+        if any(common_prefix(prompt, text) for text in beginnings)
     ]
 
 

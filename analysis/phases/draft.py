@@ -28,6 +28,8 @@ class Draft:
     """Variables beyond the number that is tried."""
     settings: tuple[Setting, ...] = ()
     """All settings under which a turn or its beginning may differ, the default one first."""
+    beginnings: tuple[str, ...] = ()
+    """What turns begin with, up to their first part, under all these settings."""
     fullest: TurnFormat | None = None
     """The format under the setting that shows most, where that is another one."""
     layouts: Mapping[Presence, Layout] = field(default_factory=dict[Presence, Layout])

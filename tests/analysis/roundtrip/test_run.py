@@ -35,8 +35,8 @@ SETTINGS: list[tuple[str, list[dict[str, Json]]]] = [
             {"enable_thinking": False, "preserve_thinking": True},
         ],
     ),
-    # Reasoning needs this switch, so that is the usual setting.
-    ("a4-type-flags", [{"thinking": True}, {}, {"thinking": False}]),
+    # Reasoning needs this switch, and still nothing set is what is usual; false is as unset.
+    ("a4-type-flags", [{}, {"thinking": True}]),
 ]
 
 
