@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, cast
 
 from autoparser.analysis.assembly import requires_nonnull_content
-from autoparser.analysis.check import Check, self_check, together
+from autoparser.analysis.check import Check, Continuation, continuations, self_check, together
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.document import document
 from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
 from autoparser.analysis.expression import belonging, build, expression_document, request_of
 from autoparser.analysis.format import Begun, Formats, JsonType, Part, TurnFormat
+from autoparser.analysis.gate import Gate, gate
 from autoparser.analysis.grammar import Grammar, grammar_of
 from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
 from autoparser.analysis.learning.switches import MOST_VARIABLES, Switch, find_switches
@@ -48,7 +50,7 @@ SPECIAL_TOKENS = (
 """The names that transformers gives special tokens."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Analysis:
     """All that was found out about a template."""
 
@@ -61,6 +63,8 @@ class Analysis:
     """What was concluded, and from which renders, under the setting of the fullest format."""
     checks: tuple[Check, ...]
     """The verdict on each of the formats."""
+    continuations: tuple[Continuation, ...]
+    """What the template writes behind its generation prompts."""
     switches: tuple[Switch, ...]
     shape: Shape
     string_arguments: StringArguments | None
@@ -208,6 +212,14 @@ class Analysis:
         """The verdict on all formats together."""
         return together(self.checks)
 
+    @cached_property
+    def gate(self) -> Gate:
+        """Whether what the template writes behind its prompts is accepted and read back.
+
+        It is computed when it is first asked for: it needs a grammar and a parser of every prompt.
+        """
+        return gate(self.formats, self.continuations)
+
     @property
     def markers(self) -> MarkerRegistry:
         """The markers by the seeds' names."""
@@ -265,7 +277,10 @@ def _analyzed(template: ChatTemplate) -> Analysis:
         formats=learnt.formats,
         view=view,
         phases=learnt.findings,
-        checks=tuple(self_check(each, prober.using(setting=each.setting)) for each in learnt.formats),
+        checks=tuple(
+            self_check(each, prober.using(setting=each.setting)) for each in learnt.formats
+        ),
+        continuations=continuations(learnt.formats, prober),
         switches=switches,
         shape=prober.shape,
         string_arguments=negotiated.string_arguments,

@@ -24,8 +24,8 @@ from .decoding import (
 from .inputs import read_prompt, read_schema, read_tools
 from .output import print_json, print_report, report_width
 from .request import NoParallelOption, PromptOption, ToolChoiceOption, check_choice, warn_of
-from .switches import SwitchOption, read_switches
 from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
+from .switches import SwitchOption, read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis

@@ -20,8 +20,8 @@ from .request import (
     check_choice,
     warn_of,
 )
-from .switches import SwitchOption, read_switches
 from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
+from .switches import SwitchOption, read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis

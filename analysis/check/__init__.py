@@ -1,6 +1,18 @@
 """Checking a format against its template: the fixed battery and the verdict."""
 
-from .battery import Case, battery, battery_tools
+from .battery import Case, battery, battery_tools, loose_tools
+from .continuations import Continuation, continuations
 from .selfcheck import Check, Failure, self_check, together
 
-__all__ = ["Case", "Check", "Failure", "battery", "battery_tools", "self_check", "together"]
+__all__ = [
+    "Case",
+    "Check",
+    "Continuation",
+    "Failure",
+    "battery",
+    "battery_tools",
+    "continuations",
+    "loose_tools",
+    "self_check",
+    "together",
+]

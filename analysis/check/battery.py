@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from autoparser.analysis.conversation import Json, Message, Tool, ToolCall, tool_for
 
@@ -125,3 +125,21 @@ def battery_tools() -> tuple[Tool, ...]:
             },
         ),
     )
+
+
+@lru_cache(maxsize=1)
+def loose_tools() -> tuple[Json, ...]:
+    """Give the tools as a request offers them, with schemas that all of the arguments meet."""
+    loose: dict[str, Json] = {
+        "parent": {"type": ["string", "null"]},
+        "labels": {"type": "array"},
+        "options": {"type": "object"},
+    }
+    offered: list[Json] = []
+    for tool in battery_tools():
+        parameters = cast("dict[str, Json]", tool["parameters"])
+        properties = cast("dict[str, Json]", parameters["properties"])
+        met = {key: loose.get(key, schema) for key, schema in properties.items()}
+        function = {**tool, "parameters": {**parameters, "properties": met, "required": []}}
+        offered.append({"type": "function", "function": function})
+    return tuple(offered)

@@ -111,9 +111,7 @@ def document(analysis: Documented) -> dict[str, Json]:
         **_view(view),
         "markers": {**markers},
         "preserved_tokens": list(view.preserved_tokens),
-        "switches": [
-            switch_document(switch, analysis.formats) for switch in analysis.switches
-        ],
+        "switches": [switch_document(switch, analysis.formats) for switch in analysis.switches],
         "format": format_document(analysis.format),
         "formats": [format_document(each) for each in analysis.formats],
         "fullest": analysis.formats.each.index(analysis.formats.fullest),

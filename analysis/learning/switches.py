@@ -155,7 +155,9 @@ def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Groun
     if system != prober.shape:
         beside = prober.using(shape=system)
         yield Ground(beside, tools=True, calls=calls, only="beside a system message")
-        yield Ground(beside, tools=False, calls=False, only="without tools, beside a system message")
+        yield Ground(
+            beside, tools=False, calls=False, only="without tools, beside a system message"
+        )
     if showing != prober.setting:
         new = {name: value for name, value in showing.items() if name not in prober.setting}
         shown, words = prober.using(setting=showing), under(new).strip()
@@ -231,7 +233,9 @@ class _Trial:
             )
 
         everywhere = not any(differs(texts, everywhere=False) for texts in seen)
-        alike = (value for texts, value in seen.items() if not differs(texts, everywhere=everywhere))
+        alike = (
+            value for texts, value in seen.items() if not differs(texts, everywhere=everywhere)
+        )
         return next(alike, None)
 
     def _raises(self, texts: Sequence[tuple[str, ...]]) -> bool:

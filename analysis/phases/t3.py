@@ -25,7 +25,9 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """Tell what repeats with each call from what separates calls and from what surrounds them."""
     layouts = draft.layouts
     cut = "" if draft.cut is None else draft.cut.text
-    header = learn_header(observer, layouts, [prompt.text for prompt in draft.prompts], cut, draft.beginnings)
+    header = learn_header(
+        observer, layouts, [prompt.text for prompt in draft.prompts], cut, draft.beginnings
+    )
     frame = None if draft.frame is None else draft.frame.without_header(header)
     turn_end = learn_turn_end(layouts)
     if frame is not None:

@@ -65,7 +65,10 @@ def _timed(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, walk
     known = [stop for stop in stops if tokenizer.token_to_id(stop) is not None]
     decoding = load_tokenizer(tokenizer, eos=known[0]) if known else load_tokenizer(tokenizer)
     trial = DecodingTrial(
-        analysis.formats.default, analysis.grammar(list(tools)), analysis.parser(list(tools)), decoding
+        analysis.formats.default,
+        analysis.grammar(list(tools)),
+        analysis.parser(list(tools)),
+        decoding,
     )
     mask = new_mask(1, decoding.mask_words)
     times: list[float] = []

@@ -160,7 +160,11 @@ class Skeletons:
     def calls(self) -> bool:
         """Whether the template writes calls in a turn."""
         layout = self._analysis.formats.fullest.layouts.get(Presence(calls=True))
-        return self._analysis.formats.fullest.calls is not None and layout is not None and not layout.refusal
+        return (
+            self._analysis.formats.fullest.calls is not None
+            and layout is not None
+            and not layout.refusal
+        )
 
 
 def refused_as(error: TemplateRenderError) -> RefusedBridge:

@@ -123,7 +123,9 @@ class Stage:
         parsed = self._parser(begun, prompt, exchange).parse(
             exchange.sampled, complete=not exchange.cut
         )
-        kept = remembered(self.analysis.shape, begun.format, parsed, exchange.sampled, exchange.engine)
+        kept = remembered(
+            self.analysis.shape, begun.format, parsed, exchange.sampled, exchange.engine
+        )
         return self._rendered(exchange, begun.format, prompt, parsed, kept)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:

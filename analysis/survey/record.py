@@ -72,7 +72,9 @@ def record_of(source: str, digest: str) -> Record:
 def _record(source: str, digest: str, analysis: Analysis) -> Record:
     view, check, calls = analysis.view, analysis.check, analysis.formats.fullest.calls
     # The template's usual setting alone: a corpus is compared by what templates do by themselves.
-    played = round_trip(analysis, shipped_scenarios(), setting=analysis.formats.fullest.setting or None)
+    played = round_trip(
+        analysis, shipped_scenarios(), setting=analysis.formats.fullest.setting or None
+    )
     trips = Counter(
         HOLDS if row.verdict.cause is None else code_of(row.verdict.cause) for row in played.rows
     )

@@ -60,9 +60,7 @@ def reasoning_wrap(format_: TurnFormat) -> Wrap:
     return Wrap(opening or format_.reasoning_open, first_marker(close))
 
 
-def reasoning_mode(
-    format_: TurnFormat, openings: Sequence[Opening], wrap: Wrap
-) -> ReasoningMode:
+def reasoning_mode(format_: TurnFormat, openings: Sequence[Opening], wrap: Wrap) -> ReasoningMode:
     """Sort the reasoning by where it shows and by what the generation prompts write."""
     shown = [
         presence for presence, layout in format_.layouts.items() if Part.REASONING in layout.parts

@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
-from autoparser.analysis.check import battery_tools
+from autoparser.analysis.check import loose_tools
 from autoparser.analysis.conversation import Json
 
-
-def _battery() -> tuple[Json, ...]:
-    """Offer what the battery calls, with schemas that all of its arguments meet."""
-    tools = deepcopy(battery_tools())
-    for tool in tools:
-        parameters = tool["parameters"]
-        assert isinstance(parameters, dict)
-        parameters["required"] = []
-        properties = parameters["properties"]
-        assert isinstance(properties, dict)
-        loose: dict[str, Json] = {
-            "parent": {"type": ["string", "null"]},
-            "labels": {"type": "array"},
-            "options": {"type": "object"},
-        }
-        properties.update({key: each for key, each in loose.items() if key in properties})
-    return tuple({"type": "function", "function": tool} for tool in tools)
-
-
-BATTERY = _battery()
+BATTERY = loose_tools()
 
 STRICT: tuple[Json, ...] = (
     {

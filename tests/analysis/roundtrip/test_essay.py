@@ -98,7 +98,11 @@ ROWS = {
         *DEEPSEEK, "tool call + reasoning", Next.TOOL, {}, None
     ),
     "deepseek: forced drop_thinking": Essay(
-        *DEEPSEEK, "tool call + reasoning", Next.LATER, {"thinking": True, "drop_thinking": True}, None
+        *DEEPSEEK,
+        "tool call + reasoning",
+        Next.LATER,
+        {"thinking": True, "drop_thinking": True},
+        None,
     ),
     "gpt-oss: tool call, string arguments": Essay(
         *GPT, "arguments as string", Next.TOOL, {}, Cause.ENCODED_TWICE
