@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal, cast
 
 from autoparser.analysis.assembly import requires_nonnull_content
-from autoparser.analysis.check import Check, Continuation, continuations, self_check, together
+from autoparser.analysis.check import Check, Continuation, continuations, self_check
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.document import document
 from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
@@ -34,7 +34,7 @@ from autoparser.analysis.probing import (
     suggestions_of,
     switch_candidates,
 )
-from autoparser.analysis.settled import format_under, learn_formats
+from autoparser.analysis.setting_formats import format_under, learn_formats
 from autoparser.analysis.template import ChatTemplate, IsolatedTemplate, isolated
 from autoparser.analysis.view import MarkerRegistry, View, view_of
 
@@ -153,10 +153,10 @@ class Analysis:
         )
 
     def under(self, setting: Mapping[str, object], *, tools: bool = True) -> Begun:
-        """Find what belongs to a setting of the switches, which callers know as
-        `chat_template_kwargs`: how turns are written under it, and how its prompt begins them.
+        """Find how turns are written under a setting of the switches, and how its prompt begins.
 
-        A setting that was not learnt is rendered; switches that change neither make no difference.
+        Callers know the setting as `chat_template_kwargs`. A setting that was not learnt is
+        rendered; switches that change neither make no difference.
         """
         given = cast("Mapping[str, Json]", setting)
         known = self.formats.under(given, tools=tools)
@@ -209,8 +209,13 @@ class Analysis:
 
     @property
     def check(self) -> Check:
-        """The verdict on all formats together."""
-        return together(self.checks)
+        """The verdict on the format for which nothing is set."""
+        return self.checks[0]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every setting's format is as the template writes, and passes the gate."""
+        return all(check.ok for check in self.checks) and self.gate.ok
 
     @cached_property
     def gate(self) -> Gate:

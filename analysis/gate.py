@@ -97,7 +97,7 @@ def _wrong(formats: Formats, opening: Opening, written: Sequence[Continuation]) 
     refusal = _refusal(grammar_of(formats, tools, begun=begun))
     parser = OutputParser(
         build(formats, request_of(tools or None, begun=begun)),
-        offered=frozenset(tool["name"] for tool in battery_tools()) if tools else None,
+        offered=frozenset(str(tool["name"]) for tool in battery_tools()) if tools else None,
     )
     faults: list[GateFault] = []
     for each in written:

@@ -2,7 +2,7 @@
 
 from .battery import Case, battery, battery_tools, loose_tools
 from .continuations import Continuation, continuations
-from .selfcheck import Check, Failure, self_check, together
+from .selfcheck import Check, Failure, self_check
 
 __all__ = [
     "Case",
@@ -14,5 +14,4 @@ __all__ = [
     "continuations",
     "loose_tools",
     "self_check",
-    "together",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autoparser.analysis.conversation import Message
-from autoparser.analysis.format import Formats, Opening, TurnFormat
+from autoparser.analysis.format import Formats, Opening, TurnFormat, with_naming_ids
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.probing import Prober, ToolForm
 
@@ -43,7 +43,7 @@ def continuations(formats: Formats, prober: Prober) -> tuple[Continuation, ...]:
         continuation
         for format_ in formats
         for opening in _different(format_)
-        for continuation in _behind(opening, prober)
+        for continuation in _behind(format_, opening, prober)
     )
 
 
@@ -56,18 +56,19 @@ def _different(format_: TurnFormat) -> Iterator[Opening]:
             yield opening
 
 
-def _behind(opening: Opening, prober: Prober) -> Iterator[Continuation]:
+def _behind(format_: TurnFormat, opening: Opening, prober: Prober) -> Iterator[Continuation]:
     tools = opening.tools and prober.shape.tools is not ToolForm.NONE
     settled = prober.using(setting=opening.setting, tools=battery_tools() if tools else ())
     observer = Observer(settled)
     prompt = settled.probe((settled.user,), tools=tools, generation=True)
     for case in _cases(calls=tools):
-        turn = observer.turn(case.message)
+        message = with_naming_ids(format_.calls, case.message)
+        turn = observer.turn(message)
         whole = observer.before + turn.text
         text = None
         if prompt.rendered and not turn.refusal and not turn.rewrites:
             text = whole[len(prompt.text) :] if whole.startswith(prompt.text) else None
-        yield Continuation(opening, case.title, case.message, text)
+        yield Continuation(opening, case.title, message, text)
 
 
 def _cases(*, calls: bool) -> Iterator[Case]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.conversation import Message
@@ -52,17 +51,6 @@ class Check:
     def smallest(self) -> Failure | None:
         """The failure that is quickest to understand."""
         return min(self.failures, key=lambda failure: failure.size, default=None)
-
-
-def together(checks: Sequence[Check]) -> Check:
-    """Add up the verdicts on several formats."""
-    return Check(
-        sum(each.passed for each in checks),
-        sum(each.total for each in checks),
-        sum(each.refused for each in checks),
-        sum(each.crashed for each in checks),
-        tuple(failure for each in checks for failure in each.failures),
-    )
 
 
 def self_check(format_: TurnFormat, prober: Prober) -> Check:

@@ -31,8 +31,7 @@ def rendered_prompt(
             shape.messages((User(QUESTION),), "Be brief."),
             tools=offered(functions, shape) if functions else None,
             add_generation_prompt=True,
-            **special_tokens,
-            **(switches or {}),
+            **{**special_tokens, **(switches or {})},  # type: ignore[arg-type]
         )
     except (TemplateRenderError, TypeError, ValueError) as error:
         raise AutoparserError(

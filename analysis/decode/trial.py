@@ -34,7 +34,7 @@ class DecodingTrial:
     """A request with its grammar, its parser, and the tokenizer of the model."""
 
     begun: Begun
-    """What the request's prompt belongs to: the format of its setting, and where the turn stands."""
+    """What the request's prompt belongs to."""
     grammar: Grammar
     parser: OutputParser
     """Of the same request."""

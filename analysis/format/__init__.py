@@ -2,6 +2,7 @@
 
 from .call import ArgumentForm, Arguments, CallFormat, Limit
 from .formats import Begun, Formats, ending, share
+from .ids import named_by_id, with_naming_ids
 from .joint import Joint, joints_of
 from .notation import (
     Container,
@@ -56,7 +57,9 @@ __all__ = [
     "ending",
     "joints_of",
     "json_notation",
+    "named_by_id",
     "python_notation",
     "share",
     "type_of",
+    "with_naming_ids",
 ]

@@ -60,7 +60,7 @@ class Formats:
 
     @property
     def united(self) -> TurnFormat:
-        """The fullest format with every setting's openings, for what looks at a format as a whole."""
+        """The fullest format with every setting's openings, to be looked at as a whole."""
         return replace(self.fullest, openings=self.openings)
 
     def under(self, setting: Mapping[str, Json], *, tools: bool = True) -> Begun | None:

@@ -52,11 +52,16 @@ def _agreeing(
         for prompt in prompts
         if any(text.startswith(prompt) or prompt.startswith(text) for text in everywhere)
     ]
+    # Under another setting the header's own front may differ: what is shared names no role then.
     return [
         prompt
         for prompt in whole or prompts
-        if any(common_prefix(prompt, text) for text in beginnings)
+        if any(_names(common_prefix(prompt, text)) for text in beginnings)
     ]
+
+
+def _names(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _closes_next(text: str, header: str, close: str) -> bool:

@@ -19,9 +19,9 @@ from autoparser.analysis.format import (
     Opening,
     Part,
     RefusedMessageError,
-    Slot,
     TurnFormat,
     Written,
+    with_naming_ids,
 )
 
 
@@ -97,19 +97,8 @@ def sample(
     if message.reasoning and opening is not None and opening.written is Written.REASONING_CLOSED:
         raise NotWrittenError("the prompt closes the reasoning")
     opened = opening is not None and opening.written is Written.REASONING_OPEN
-    pieces = _turn(format_, _identified(format_, message), opened=opened)
+    pieces = _turn(format_, with_naming_ids(format_.calls, message), opened=opened)
     return Sample(_unprompted(format_, pieces, prompt, opening))
-
-
-def _identified(format_: TurnFormat, message: Message) -> Message:
-    """Give the calls ids by which they are told apart, where an id is all that is written."""
-    calls = format_.calls
-    if calls is None or not calls.has(Slot.ID) or calls.has(Slot.NAME):
-        return message
-    named = (
-        replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(message.calls)
-    )
-    return replace(message, calls=tuple(named))
 
 
 def _turn(format_: TurnFormat, message: Message, *, opened: bool) -> Pieces:
