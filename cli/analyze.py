@@ -93,9 +93,9 @@ def analyze(
     else:
         _give_report(analysis, wanted, output, diffs=diffs, grammar=show is not None)
     check = analysis.check
-    if output is not None and not check.ok:
+    if output is not None and not analysis.ok:
         say(f"{asked_for.label}: self-check {check.passed}/{check.total}, see {output}")
-    return 0 if check.ok else FAILURES
+    return 0 if analysis.ok else FAILURES
 
 
 def _check_show(show: str | None, *, alone: bool) -> None:

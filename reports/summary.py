@@ -8,7 +8,7 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.check import Check
-from autoparser.analysis.format import ArgumentForm, CallFormat, Limit, Part, TurnFormat
+from autoparser.analysis.format import ArgumentForm, CallFormat, Limit, Opening, Part, TurnFormat
 from autoparser.analysis.probing import (
     CallForm,
     ContentForm,
@@ -21,10 +21,11 @@ from autoparser.analysis.view import ContentMode, MarkerRegistry, ReasoningMode,
 
 from .layout import Lines, Row, joined, rows, sentence
 from .provenance import provenance_words
+from .settings import gate_words
 from .values import value_samples
 from .verdict import verdict
 from .visible import quoted, visible
-from .words import doubt
+from .words import doubt, setting_words
 
 __all__ = ["summary_rows", "summary_section"]
 
@@ -45,6 +46,8 @@ def summary_rows(analysis: Analysis) -> Iterator[Row]:
     if came is not None:
         yield "Source", Text(came)
     yield "Verdict", _verdict(analysis.check)
+    if analysis.formats.openings:
+        yield "Prompts", gate_words(analysis.gate)
     doubted = format_.unconfirmed
     yield "Reasoning", _doubted(_reasoning(analysis), Part.REASONING in doubted)
     yield "Content", _doubted(_content(analysis), Part.CONTENT in doubted)
@@ -53,7 +56,7 @@ def summary_rows(analysis: Analysis) -> Iterator[Row]:
         yield "Arguments", _arguments(analysis, format_.calls)
         yield "Values", value_samples(format_.calls.arguments)
         yield "Call ids", _ids(analysis)
-    yield "Prompt", _prompt(format_)
+    yield "Prompt", _prompt(analysis.formats.default.opening)
     yield "Stop strings", _stops(format_)
     wants = _wants(analysis.shape)
     if wants:
@@ -109,6 +112,8 @@ def _reasoning(analysis: Analysis) -> Text:
         said.append("; never written from a field, only cut out of the content")
     elif field:
         said.append(f"; given as {visible(field)}")
+    if Part.REASONING in analysis.format.elsewhere:
+        said.append(f"; only with {setting_words(analysis.formats.fullest.setting)}")
     kept = format_.retention.next_user
     if kept is not None:
         said.append(
@@ -218,9 +223,8 @@ def _ids(analysis: Analysis) -> Text:
     return sentence(words.get(position.value, "written"), " ", _mode(position))
 
 
-def _prompt(format_: TurnFormat) -> Text:
-    """Say what `add_generation_prompt` adds, and how much of the turn that is."""
-    opening = next((opening for opening in format_.openings if not opening.setting), None)
+def _prompt(opening: Opening | None) -> Text:
+    """Say what `add_generation_prompt` adds with nothing set, and how much of the turn that is."""
     if opening is None or not opening.text:
         return Text("add_generation_prompt adds nothing")
     return sentence("ends with ", quoted(opening.text), f", which is {opening.written.value}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autoparser.analysis.check import Check, Failure
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.gate import Gate
 from autoparser.analysis.phases import Evidence, Finding
 from autoparser.analysis.probing import Probe, Shape
 
@@ -72,4 +73,23 @@ def _failure(failure: Failure) -> dict[str, Json]:
         "message": plain_mapping(failure.message.to_dict()),
         "written": failure.written,
         "rendered": failure.rendered,
+    }
+
+
+def gate_document(gate: Gate) -> dict[str, Json]:
+    """Give what became of the texts that the template writes after its prompts."""
+    return {
+        "asked": gate.asked,
+        "passed": gate.passed,
+        "not_asked": gate.not_asked,
+        "faults": [
+            {
+                "question": fault.question.value,
+                "setting": plain_mapping(fault.setting),
+                "title": fault.title,
+                "text": fault.text,
+                "detail": fault.detail,
+            }
+            for fault in gate.faults
+        ],
     }

@@ -38,6 +38,9 @@ def _badges(portrait: Portrait) -> Iterator[Node]:
     analysis = portrait.analysis
     check, view = analysis.check, analysis.view
     yield badge(f"self-check {check.passed}/{check.total}", "good" if check.ok else "bad")
+    gate = analysis.gate
+    if gate.asked:
+        yield badge(f"gate {gate.passed}/{gate.asked}", "good" if gate.ok else "bad")
     rows = portrait.round_trip.rows
     if rows:
         held = sum(row.verdict.holds for row in rows)
