@@ -46,8 +46,7 @@ def _sections(portrait: Portrait, version: str) -> Iterator[Section]:
     yield Section("modes", "Modes", modes(analysis))
     yield Section("switches", "Switches", switches(analysis), str(len(analysis.switches)))
     if len(analysis.formats) > 1:
-        count = str(len(analysis.formats))
-        yield Section("settings", "Settings", settings(analysis), count)
+        yield Section("settings", "Settings", settings(analysis), str(len(analysis.formats)))
     yield Section("phases", "Phases", phases(analysis), str(len(analysis.phases)))
     yield Section("round-trip", "Round trip", round_trips(portrait), f"{held}/{len(rows)}")
     broken = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""

@@ -10,7 +10,7 @@ from autoparser.reports.words import setting_words
 
 from .element import Element, fragment, h
 from .parts import lead, table
-from .signs import styled
+from .styled import styled
 
 __all__ = ["gate", "settings"]
 
