@@ -15,11 +15,16 @@ from .visible import LEGEND, lines, quoted, visible
 
 __all__ = ["all_read", "message_document", "message_report", "status_text"]
 
-_READ = (Status.OK, Status.REPAIRED)
+_READ = (Status.OK, Status.UNFINISHED, Status.REPAIRED)
+
+_OUTRANKED = (*_READ, Status.STRAY)
+"""A call of an unknown tool is worse."""
 
 _STATUS_WORDS = {
     Status.OK: "all was read",
+    Status.UNFINISHED: "all was read, but no end of the turn was seen",
     Status.REPAIRED: "closers were missing",
+    Status.STRAY: "a closer of what was not open is left out as junk",
     Status.MALFORMED: "a call that could not be read stays in the content",
     Status.UNKNOWN_TOOL: "a call of a tool that was not offered",
     Status.CUT: "the text was cut before it ended",
@@ -33,7 +38,7 @@ ARGUMENTS_STYLE = "cyan"
 def message_status(message: ParsedMessage) -> Status:
     """Give the message's status, an unknown tool counted in."""
     unknown = any(call.status is Status.UNKNOWN_TOOL for call in message.tool_calls)
-    return Status.UNKNOWN_TOOL if unknown and message.status in _READ else message.status
+    return Status.UNKNOWN_TOOL if unknown and message.status in _OUTRANKED else message.status
 
 
 def all_read(message: ParsedMessage) -> bool:
@@ -45,6 +50,10 @@ def status_text(message: ParsedMessage) -> Text:
     """Give a message's status and what it means."""
     status = message_status(message)
     style = "green" if status in _READ else "red"
+    if status is Status.UNFINISHED and message.missing_end:
+        end = quoted(message.missing_end)
+        words = sentence("all was read, but no end of the turn (", end, ") was seen")
+        return sentence((status.value, "yellow"), ": ", words)
     return sentence((status.value, style), f": {_STATUS_WORDS[status]}")
 
 
@@ -133,6 +142,7 @@ def status_document(message: ParsedMessage) -> dict[str, Json]:
     partial = message.partial_call
     return {
         "status": message_status(message).value,
+        "missing_end": message.missing_end or None,
         "partial_call": None if partial is None else _unfinished(partial),
         "malformed_calls": [_unfinished(call) for call in message.malformed_calls],
     }

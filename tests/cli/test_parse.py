@@ -74,7 +74,12 @@ def test_the_spans_give_the_text_back(parse: Run) -> None:
 OUTCOMES = [
     # text, options, exit code, status
     ("Hello.<|im_end|>", (), 0, "ok"),
-    ("", (), 0, "ok"),
+    ("", (), 0, "unfinished"),
+    ("Hello.", (), 0, "unfinished"),
+    (CALL, (), 0, "unfinished"),
+    ("I think so</think>Hello.<|im_end|>", (), 1, "stray markup"),
+    (f"{CALL}</tool_call><|im_end|>", (), 1, "stray markup"),
+    (CALL[:-13], (), 0, "repaired"),
     ("Hello.", ("--cut",), 1, "cut"),
     (CALL[:-25], (), 1, "cut"),
     (CALL.replace("get_weather", "get_time"), (), 1, "unknown tool"),
@@ -105,7 +110,8 @@ def test_a_stream_is_a_line_for_each_chunk(parse: Run) -> None:
     lines = parse(f"Hi there{CALL}", "--stream").out.splitlines()
     assert lines[:3] == ["Hi t  → content `Hi t`", "here  → content `here`", "<too  → -"]
     assert any(line.endswith("→ call 1 get_weather") for line in lines)
-    assert lines[-2:] == ["", "Status  ok: all was read"]
+    words = "all was read, but no end of the turn (`<|im_end|>`) was seen"
+    assert lines[-2:] == ["", f"Status  unfinished: {words}"]
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
