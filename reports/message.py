@@ -31,6 +31,7 @@ _STATUS_WORDS = {
 }
 
 _SPAN_STYLES = {SpanKind.MARKUP: "cyan", SpanKind.JUNK: "red"}
+_LABEL = len("Reasoning")
 WRITTEN_STYLE = "bold"
 ARGUMENTS_STYLE = "cyan"
 
@@ -61,7 +62,8 @@ def message_report(message: ParsedMessage, text: str, width: int) -> Text:
     """Show a message, and every part of the text that it was read from."""
     spans = list(_span_rows(message.spans, text))
     drawn: Lines = [
-        *rows(list(_parts(message)), width, indent=0, words=False, label=9),
+        *rows([("Status", status_text(message))], width, indent=0, label=_LABEL),
+        *rows(list(_parts(message)), width, indent=0, words=False, label=_LABEL),
         *heading("Which part of the text was what", width),
         *prose(Text(LEGEND, style="dim"), width),
         *(rows(spans, width, words=False) if spans else prose("The text is empty.", width)),
@@ -72,7 +74,6 @@ def message_report(message: ParsedMessage, text: str, width: int) -> Text:
 
 
 def _parts(message: ParsedMessage) -> Iterator[Row]:
-    yield "Status", status_text(message)
     yield from _said("Reasoning", message.reasoning_content)
     yield from _said("Content", message.content)
     for at, call in enumerate(message.tool_calls, 1):

@@ -28,7 +28,7 @@ class OutputParser:
         """
         self.turn = turn
         self._reader = TurnReader(turn, offered)
-        self._offered = offered
+        self.offered = offered
         self._inline = inline
         self._whole_calls = whole_calls
 
@@ -41,7 +41,7 @@ class OutputParser:
 
     def stream(self) -> StreamParser:
         """Begin to read an output that comes in pieces."""
-        collector = Collector(self._offered, inline=self._inline, whole_calls=self._whole_calls)
+        collector = Collector(self.offered, inline=self._inline, whole_calls=self._whole_calls)
         return StreamParser(self._reader, collector, prefill=self.turn.prefill)
 
 

@@ -201,9 +201,9 @@ def test_an_answer_by_a_schema_has_an_end_too() -> None:
 def test_a_stream_is_not_unfinished_before_its_end() -> None:
     stream = analysis_of(JSON).parser().stream()
     stream.feed("Hello.")
-    assert stream.message.status is Status.OK
+    before = stream.message.status
     stream.finish()
-    assert stream.message.status is Status.UNFINISHED
+    assert (before, stream.message.status) == (Status.OK, Status.UNFINISHED)
 
 
 LEADING = turn("</why>", CONTENT, opening="A:", end="<|end|>\n")
