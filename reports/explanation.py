@@ -10,7 +10,7 @@ from rich.text import Text
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.explaining import Cause, CauseKind, Deviation, Explanation
 
-from .layout import Lines, heading, joined, prose, rows, sentence
+from .layout import Lines, blank, heading, joined, prose, rows, sentence
 from .visible import quoted, visible
 from .words import setting_words
 
@@ -50,11 +50,12 @@ def explanation_report(explanations: Sequence[Explanation], text: str, width: in
     if not explanations:
         drawn += prose("Nothing: all was read as the template writes it.", width)
     causes = [None, *(each.cause for each in explanations)]
-    for before, explanation in zip(causes, explanations[:MOST], strict=False):
+    for at, (before, explanation) in enumerate(zip(causes, explanations[:MOST], strict=False)):
+        drawn += blank() if at else []
         drawn += _shown(explanation, text, width, again=before == explanation.cause)
     left = len(explanations) - MOST
     if left > 0:
-        drawn += prose(f"… and {left} more places; --json has them all.", width)
+        drawn += blank() + prose(f"… and {left} more places; --json has them all.", width)
     for line in drawn:
         line.rstrip()
     return Text("\n").join(drawn)
@@ -76,7 +77,7 @@ def _shown(explanation: Explanation, text: str, width: int, *, again: bool) -> L
     if explanation.cause is not None:
         words = _cause(explanation.cause, explanation.deviation)
         pairs.append(("likely", Text("as above") if again else words))
-    return [*drawn, *rows(pairs, width, indent=4), Text()]
+    return [*drawn, *rows(pairs, width, indent=4)]
 
 
 def _found(explanation: Explanation, text: str) -> Text:

@@ -57,7 +57,8 @@ def foreign(turn: Turn, text: str, offered: Collection[str] | None) -> tuple[int
         found = _called(name).search(text)
         if found is not None:
             return _around(text, found.start(), name)
-    if any(marker in text for marker in markers_of(turn) if marker not in ends):
+    ours = (*markers_of(turn), *units_in([turn.header.core]))
+    if any(marker in text for marker in ours if marker not in ends):
         return None
     return _at_an_edge(text, ends)
 
@@ -66,7 +67,7 @@ def _called(name: str) -> re.Pattern[str]:
     """Match a name as calls have it: in a tag, as a value, or before an opening bracket."""
     word = re.escape(name)
     before = r"(?:(?<=[=<])|(?<=[=:][\"'])|(?<=: [\"']))"
-    return re.compile(rf"{before}{word}\b|\b{word}(?=[({{\[<|])")
+    return re.compile(rf"{before}{word}\b|\b{word}(?=[|(\[{{<])")
 
 
 def _around(text: str, at: int, name: str) -> tuple[int, str]:

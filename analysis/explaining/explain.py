@@ -51,7 +51,7 @@ def explain(reader: Reader, text: str, *, complete: bool = True) -> tuple[Explan
     if message.missing_end and message.status is not Status.CUT:
         cause = Cause(CauseKind.STRIPPED, (message.missing_end,))
         found.append(Explanation(Deviation.NO_END, len(text), message.missing_end, "", cause))
-    if not message.tool_calls:
+    if not message.tool_calls and message.status not in (Status.MALFORMED, Status.CUT):
         found += _foreign(reader, text)
     ordered = sorted(found, key=lambda each: each.offset)
     return tuple(_of_another_prompt(reader, ordered, text))

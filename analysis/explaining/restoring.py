@@ -45,30 +45,37 @@ def restored(parser: OutputParser, text: str, offered: Collection[str] | None) -
     turn = parser.turn
     gone = tuple(marker for marker in markers_of(turn) if marker not in text)
     body, end = _without_end(text, [end.core for end in turn.ends])
-    for row in sorted(turn.strict.rows, key=lambda row: not row.has(Part.CALLS)):
-        whole = _row(row, turn.strict.calls, body, gone, offered)
-        if whole is None:
+    found: list[tuple[tuple[int, bool, int], Restored]] = []
+    for row in turn.strict.rows:
+        written = _row(row, turn.strict.calls, body, gone, offered)
+        if written is None:
             continue
-        whole += end or row.end.core
+        whole = written + (end or row.end.core)
         message = parser.parse(whole)
         markers = tuple(marker for marker in gone if marker in whole)
         if message.status.regular and _says(message, row) and set(markers) - {row.end.core}:
-            return Restored(whole, message, markers)
-    return None
+            exact = without(written, gone).rstrip() == body.rstrip()
+            fits = (len(message.tool_calls), exact, len(row.items))
+            found.append((fits, Restored(whole, message, markers)))
+    # The row with the most calls, one that leaves the very text, the one with the most parts.
+    return max(found, key=lambda each: each[0])[1] if found else None
 
 
 def places(back: Restored, text: str) -> Iterator[tuple[str, int]]:
     """Give each marker that was put back, and its place in the text without it.
 
-    But for markers and whitespace, both texts have the same characters.
+    But for markers and, where the engine has stripped that too, whitespace, both texts have the
+    same characters.
     """
-    solid = [at for at, char in enumerate(text) if not char.isspace()]
+    exact = without(back.text, back.markers).startswith(text)
+    counted = [at for at, char in enumerate(text) if exact or not char.isspace()]
     pattern = re.compile("|".join(map(re.escape, sorted(back.markers, key=len, reverse=True))))
     before = at = 0
     for found in pattern.finditer(back.text):
-        before += sum(not char.isspace() for char in back.text[at : found.start()])
+        between = back.text[at : found.start()]
+        before += sum(exact or not char.isspace() for char in between)
         at = found.end()
-        yield found.group(), solid[before] if before < len(solid) else len(text)
+        yield found.group(), counted[before] if before < len(counted) else len(text)
 
 
 def _says(message: ParsedMessage, row: StrictRow) -> bool:
