@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from autoparser.analysis.analysis import analyze
+from autoparser.analysis.grammar.turns import _stray_after_calls
 from autoparser.analysis.parsing import ParsedMessage, SpanKind, Status
 from tests.analysis.tiny import CONTENT, turn
 
@@ -214,3 +215,11 @@ def test_a_closer_that_the_template_writes_is_not_stray() -> None:
     parser = analyze(LEADING).parser()
     message = parser.parse("</why>Hello.<|end|>")
     assert (message.content, message.status) == ("Hello.", Status.OK)
+
+
+def test_a_grammar_keeps_stray_closers_out_of_the_content_after_calls() -> None:
+    analysis = analysis_of("content-after-calls")
+    call = '<tool>{"name": "get_forecast", "arguments": {"city": "Oslo", "days": 3}}</tool>'
+    assert analysis.parser(TOOLS).parse(f"{call}</tool>Hi.").status is Status.STRAY
+    assert _stray_after_calls(analysis.parser(TOOLS).turn) == ["</tool>"]
+    assert _stray_after_calls(analysis_of(JSON).parser(TOOLS).turn) == []
