@@ -10,6 +10,7 @@ from .comparison import comparison_report
 from .comparison_document import COMPARISON_SCHEMA, comparison_document
 from .comparison_markdown import comparison_markdown
 from .decode import DecodeSetting, decode_document, decode_report
+from .explanation import explanation_report, explanations_document
 from .export import export_report
 from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
@@ -38,6 +39,8 @@ __all__ = [
     "decode_report",
     "end_document",
     "end_report",
+    "explanation_report",
+    "explanations_document",
     "export_report",
     "fetch_report",
     "grammar_report",

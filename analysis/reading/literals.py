@@ -57,6 +57,17 @@ def behind_space(tape: Tape, wanted: str) -> Reading[bool]:
         yield
 
 
+def behind_space_any(tape: Tape, wanted: tuple[str, ...]) -> Reading[str | None]:
+    """Say which of the texts comes next, whitespace aside, the longest first; nothing is taken."""
+    while wanted:
+        rest = tape.text[tape.at :].lstrip()
+        longer = any(len(text) > len(rest) and text.startswith(rest) for text in wanted)
+        if tape.closed or not longer:
+            return max(filter(rest.startswith, wanted), key=len, default=None)
+        yield
+    return None
+
+
 def at_any(tape: Tape, wanted: tuple[str, ...]) -> Reading[str | None]:
     """Say which of the texts is at the front, the longest first; nothing is taken."""
     for text in sorted(wanted, key=len, reverse=True):

@@ -94,7 +94,7 @@ class Responses:
         text = self._vocabulary.decode(ids if stop is None else ids[:stop], prompt)
         parser = self._parser(self.end_of(prompt).opening, tools)
         message = parser.parse(text, complete=complete or stop is not None)
-        return Response(message, text, stop)
+        return Response(message if stop is None else message.ended(), text, stop)
 
     def _parser(self, opening: str, tools: Sequence[object] | None) -> OutputParser:
         key = (opening, _key(tools))
