@@ -139,6 +139,15 @@ class Analysis:
         )
 
     @property
+    def rendering(self) -> ChatTemplate:
+        """The template as it was rendered for the analysis, and as what follows from it has to be.
+
+        It is `template`; where transformers' sandbox alone is why that cannot be rendered
+        (`check.forbidden`), it is the same template in the sandbox that lets lists change.
+        """
+        return self.template if self.check.forbidden is None else self.template.in_mutable_sandbox
+
+    @property
     def markers(self) -> MarkerRegistry:
         """The markers by the seeds' names."""
         return self.view.markers
@@ -165,6 +174,38 @@ def analyze(template: ChatTemplate, *, isolate: bool | Limits = False) -> Analys
 
 
 def _analyzed(template: ChatTemplate) -> Analysis:
+    """Analyse as transformers renders, and once more where its sandbox alone is in the way."""
+    found: Analysis | TemplateUnusableError
+    try:
+        found = _learned(template)
+    except TemplateUnusableError as error:
+        found = error
+    freed = _freed(template) if _meets_sandbox(found) else None
+    if freed is not None:
+        return freed
+    if isinstance(found, TemplateUnusableError):
+        raise found
+    return found
+
+
+def _meets_sandbox(found: Analysis | TemplateUnusableError) -> bool:
+    """Whether the sandbox forbids something without which there is no format, or not all of it."""
+    if isinstance(found, TemplateUnusableError):
+        cause = found.__cause__
+        return isinstance(cause, TemplateRenderError) and cause.forbidden
+    return any(crash.forbidden and crash.needed for crash in found.check.crashes)
+
+
+def _freed(template: ChatTemplate) -> Analysis | None:
+    """Analyse in the sandbox that lets lists change; None where that is not what is wanting."""
+    try:
+        found = _learned(template.in_mutable_sandbox)
+    except TemplateUnusableError:
+        return None
+    return None if found.check.forbidden is None else replace(found, template=template)
+
+
+def _learned(template: ChatTemplate) -> Analysis:
     suggestions = suggestions_of(template)
     stand_ins = {
         name: f"<{name}>"

@@ -117,15 +117,11 @@ def warn_of(
     tools: Sequence[object] | None,
 ) -> None:
     """Say on standard error what may make the message wrong."""
-    from autoparser.reports import prompt_warning
+    from autoparser.reports import check_doubt, prompt_warning
 
     check = analysis.check
     if not check.ok:
-        warn(
-            source,
-            f"self-check {check.passed}/{check.total}, so the message may be"
-            " wrong; see autoparser analyze",
-        )
+        warn(source, check_doubt(check, "the message may be wrong"))
     if tools and analysis.format.calls is None:
         warn(source, "this template writes no tool calls, so none is found")
     warning = None if asked is None else prompt_warning(analysis.format, asked)

@@ -20,7 +20,7 @@ from autoparser.analysis.probing import Shape, StringArguments, Trial, choose_se
 from autoparser.analysis.template import ChatTemplate
 from autoparser.analysis.view import JsonFields, View
 
-from .evidence import check_document, finding_document
+from .evidence import check_document, finding_document, sandbox_document
 from .source import source_document
 from .switches import switch_document
 from .turns import format_document
@@ -111,6 +111,7 @@ def document(analysis: Documented) -> dict[str, Json]:
         ],
         "format": format_document(analysis.format),
         "check": check_document(analysis.check),
+        "sandbox": sandbox_document(analysis.check, template.origin),
         "shape": _shape(analysis.shape),
         "string_arguments": None
         if analysis.string_arguments is None
