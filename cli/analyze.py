@@ -92,10 +92,10 @@ def analyze(
         _give_json(analysis, output)
     else:
         _give_report(analysis, wanted, output, diffs=diffs, grammar=show is not None)
-    from autoparser.reports import check_score
-
     check = analysis.check
     if output is not None and not check.ok:
+        from autoparser.reports import check_score
+
         say(f"{asked_for.label}: {check_score(check)}, see {output}")
     return 0 if check.ok else FAILURES
 

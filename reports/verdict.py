@@ -58,7 +58,7 @@ def _crashes(check: Check) -> Iterator[str]:
         count = sum(len(crash.titles) for crash in crashes)
         if not count:
             continue
-        why = "" if needed else ", which no agent sends"
+        why = "" if needed else ", which agents do not send it"
         largest = max(crashes, key=lambda crash: len(crash.titles))
         yield f"{count} crash it{why} ({_where(largest)})"
 
@@ -95,15 +95,16 @@ def failure_section(check: Check, width: int) -> Lines:
         return []
     named = [failure.title for failure in check.failures]
     message = visible(json.dumps(smallest.message.to_dict(), ensure_ascii=False))
+    left_out = len(named) - FAILURES_NAMED
+    failing = joined([Text(title) for title in named[:FAILURES_NAMED]], "; ")
+    if left_out > 0:
+        failing.append(f"; and {left_out} more")
     pairs = [
         *(("crash", _crash(crash)) for crash in check.crashes if crash.needed),
-        ("failing", joined([Text(title) for title in named[:FAILURES_NAMED]], "; ")),
+        ("failing", failing),
         ("smallest", Text(f"{smallest.title}: {visible(smallest.reason)}")),
         ("its message", Text(message)),
     ]
-    left_out = len(named) - FAILURES_NAMED
-    if left_out > 0:
-        pairs[0][1].append(f"; and {left_out} more")
     return [
         *heading(f"Self-check: {check.passed} of {check.total} messages come out right", width),
         *rows(pairs, width),

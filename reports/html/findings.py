@@ -108,10 +108,13 @@ def self_check(check: Check) -> Element:
     shown = by_size[:MOST_FAILURES]
     left_out = len(check.failures) - len(shown)
     return fragment(
+        lead(f"{check.passed} of {check.total} fixed messages pass: {basis(check)}."),
         lead(
-            f"{check.passed} of {check.total} fixed messages pass: {basis(check)}."
-            + (" What this page says does not hold for those." if check.different else "")
-        ),
+            f"{len(check.different)} fixed messages come out otherwise than the template renders"
+            " them: what this page says does not hold for such messages."
+        )
+        if check.different
+        else None,
         lead(f"{forbidden[0].upper()}{forbidden[1:]}.") if forbidden else None,
         [_failure(each, open_=not at) for at, each in enumerate(shown)],
         h("p", f"And {left_out} more.") if left_out else None,
