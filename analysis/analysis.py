@@ -10,7 +10,11 @@ from autoparser.analysis.assembly import assemble, requires_nonnull_content
 from autoparser.analysis.check import Check, self_check
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.document import document
-from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
+from autoparser.analysis.errors import (
+    TemplateLimitError,
+    TemplateRenderError,
+    TemplateUnusableError,
+)
 from autoparser.analysis.expression import build, expression_document, request_of
 from autoparser.analysis.format import JsonType, TurnFormat
 from autoparser.analysis.grammar import Grammar, grammar_of
@@ -193,14 +197,18 @@ def _meets_sandbox(found: Analysis | TemplateUnusableError) -> bool:
     if isinstance(found, TemplateUnusableError):
         cause = found.__cause__
         return isinstance(cause, TemplateRenderError) and cause.forbidden
-    return any(crash.forbidden and crash.needed for crash in found.check.crashes)
+    crashes = [failure.crash for failure in found.check.failures]
+    return any(crash is not None and crash.forbidden for crash in crashes)
 
 
 def _freed(template: ChatTemplate) -> Analysis | None:
-    """Analyse in the sandbox that lets lists change; None where that is not what is wanting."""
+    """Analyse in the sandbox that lets lists change; None where that is not all it takes.
+
+    A list that grows while it is read has no end there: what goes beyond a limit is not freed.
+    """
     try:
         found = _learned(template.in_mutable_sandbox)
-    except TemplateUnusableError:
+    except (TemplateLimitError, TemplateUnusableError):
         return None
     return None if found.check.forbidden is None else replace(found, template=template)
 

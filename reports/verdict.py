@@ -13,7 +13,16 @@ from .difference import compared, difference_lines
 from .layout import Lines, blank, heading, joined, prose, rows, sentence
 from .visible import visible
 
-__all__ = ["basis", "check_doubt", "failure_section", "sandbox_words", "score", "verdict", "whole"]
+__all__ = [
+    "basis",
+    "check_doubt",
+    "failure_section",
+    "sandbox_words",
+    "score",
+    "verdict",
+    "whole",
+    "why",
+]
 
 FAILURES_NAMED = 12
 CRASHES_NAMED = 3
@@ -102,7 +111,7 @@ def failure_section(check: Check, width: int) -> Lines:
     pairs = [
         *(("crash", _crash(crash)) for crash in check.crashes if crash.needed),
         ("failing", failing),
-        ("smallest", Text(f"{smallest.title}: {visible(smallest.reason)}")),
+        ("smallest", Text(f"{smallest.title}: {why(smallest)}")),
         ("its message", Text(message)),
     ]
     return [
@@ -118,6 +127,11 @@ def _crash(crash: Crash) -> Text:
     named = "; ".join(crash.titles[:CRASHES_NAMED])
     more = f"; and {count - CRASHES_NAMED} more" if count > CRASHES_NAMED else ""
     return Text(f"{_where(crash)}, on {count} message{'s' * (count != 1)}: {named}{more}")
+
+
+def why(failure: Failure) -> str:
+    """Say why a message does not pass, with the template's line where it crashes."""
+    return visible(failure.reason) if failure.crash is None else _where(failure.crash)
 
 
 def _difference(failure: Failure, width: int) -> Lines:

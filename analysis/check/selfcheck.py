@@ -2,8 +2,8 @@
 
 A verdict says what it rests on. Of every message of the battery one thing is true: it is written as
 the template renders it, the template refuses it, it crashes on it, it could not be asked about, or
-the format is wrong about it. A crash is no answer, so the messages that agents send do not pass
-where the template crashes on them, even if the format foretells it.
+the format is wrong about it, crash or not. A crash is no answer, so the messages that agents send
+do not pass where the template crashes on them, even if the format foretells it.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class Failure:
     rendered: str | None
     """What the template rendered; None: it raised."""
     reason: str
+    crash: Crash | None = None
+    """Where the template crashes; None: it renders or refuses the message."""
     foretold: bool = False
     """Whether the format is right about it: the template crashes, and agents send such messages."""
 
@@ -55,7 +57,7 @@ class Check:
     not_asked: int
     """Messages that its shape cannot tell from another one, so that they show nothing."""
     crashes: tuple[Crash, ...]
-    """Where the template crashes, whatever the format says."""
+    """Where the template crashes as the format says it would."""
     failures: tuple[Failure, ...]
     """Messages that do not pass: the format is wrong about them, or agents send such messages and
     the template crashes on them."""
@@ -67,12 +69,12 @@ class Check:
 
     @property
     def crashed(self) -> int:
-        """Messages on which the template crashes, those that pass and those that do not."""
+        """Messages on which it crashes as the format says, whether they pass or not."""
         return sum(len(crash.titles) for crash in self.crashes)
 
     @property
     def different(self) -> tuple[Failure, ...]:
-        """Messages that the format is wrong about; on some of them the template may crash, too."""
+        """Messages that the format is wrong about."""
         return tuple(failure for failure in self.failures if not failure.foretold)
 
     @property
@@ -91,8 +93,7 @@ class Check:
     @property
     def freed(self) -> int:
         """Messages that the format is right about where the sandbox forbids nothing of that."""
-        alone = {title for crash in self.crashes if crash.sandbox_alone for title in crash.titles}
-        return len(alone - {failure.title for failure in self.different})
+        return sum(len(crash.titles) for crash in self.crashes if crash.sandbox_alone)
 
     @property
     def smallest(self) -> Failure | None:
@@ -120,15 +121,14 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
             continue
         turn = judge.observer.turn(case.message)
         failure, crash = judge.difference(case, turn), judge.crash(case, turn)
-        if crash is not None:
+        if failure is not None:
+            failures.append(replace(failure, crash=crash))
+        elif crash is not None:
             crashes.append(crash)
-            if failure is None and crash.needed:
-                failure = judge.crashed(case, crash)
-        elif failure is None:
+            failures += [judge.crashed(case, crash)] if crash.needed else []
+        else:
             refused += turn.probe.error is not None
             equal += turn.probe.error is None
-        if failure is not None:
-            failures.append(failure)
     total = len(battery())
     return Check(total, equal, refused, not_asked, grouped(crashes), tuple(failures))
 
@@ -191,7 +191,7 @@ class _Judge:
     def crashed(self, case: Case, crash: Crash) -> Failure:
         """Give the failure of a message that the format is right about, crash and all."""
         written = self._written(case.message)
-        return Failure(case.title, case.message, written, None, crash.reason, foretold=True)
+        return Failure(case.title, case.message, written, None, crash.reason, crash, foretold=True)
 
     def _crash_on(self, message: Message) -> TemplateRenderError | None:
         error = self._strict.turn(message).probe.error

@@ -102,5 +102,6 @@ def _failure(failure: Failure) -> dict[str, Json]:
         "message": plain_mapping(failure.message.to_dict()),
         "written": failure.written,
         "rendered": failure.rendered,
+        "line": None if failure.crash is None else failure.crash.line,
         "foretold": failure.foretold,
     }

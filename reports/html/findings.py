@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from autoparser.analysis.alignment import diff_split
 from autoparser.analysis.check import Check, Failure
 from autoparser.analysis.lint import Evidence, Finding, Report, Severity, Shown
-from autoparser.reports.verdict import basis, sandbox_words
+from autoparser.reports.verdict import basis, sandbox_words, why
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
@@ -128,7 +128,7 @@ def _failure(failure: Failure, *, open_: bool) -> Element:
     return opening(
         fragment(
             h("b", visible(failure.title), class_="what"),
-            h("span", visible(failure.reason), class_="concludes"),
+            h("span", why(failure), class_="concludes"),
         ),
         h("p", h("code", message)),
         h(
