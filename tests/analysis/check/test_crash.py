@@ -11,7 +11,8 @@ from autoparser.analysis.template import Sandbox
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, TAGGED_CALL, calls, turn
 
 CONCATENATED = TAGGED_CALL.replace("{{ v }}", "{{ '' + v }}")
-APPENDED = calls("{% set _ = seen.append(c.id) %}" + JSON_CALL)
+TAGS = {"opening": "<calls>", "close": "</calls>"}
+APPENDED = calls("{% set _ = seen.append(c.id) %}" + JSON_CALL, **TAGS)
 
 
 def counted(check: Check) -> int:
@@ -116,7 +117,7 @@ def test_a_crash_that_the_format_does_not_foretell_is_a_difference() -> None:
 @pytest.mark.parametrize("isolate", [False, True], ids=["here", "in a worker"])
 def test_what_the_sandbox_alone_forbids_is_found_out_all_the_same(isolate: bool) -> None:
     analysis = analyze(appending(), isolate=isolate)
-    check, plain = analysis.check, analyze(turn(CONTENT, calls()))
+    check, plain = analysis.check, analyze(turn(CONTENT, calls(**TAGS)))
     assert analysis.format.calls == plain.format.calls
     assert analysis.format.layouts == plain.format.layouts
     assert not check.ok
@@ -129,7 +130,7 @@ def test_what_the_sandbox_alone_forbids_is_found_out_all_the_same(isolate: bool)
     assert check.different == ()
     assert analysis.template.sandbox is Sandbox.IMMUTABLE
     assert analysis.rendering.sandbox is Sandbox.MUTABLE
-    text = 'Look{"name": "f", "arguments": {"a": 1}}'
+    text = 'Look<calls>{"name": "f", "arguments": {"a": 1}}</calls>'
     parsed = analysis.parser().parse(text)
     assert parsed == plain.parser().parse(text)
     assert parsed.content == "Look"
