@@ -86,7 +86,7 @@ def sandbox_document(check: Check, file: str | None) -> Json:
 
 def _crash(crash: Crash) -> dict[str, Json]:
     return {
-        "messages": list(crash.titles),
+        "titles": list(crash.titles),
         "line": crash.line,
         "reason": crash.reason,
         "needed": crash.needed,
@@ -102,6 +102,6 @@ def _failure(failure: Failure) -> dict[str, Json]:
         "message": plain_mapping(failure.message.to_dict()),
         "written": failure.written,
         "rendered": failure.rendered,
-        "line": None if failure.crash is None else failure.crash.line,
+        "crash": None if failure.crash is None else _crash(failure.crash),
         "foretold": failure.foretold,
     }
