@@ -113,12 +113,11 @@ def export(
 
 def _warnings(analysis: Analysis, text: str) -> Iterator[str]:
     """Say what may make the document wrong."""
+    from autoparser.reports import check_doubt
+
     verdict = analysis.check
     if not verdict.ok:
-        yield (
-            f"self-check {verdict.passed}/{verdict.total}, so the document may be wrong;"
-            " see autoparser analyze"
-        )
+        yield check_doubt(verdict, "the document may be wrong")
     for token, stand_in in analysis.stand_ins.items():
         if stand_in in text:
             yield (

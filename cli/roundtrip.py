@@ -138,13 +138,11 @@ def _unknown(what: str, given: str, known: Sequence[str]) -> AutoparserError:
 
 def _warn(source: str, analysis: Analysis, setting: dict[str, Json]) -> None:
     """Say on standard error what may make verdicts wrong, or a switch do nothing."""
+    from autoparser.reports import check_doubt
+
     check = analysis.check
     if not check.ok:
-        warn(
-            source,
-            f"self-check {check.passed}/{check.total}, so what is sampled may"
-            " not be what a model writes; see autoparser analyze",
-        )
+        warn(source, check_doubt(check, "what is sampled may not be what a model writes"))
     known = [switch.name for switch in analysis.switches]
     for name in setting:
         if name not in known:

@@ -22,6 +22,7 @@ from .roundtrip_document import ROUNDTRIP_SCHEMA, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
 from .survey import survey_report
 from .tokens import tokens_document, tokens_report
+from .verdict import check_doubt, score as check_score
 from .visible import json_text, visible, visible_lines, xml_text
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "DecodeSetting",
     "all_read",
     "analysis_report",
+    "check_doubt",
+    "check_score",
     "chunk_document",
     "chunk_report",
     "comparison_document",

@@ -13,7 +13,7 @@ from autoparser.analysis.comparison import Comparison, FactChange, RenderChange
 from autoparser.analysis.conversation import Json
 
 from .layout import Lines, Row, heading, prose, rows, sentence
-from .verdict import verdict
+from .verdict import whole
 from .visible import LEGEND, shown, visible
 from .words import value_words
 
@@ -48,7 +48,7 @@ def origin_of(analysis: Analysis) -> str:
 
 def _head(found: Comparison, width: int) -> Lines:
     pairs: list[Row] = [
-        (sign, sentence((origin_of(analysis), style), ": ", verdict(analysis.check)))
+        (sign, sentence((origin_of(analysis), style), ": ", whole(analysis.check)))
         for sign, style, analysis in (("-", _LEFT, found.left), ("+", _RIGHT, found.right))
     ]
     drawn = rows(pairs, width, indent=0)

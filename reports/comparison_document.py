@@ -7,6 +7,7 @@ import hashlib
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.comparison import Comparison
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.document import check_counts
 
 __all__ = ["COMPARISON_SCHEMA", "comparison_document"]
 
@@ -78,5 +79,5 @@ def _side(analysis: Analysis) -> dict[str, Json]:
         "name": template.name,
         "origin": template.origin,
         "sha256": hashlib.sha256(template.text.encode("utf-8", "surrogatepass")).hexdigest(),
-        "check": {"passed": check.passed, "total": check.total},
+        "check": check_counts(check),
     }

@@ -9,6 +9,7 @@ from itertools import groupby
 from autoparser.analysis.comparison import Comparison, FactChange, RenderChange
 
 from .comparison import NAMED, counted, origin_of, partings, side_words
+from .verdict import basis, score
 from .visible import visible
 
 __all__ = ["comparison_markdown"]
@@ -27,7 +28,8 @@ def _lines(found: Comparison) -> Iterator[str]:
     yield ""
     for sign, analysis in (("−", found.left), ("+", found.right)):
         check = analysis.check
-        yield f"- {sign} {code(origin_of(analysis))}: self-check {check.passed}/{check.total}"
+        rests = "" if check.equal == check.total else f": {code(basis(check))}"
+        yield f"- {sign} {code(origin_of(analysis))}: {score(check)}{rests}"
     yield ""
     if found.equal:
         yield (

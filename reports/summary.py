@@ -23,7 +23,7 @@ from .layout import Lines, Row, joined, rows, sentence
 from .provenance import provenance_words
 from .settings import gate_words
 from .values import value_samples
-from .verdict import verdict
+from .verdict import basis, sandbox_words, verdict
 from .visible import quoted, visible
 from .words import doubt, setting_words
 
@@ -45,7 +45,10 @@ def summary_rows(analysis: Analysis) -> Iterator[Row]:
     came = provenance_words(template.source)
     if came is not None:
         yield "Source", Text(came)
-    yield "Verdict", _verdict(analysis.check)
+    yield "Verdict", sentence(verdict(analysis.check), f": {_basis(analysis.check)}")
+    forbidden = sandbox_words(analysis.check)
+    if forbidden:
+        yield "Sandbox", Text(forbidden, style="red")
     if analysis.formats.openings:
         yield "Prompts", gate_words(analysis.gate)
     doubted = format_.unconfirmed
@@ -73,19 +76,8 @@ def _doubted(words: Text, doubted: bool) -> Text:
     return sentence(words, doubt()) if doubted else words
 
 
-def _verdict(check: Check) -> Text:
-    alike = check.passed - check.refused - check.crashed
-    subject = "every test message is" if alike == check.total else f"{alike} test messages are"
-    words = f": {subject} written as the template renders it"
-    if alike != check.total:
-        words = words.removesuffix("it") + "them"
-    if check.refused:
-        words += f", {check.refused} are refused, as the analysis says"
-    if check.crashed:
-        words += f", on {check.crashed} the template crashes, as the analysis says"
-    if not check.ok:
-        words += f", {check.total - check.passed} differ, see the end"
-    return sentence(verdict(check), words)
+def _basis(check: Check) -> str:
+    return basis(check) if check.ok else f"{basis(check)}; see the end"
 
 
 def _reasoning(analysis: Analysis) -> Text:

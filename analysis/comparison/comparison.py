@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.document import check_counts
 from autoparser.analysis.lint import Finding, Subject, lint
 from autoparser.analysis.roundtrip import Next, Row, Scenario, round_trip, shipped_scenarios
 
@@ -58,12 +59,7 @@ class Comparison:
     @property
     def same_check(self) -> bool:
         """Whether the self-checks come out alike."""
-        left, right = self.left.check, self.right.check
-        return (left.passed, left.refused, left.crashed) == (
-            right.passed,
-            right.refused,
-            right.crashed,
-        )
+        return check_counts(self.left.check) == check_counts(self.right.check)
 
     @property
     def equal(self) -> bool:

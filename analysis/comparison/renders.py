@@ -62,7 +62,7 @@ def changed_renders(left: Analysis, right: Analysis) -> tuple[tuple[RenderChange
 
 
 def _prober(analysis: Analysis, other: Analysis) -> Prober:
-    template = analysis.template
+    template = analysis.rendering
     known: Mapping[str, str] = {
         name: other.template.special_tokens.get(name, text)
         for name, text in analysis.stand_ins.items()

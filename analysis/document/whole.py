@@ -21,7 +21,12 @@ from autoparser.analysis.probing import Shape, StringArguments, Trial, choose_se
 from autoparser.analysis.template import ChatTemplate
 from autoparser.analysis.view import JsonFields, View
 
-from .evidence import check_document, finding_document, gate_document
+from .evidence import (
+    check_document,
+    finding_document,
+    gate_document,
+    sandbox_document,
+)
 from .source import source_document
 from .switches import switch_document
 from .turns import format_document
@@ -130,6 +135,7 @@ def document(analysis: Documented) -> dict[str, Json]:
         "check": check_document(analysis.check),
         "checks": [check_document(each) for each in analysis.checks],
         "gate": gate_document(analysis.gate),
+        "sandbox": sandbox_document(analysis.check, template.origin),
         "shape": _shape(analysis.shape),
         "string_arguments": None
         if analysis.string_arguments is None

@@ -8,6 +8,7 @@ from itertools import groupby
 from autoparser.analysis.comparison import Comparison, FactChange, RenderChange
 from autoparser.analysis.conversation import Json
 from autoparser.reports.comparison import Parting, counted, origin_of, partings, side_words
+from autoparser.reports.verdict import basis, score
 from autoparser.reports.visible import visible
 
 from .document import Section, document
@@ -34,7 +35,7 @@ def _top(found: Comparison) -> Element:
     word = badge("equal", "good") if found.equal else badge("they differ", "doubt")
     checks = [
         badge(
-            f"{side} self-check {each.check.passed}/{each.check.total}",
+            f"{side} {score(each.check)}",
             "good" if each.check.ok else "bad",
         )
         for side, each in (("before", found.left), ("after", found.right))
@@ -43,6 +44,11 @@ def _top(found: Comparison) -> Element:
         h("p", "autoparser compare", class_="kind"),
         h("h1", name_of(found.left), " → ", name_of(found.right)),
         h("p", word, " ", checks, class_="badges"),
+        [
+            h("p", f"{side}: {basis(each.check)}.")
+            for side, each in (("Before", found.left), ("After", found.right))
+            if each.check.equal != each.check.total
+        ],
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import Analysis, analyze, document, load_template
-from autoparser.analysis.check import Failure
+from autoparser.analysis.check import Crash, Failure
 from autoparser.analysis.document.plain import plain
 from autoparser.analysis.format import (
     Arguments,
@@ -83,6 +83,7 @@ def test_no_field_of_an_inner_value_is_forgotten() -> None:
         (Shape, whole["shape"]),
         (Flags, whole["flags"]),
         (Failure, whole["check"]["properties"]["failures"]["items"]),
+        (Crash, definitions["crash"]),
     ]
     for value, definition in pairs:
         assert {field.name for field in fields(value)} == set(definition["properties"])

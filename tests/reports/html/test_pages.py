@@ -225,6 +225,13 @@ def test_a_self_check_that_fails_shows_both_texts() -> None:
     assert "fixed messages come out otherwise" in text
 
 
+def test_a_template_that_transformers_refuses_says_so() -> None:
+    text = page_of("list-changed")
+    assert "self-check 7/44" in text
+    assert "37 crash it (line 10: SecurityError" in text
+    assert "Transformers refuses this template" in text
+
+
 def test_pages_of_comparisons() -> None:
     left, right = (
         analyze(load_template(FOLDER / f"{name}.jinja"))
