@@ -240,4 +240,5 @@ def test_pages_of_comparisons() -> None:
     page = checked(comparison_page(compare(left, right), "1.2.3"))
     assert {"summary", "format", "renders", "round-trips"} <= set(page.ids)
     same = comparison_page(compare(left, left), "1.2.3")
-    assert "They are the same text." in same
+    assert "They are the same text: " in same
+    assert "What was asked" in same
