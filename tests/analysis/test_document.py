@@ -82,7 +82,7 @@ def test_no_field_of_an_inner_value_is_forgotten() -> None:
         (ReasoningRetention, definitions["format"]["properties"]["retention"]),
         (Shape, whole["shape"]),
         (Flags, whole["flags"]),
-        (Failure, whole["check"]["properties"]["failures"]["items"]),
+        (Failure, definitions["check"]["properties"]["failures"]["items"]),
         (Crash, definitions["crash"]),
     ]
     for value, definition in pairs:
