@@ -38,14 +38,15 @@ _ROWS: Kept[Strict] = Kept(256)
 def build(formats: Formats, request: Request) -> Turn:
     """Build the expression of a turn, in the format that the request's prompt belongs to.
 
-    Where the prompt may belong to several settings, what any of them writes may be written; it is
-    read as under the first.
+    Where the prompt may belong to several settings, what any of them writes may be written, and
+    any of their ends ends the turn; all else is read as under the first.
     """
     turns = [_turn(begun, request) for begun in belonging(formats, request)]
     first = turns[0]
     if len(turns) == 1:
         return first
-    return replace(first, strict=either([turn.strict for turn in turns]))
+    ends = {end.core: end for turn in reversed(turns) for end in turn.ends}
+    return replace(first, strict=either([turn.strict for turn in turns]), ends=tuple(ends.values()))
 
 
 def belonging(formats: Formats, request: Request) -> tuple[Begun, ...]:
