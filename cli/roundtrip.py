@@ -15,7 +15,7 @@ from autoparser.analysis.errors import AutoparserError
 from .inputs import read_value
 from .output import print_json, print_report, report_width, warn
 from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
-from .switches import read_switches
+from .switches import SwitchOption, read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
@@ -52,13 +52,7 @@ def roundtrip(
         Path | None,
         typer.Option(metavar="FILE", help="Play the scenarios of this YAML file, too."),
     ] = None,
-    switch: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Set this variable of the template, instead of trying the switches.",
-        ),
-    ] = None,
+    switch: SwitchOption = None,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
