@@ -14,6 +14,7 @@ from autoparser.analysis.format import (
     Limit,
     Part,
     TurnFormat,
+    Written,
 )
 from autoparser.analysis.learning.calls import learn_calls
 from autoparser.analysis.learning.history import (
@@ -61,7 +62,23 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
     known = {repr(setting) for setting in settings}
     own = [prompt for prompt in draft.prompts if repr(prompt.setting) in known]
     openings = describe_openings(own, draft.header, opening, close)
-    return replace(format_, openings=openings, unconfirmed=unconfirmed)
+    return _with_whole_header(replace(format_, openings=openings, unconfirmed=unconfirmed))
+
+
+def _with_whole_header(format_: TurnFormat) -> TurnFormat:
+    """Take all that the prompt has written for the header, where every turn begins with it.
+
+    What the prompts of all settings share is less, where a switch decides what part comes first.
+    """
+    texts = {opening.text for opening in format_.openings}
+    first = next(iter(format_.openings), None)
+    if first is None or len(texts) > 1 or first.written is not Written.OTHER:
+        return format_
+    layouts = [layout for layout in format_.layouts.values() if not layout.refusal]
+    if not layouts or not all(layout.literals[0].startswith(first.text) for layout in layouts):
+        return format_
+    openings = tuple(replace(each, written=Written.HEADER) for each in format_.openings)
+    return replace(format_, header=first.text, openings=openings)
 
 
 def _reasoning(
