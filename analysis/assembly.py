@@ -21,7 +21,6 @@ from autoparser.analysis.learning.history import (
     following_text,
     historic_end,
     historic_turn,
-    learn_retention,
 )
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.openings import describe_openings
@@ -44,9 +43,7 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
         argument_form=form,
         setting=dict(observer.prober.setting),
         reasoning_cut=None if draft.cut is None else draft.cut.text,
-        retention=learn_retention(
-            observer, reasoning=draft.shows_reasoning, calls=draft.shows_calls
-        ),
+        retention=draft.retention,
     )
     opening, close, unconfirmed = _reasoning(observer, draft, format_)
     if not draft.shows_reasoning:

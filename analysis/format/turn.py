@@ -62,9 +62,16 @@ class ReasoningRetention:
     tool_loop: bool | None = None
     """After the call was answered; None: could not be observed."""
     next_user: bool | None = None
-    """After the next user message."""
+    """After the next user message, where tools are offered."""
     answered_loop: bool | None = None
     """In a tool loop, once a later user message came."""
+    next_user_without_tools: bool | None = None
+    """After the next user message, where no tools are offered."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the next user message takes it with tools and not without, or the reverse."""
+        return {self.next_user, self.next_user_without_tools} == {True, False}
 
 
 @dataclass(frozen=True)
