@@ -8,7 +8,15 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.check import Check
-from autoparser.analysis.format import ArgumentForm, CallFormat, Limit, Opening, Part, TurnFormat
+from autoparser.analysis.format import (
+    ArgumentForm,
+    CallFormat,
+    Limit,
+    Opening,
+    Part,
+    ReasoningRetention,
+    TurnFormat,
+)
 from autoparser.analysis.probing import (
     CallForm,
     ContentForm,
@@ -106,12 +114,19 @@ def _reasoning(analysis: Analysis) -> Text:
         said.append(f"; given as {visible(field)}")
     if Part.REASONING in analysis.format.elsewhere:
         said.append(f"; only with {setting_words(analysis.formats.fullest.setting)}")
-    kept = format_.retention.next_user
-    if kept is not None:
-        said.append(
-            "; earlier turns keep theirs" if kept else "; dropped once the next user message comes"
-        )
-    return said
+    return sentence(said, _history(format_.retention))
+
+
+def _history(retention: ReasoningRetention) -> str:
+    """Say what becomes of reasoning, with tools and without where that differs."""
+    kept, bare = retention.next_user, retention.next_user_without_tools
+    dropped = "dropped once the next user message comes"
+    if retention.differs:
+        where = "where tools are offered" if kept else "where no tools are offered"
+        return f"; earlier turns keep theirs {where}, else it is {dropped}"
+    if kept is None and bare is None:
+        return ""
+    return "; earlier turns keep theirs" if kept or bare else f"; {dropped}"
 
 
 def _mode(mode: str) -> Text:

@@ -13,13 +13,13 @@ from typing import Protocol
 
 from autoparser.analysis.check import Check
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import Formats, TurnFormat
+from autoparser.analysis.format import Formats, JsonFields, TurnFormat
 from autoparser.analysis.gate import Gate
 from autoparser.analysis.learning.switches import Switch
 from autoparser.analysis.phases import Finding
 from autoparser.analysis.probing import Shape, StringArguments, Trial, choose_sentinels
 from autoparser.analysis.template import ChatTemplate
-from autoparser.analysis.view import JsonFields, View
+from autoparser.analysis.view import View
 
 from .evidence import (
     check_document,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autoparser.analysis.alignment import edge_units, first_marker, is_unit
-from autoparser.analysis.expression import Body, Literal, RowCall, Section, Turn
-from autoparser.analysis.format import Part
+from autoparser.analysis.expression import Body, RowCall, Section, Turn
+from autoparser.analysis.format import Literal, Part
 
 from .marks import Mark
 from .triggers import call_opens, trigger

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.expression import Block, Literal, Start, Turn
+from autoparser.analysis.expression import Start, Turn
+from autoparser.analysis.format import Block, Literal
 from autoparser.analysis.reading import Lane, Reading, SpanKind, Tape, skip_written
 
 from .collector import Collector

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from autoparser.analysis.alignment import is_unit
-from autoparser.analysis.expression import JsonCall, Literal, RowCall, Section, Turn
-from autoparser.analysis.format import Limit
+from autoparser.analysis.expression import JsonCall, RowCall, Section, Turn
+from autoparser.analysis.format import Limit, Literal
 from autoparser.analysis.reading import (
     Reading,
     SpanKind,

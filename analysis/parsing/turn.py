@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from autoparser.analysis.expression import Start, Turn
-from autoparser.analysis.expression.prompted import header_mark
 from autoparser.analysis.format import Part
 from autoparser.analysis.reading import (
     Found,
@@ -71,7 +70,7 @@ class TurnReader:
 
     def _header(self, tape: Tape) -> Reading[None]:
         """Read a header of mere words: one at the very beginning, for in a text it may be text."""
-        core = header_mark(self.turn.header.core)
+        core = self.turn.header.mark
         while not tape.closed and tape.left() < len(core) and core.startswith(tape.text[tape.at :]):
             yield
         if core and tape.text.startswith(core, tape.at):

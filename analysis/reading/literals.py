@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.expression import Literal
+from autoparser.analysis.format import Literal
 
 from .tape import Reading, SpanKind, Tape
 
