@@ -52,12 +52,13 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
 CAUSES = {name: cause for cause, names in _BY_CAUSE.items() for name in names}
 """What in a template itself keeps what it writes from being accepted or read."""
 
-
 UNCHECKED = "open: the setting's format is not understood, its self-check fails"
 BEGUN = "open: no generation prompt; told a prompt, the turn is taken to have begun"
 UNASKED = "open: the generation prompt comes unasked; told the setting alone, it is not counted"
 UNITED = "open: prompts of two settings end alike; told the prompt alone, one setting's are misread"
 TOOLLESS = "open: turns are written otherwise where no tools are offered"
+LEADING = "open: a header that begins with whitespace is read as content"
+_OPEN = {"Featherless-Chat-Models-llama2-13b-chat-hf": LEADING}
 
 
 def cause_of(name: str, verdict: Verdict, judged: Sequence[Verdict]) -> str:
@@ -76,7 +77,7 @@ def cause_of(name: str, verdict: Verdict, judged: Sequence[Verdict]) -> str:
         return UNITED
     if not verdict.tools and not _some(judged, verdict, tools=True):
         return TOOLLESS
-    return CAUSES.get(name, "")
+    return CAUSES.get(name, "") or _OPEN.get(name, "")
 
 
 def _some(judged: Sequence[Verdict], verdict: Verdict, *, tools: bool) -> bool:
