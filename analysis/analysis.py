@@ -11,7 +11,11 @@ from autoparser.analysis.assembly import requires_nonnull_content
 from autoparser.analysis.check import Check, Continuation, continuations, self_check
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.document import document
-from autoparser.analysis.errors import TemplateRenderError, TemplateUnusableError
+from autoparser.analysis.errors import (
+    TemplateLimitError,
+    TemplateRenderError,
+    TemplateUnusableError,
+)
 from autoparser.analysis.expression import belonging, build, expression_document, request_of
 from autoparser.analysis.format import Begun, Formats, JsonType, Part, TurnFormat
 from autoparser.analysis.gate import Gate, gate
@@ -174,7 +178,7 @@ class Analysis:
         """Make what renders conversations as the analysis did, with nothing set."""
         sentinels = choose_sentinels(self.template.text)
         return Prober(
-            self.template,
+            self.rendering,
             sentinels,
             tokens={**self.template.special_tokens, **self.stand_ins},
             tools=[_probing_tool(sentinels)],
@@ -226,6 +230,15 @@ class Analysis:
         return gate(self.formats, self.continuations)
 
     @property
+    def rendering(self) -> ChatTemplate:
+        """The template as it was rendered for the analysis, and as what follows from it has to be.
+
+        It is `template`; where transformers' sandbox alone is why that cannot be rendered
+        (`check.forbidden`), it is the same template in the sandbox that lets lists change.
+        """
+        return self.template if self.check.forbidden is None else self.template.in_mutable_sandbox
+
+    @property
     def markers(self) -> MarkerRegistry:
         """The markers by the seeds' names."""
         return self.view.markers
@@ -252,6 +265,42 @@ def analyze(template: ChatTemplate, *, isolate: bool | Limits = False) -> Analys
 
 
 def _analyzed(template: ChatTemplate) -> Analysis:
+    """Analyse as transformers renders, and once more where its sandbox alone is in the way."""
+    found: Analysis | TemplateUnusableError
+    try:
+        found = _learned(template)
+    except TemplateUnusableError as error:
+        found = error
+    freed = _freed(template) if _meets_sandbox(found) else None
+    if freed is not None:
+        return freed
+    if isinstance(found, TemplateUnusableError):
+        raise found
+    return found
+
+
+def _meets_sandbox(found: Analysis | TemplateUnusableError) -> bool:
+    """Whether the sandbox forbids something without which there is no format, or not all of it."""
+    if isinstance(found, TemplateUnusableError):
+        cause = found.__cause__
+        return isinstance(cause, TemplateRenderError) and cause.forbidden
+    crashes = [failure.crash for failure in found.check.failures]
+    return any(crash is not None and crash.forbidden for crash in crashes)
+
+
+def _freed(template: ChatTemplate) -> Analysis | None:
+    """Analyse in the sandbox that lets lists change; None where that is not all it takes.
+
+    A list that grows while it is read has no end there: what goes beyond a limit is not freed.
+    """
+    try:
+        found = _learned(template.in_mutable_sandbox)
+    except (TemplateLimitError, TemplateUnusableError):
+        return None
+    return None if found.check.forbidden is None else replace(found, template=template)
+
+
+def _learned(template: ChatTemplate) -> Analysis:
     suggestions = suggestions_of(template)
     stand_ins = {
         name: f"<{name}>"

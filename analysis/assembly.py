@@ -14,6 +14,7 @@ from autoparser.analysis.format import (
     Limit,
     Part,
     TurnFormat,
+    Written,
 )
 from autoparser.analysis.learning.calls import learn_calls
 from autoparser.analysis.learning.history import (
@@ -21,13 +22,11 @@ from autoparser.analysis.learning.history import (
     following_text,
     historic_end,
     historic_turn,
-    learn_retention,
 )
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.openings import describe_openings
 from autoparser.analysis.phases import Draft
 from autoparser.analysis.probing import EmptyContent, Setting
-from autoparser.analysis.view.text_markers import reasoning_wrap
 
 
 def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> TurnFormat:
@@ -45,9 +44,7 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
         argument_form=form,
         setting=dict(observer.prober.setting),
         reasoning_cut=None if draft.cut is None else draft.cut.text,
-        retention=learn_retention(
-            observer, reasoning=draft.shows_reasoning, calls=draft.shows_calls
-        ),
+        retention=draft.retention,
     )
     opening, close, unconfirmed = _reasoning(observer, draft, format_)
     if not draft.shows_reasoning:
@@ -60,21 +57,37 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
     # By their texts, since to Python true is 1.
     known = {repr(setting) for setting in settings}
     own = [prompt for prompt in draft.prompts if repr(prompt.setting) in known]
-    openings = describe_openings(own, draft.header, opening, close)
-    return replace(format_, openings=openings, unconfirmed=unconfirmed)
+    openings = describe_openings(own, draft.header, format_.reasoning)
+    return _with_whole_header(replace(format_, openings=openings, unconfirmed=unconfirmed))
+
+
+def _with_whole_header(format_: TurnFormat) -> TurnFormat:
+    """Take all that the prompt has written for the header, where every turn begins with it.
+
+    What the prompts of all settings share is less, where a switch decides what part comes first.
+    """
+    texts = {opening.text for opening in format_.openings}
+    first = next(iter(format_.openings), None)
+    if first is None or len(texts) > 1 or first.written is not Written.OTHER:
+        return format_
+    layouts = [layout for layout in format_.layouts.values() if not layout.refusal]
+    if not layouts or not all(layout.literals[0].startswith(first.text) for layout in layouts):
+        return format_
+    openings = tuple(replace(each, written=Written.HEADER) for each in format_.openings)
+    return replace(format_, header=first.text, openings=openings)
 
 
 def _reasoning(
     observer: Observer, draft: Draft, format_: TurnFormat
 ) -> tuple[str, str, frozenset[Part]]:
     """Name what opens and closes reasoning, and whether only words say so."""
-    wrap = reasoning_wrap(format_)
-    opening, close = wrap.open, wrap.close
-    if opening.strip() or draft.shows_reasoning:
-        return opening, close, frozenset()
+    if draft.shows_reasoning or Part.REASONING in format_.shown:
+        return "", "", frozenset()
     if draft.fullest is not None and Part.REASONING in draft.fullest.shown:
-        wrap = reasoning_wrap(draft.fullest)
-        return wrap.open, wrap.close, frozenset()
+        block = draft.fullest.reasoning
+        opening, close = ("", "") if block is None else (block.open.text, block.close.text)
+        return opening, close, frozenset()
+    close = format_.reasoning_cut or ""
     alone = observer.prober.probe((observer.prober.user,), tools=False).text
     unconfirmed: set[Part] = set()
     confirmed = bool(close)

@@ -129,6 +129,7 @@ class TemplateRenderError(AutoparserError):
         file: str | None = None,
         line: int | None = None,
         refused: bool = False,
+        forbidden: bool = False,
         hint: str | None = None,
     ) -> None:
         verb = "refuses the conversation" if refused else "cannot render the conversation"
@@ -139,6 +140,8 @@ class TemplateRenderError(AutoparserError):
         """The template's line, from 1; None where it is not known."""
         self.refused = refused
         """True when the template itself called ``raise_exception``."""
+        self.forbidden = forbidden
+        """True when Jinja's sandbox forbids what the template did."""
 
 
 class TemplateUnusableError(AutoparserError):

@@ -11,7 +11,6 @@ from autoparser.analysis.learning.openings import describe_openings, prompts_und
 from autoparser.analysis.learning.settings import settings_to_learn, turns_under
 from autoparser.analysis.phases import Draft, Finding, run_phases
 from autoparser.analysis.probing import Prober, Setting
-from autoparser.analysis.view.text_markers import reasoning_wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +85,7 @@ def format_under(
         draft = replace(draft, settings=(*_settings(formats), setting))
         format_ = _under(prober, draft, group, formats.fullest)
         return Begun(format_, next(iter(format_.openings), None))
-    wrap = reasoning_wrap(format_)
-    openings = describe_openings(prompts, format_.header, wrap.open, wrap.close)
+    openings = describe_openings(prompts, format_.header, format_.reasoning)
     fitting = (opening for opening in openings if opening.tools is tools)
     opening = next(fitting, None) or next(iter(openings), None)
     return Begun(format_, opening)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["analyze"]
 
 FAILURES = 1
-"""The exit code of an analysis that does not reproduce its template."""
+"""The exit code of an analysis that does not pass its self-check."""
 
 SHOWN = "parser"
 """What can be shown alone."""
@@ -72,8 +72,8 @@ def analyze(
     switches, and which renders say so. The analysis is checked: it must write a fixed battery
     of messages exactly as the template renders them.
 
-    Exit code: 0 if it does, 1 if some messages come out differently, 2 if there is nothing to
-    analyze.
+    Exit code: 0 if it does, 1 if some messages come out differently or the template crashes on
+    what agents send, 2 if there is nothing to analyze.
     """
     _check_show(show, alone=not (as_json or phase or diffs))
     if as_json and (phase or diffs):
@@ -93,9 +93,11 @@ def analyze(
     else:
         _give_report(analysis, wanted, output, diffs=diffs, grammar=show is not None)
     check = analysis.check
-    if output is not None and not check.ok:
-        say(f"{asked_for.label}: self-check {check.passed}/{check.total}, see {output}")
-    return 0 if check.ok else FAILURES
+    if output is not None and not analysis.ok:
+        from autoparser.reports import check_score
+
+        say(f"{asked_for.label}: {check_score(check)}, see {output}")
+    return 0 if analysis.ok else FAILURES
 
 
 def _check_show(show: str | None, *, alone: bool) -> None:

@@ -77,9 +77,11 @@ def compare(
     """Compare what two templates do, not how they are written.
 
     Compared are the format of a turn, its markers and switches, the renders of a battery of
-    conversations, and whether sampled turns come back in the next prompt.
+    conversations under every value of a switch and with every kind of content, and whether sampled
+    turns come back in the next prompt. The report ends with what was asked and what was not.
 
-    Exit code: 0 if nothing differs, 1 if anything does, 2 if there is nothing to compare.
+    Exit code: 0 if nothing that was asked differs, 1 if anything does, 2 if there is nothing to
+    compare.
     """
     for source in (left, right):
         keep_source(source, output)

@@ -15,12 +15,14 @@ from .grammar import GrammarFormat, written
 from .inputs import read_tools
 from .output import keep_source, print_report, print_text, report_width, warn, write_file
 from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
+from .switches import SwitchOption, read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.export import Export, Trial
+    from autoparser.analysis.format import TurnFormat
 
 __all__ = ["export"]
 
@@ -64,6 +66,7 @@ def export(
             show_default=False,
         ),
     ] = None,
+    switch: SwitchOption = None,
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
@@ -85,6 +88,7 @@ def export(
             f"--check and --no-check are not of {to}", hint="see autoparser decode for a check"
         )
     offered = None if tools is None else read_tools(tools)
+    switches = read_switches(switch or [])
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
@@ -92,12 +96,14 @@ def export(
     from autoparser.reports import export_report, json_text
 
     analysis = analyzed(asked_for.template())
+    warn_of_switches(asked_for.label, analysis.template, switches)
+    format_ = analysis.under(switches).format if switches else analysis.formats.united
     if to is not Target.RESPONSE_TEMPLATE:
         form = GrammarFormat(to.value)
-        text = written(analysis.grammar(offered), form, None)
+        text = written(analysis.grammar(offered, chat_template_kwargs=switches or None), form, None)
         return _give(text, asked_for.label, analysis, output)
-    exported = response_template(analysis.formats.united)
-    trial = None if check is False else _tried(analysis, exported, asked=bool(check))
+    exported = response_template(format_)
+    trial = None if check is False else _tried(format_, exported, asked=bool(check))
     text = json_text(exported.document, indent=2)
     if output is None:
         typer.echo(text)
@@ -113,12 +119,11 @@ def export(
 
 def _warnings(analysis: Analysis, text: str) -> Iterator[str]:
     """Say what may make the document wrong."""
+    from autoparser.reports import check_doubt
+
     verdict = analysis.check
     if not verdict.ok:
-        yield (
-            f"self-check {verdict.passed}/{verdict.total}, so the document may be wrong;"
-            " see autoparser analyze"
-        )
+        yield check_doubt(verdict, "the document may be wrong")
     for token, stand_in in analysis.stand_ins.items():
         if stand_in in text:
             yield (
@@ -139,7 +144,7 @@ def _give(text: str, source: str, analysis: Analysis, output: Path | None) -> in
     return FINDINGS if warnings else 0
 
 
-def _tried(analysis: Analysis, exported: Export, *, asked: bool) -> Trial | None:
+def _tried(format_: TurnFormat, exported: Export, *, asked: bool) -> Trial | None:
     """Try the export out; None where there is nothing to try it with, and nobody insists."""
     from autoparser.analysis.export import transformers_parser, try_out
 
@@ -147,7 +152,7 @@ def _tried(analysis: Analysis, exported: Export, *, asked: bool) -> Trial | None
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     parse = transformers_parser()
     if parse is not None:
-        return try_out(analysis.formats.united, exported, parse)
+        return try_out(format_, exported, parse)
     if not asked:
         return None
     raise AutoparserError(

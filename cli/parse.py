@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,12 +25,15 @@ from .switches import SwitchOption, read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.conversation import Json
+    from autoparser.analysis.explaining import Explanation
+    from autoparser.analysis.format import Begun
     from autoparser.analysis.parsing import OutputParser, ParsedMessage
 
 __all__ = ["parse"]
 
 NOT_ALL_READ = 1
-"""The exit code where a call is malformed or unknown, or the output was cut."""
+"""The exit code where a call is malformed or unknown, a closer is stray, or the output was cut."""
 
 CHUNK = 4
 
@@ -68,6 +73,12 @@ def parse(
     whole_calls: Annotated[
         bool, typer.Option("--whole-calls", help="Stream a call only once it has closed.")
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Say what is not as the template writes it, where, and why."
+        ),
+    ] = False,
     stream: Annotated[
         bool, typer.Option("--stream", help="Show the deltas as they would come.")
     ] = False,
@@ -89,8 +100,8 @@ def parse(
 
     Prints the assistant message and which part of the text was what, or the deltas of a stream.
 
-    Exit code: 0 if all was read, 1 if a call is malformed or unknown or the output was cut,
-    2 if there is nothing to parse.
+    Exit code: 0 if all was read, 1 if a call is malformed or unknown, a closer of nothing was left
+    out, or the output was cut, 2 if there is nothing to parse.
     """
     if chunk is not None and not stream:
         raise AutoparserError("--chunk is the size of --stream's chunks", hint="add --stream")
@@ -111,30 +122,68 @@ def parse(
     from autoparser.analysis.analysis import analyze as analyzed
 
     analysis = analyzed(asked_for.template())
-    parser = analysis.parser(
+    parser_of = partial(
+        analysis.parser,
         offered,
-        prompt=asked,
-        chat_template_kwargs=switches or None,
         tool_choice=tool_choice,
         parallel_tool_calls=not no_parallel,
         json_schema=schema,
+    )
+    setting = switches or None
+    parser = parser_of(
+        prompt=asked,
+        chat_template_kwargs=setting,
         reasoning="inline" if inline_reasoning else "separate",
         call_deltas="whole" if whole_calls else "incremental",
     )
     warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
+    why = None
+    if explain:
+        begun = analysis.begun(offered, prompt=asked, chat_template_kwargs=setting)[0]
+        own = parser_of(prompt=asked, chat_template_kwargs=setting)
+        why = _explained(analysis, begun, own, parser_of, text, complete=not cut)
     if stream:
         size = chunk or CHUNK
-        message = _give_stream(analysis, parser, text, size, complete=not cut, as_json=as_json)
+        message = _give_stream(analysis, parser, text, size, why, complete=not cut, as_json=as_json)
     else:
-        message = _give_message(analysis, parser, text, complete=not cut, as_json=as_json)
+        message = _give_message(analysis, parser, text, why, complete=not cut, as_json=as_json)
 
     from autoparser.reports import all_read
 
     return 0 if all_read(message) else NOT_ALL_READ
 
 
+def _explained(
+    analysis: Analysis,
+    begun: Begun,
+    parser: OutputParser,
+    parser_of: Callable[..., OutputParser],
+    text: str,
+    *,
+    complete: bool,
+) -> tuple[Explanation, ...]:
+    """Explain what is not as the template writes it; the template's other prompts are tried."""
+    from autoparser.analysis.explaining import Prompted, Reader, explain
+
+    others = [
+        Prompted(
+            type(begun)(format_, opening),
+            parser_of(prompt=opening.text, chat_template_kwargs=opening.setting),
+        )
+        for format_ in analysis.formats
+        for opening in format_.openings
+    ]
+    return explain(Reader(begun, parser, others), text, complete=complete)
+
+
 def _give_message(
-    analysis: Analysis, parser: OutputParser, text: str, *, complete: bool, as_json: bool
+    analysis: Analysis,
+    parser: OutputParser,
+    text: str,
+    why: Sequence[Explanation] | None,
+    *,
+    complete: bool,
+    as_json: bool,
 ) -> ParsedMessage:
     from autoparser.analysis.document import template_document
     from autoparser.reports import message_document, message_report
@@ -142,14 +191,36 @@ def _give_message(
     message = parser.parse(text, complete=complete)
     if as_json:
         named = template_document(analysis.template)
-        print_json({"template": named, **message_document(message, text)}, indent=2)
+        document = {"template": named, **message_document(message, text), **_document(why, text)}
+        print_json(document, indent=2)
     else:
         print_report(message_report(message, text, report_width()))
+        _give_explanations(why, text)
     return message
 
 
+def _document(why: Sequence[Explanation] | None, text: str) -> dict[str, Json]:
+    from autoparser.reports import explanations_document
+
+    return {} if why is None else {"explanations": explanations_document(why, text)}
+
+
+def _give_explanations(why: Sequence[Explanation] | None, text: str) -> None:
+    from autoparser.reports import explanation_report
+
+    if why is not None:
+        print_report(explanation_report(why, text, report_width()))
+
+
 def _give_stream(
-    analysis: Analysis, parser: OutputParser, text: str, size: int, *, complete: bool, as_json: bool
+    analysis: Analysis,
+    parser: OutputParser,
+    text: str,
+    size: int,
+    why: Sequence[Explanation] | None,
+    *,
+    complete: bool,
+    as_json: bool,
 ) -> ParsedMessage:
     from autoparser.analysis.document import template_document
     from autoparser.reports import chunk_document, chunk_report, end_document, end_report
@@ -166,7 +237,9 @@ def _give_stream(
     deltas = stream.finish(complete=complete)
     message = stream.message
     if as_json:
-        print_json({**end_document(deltas, message), "template": named})
+        end = {**end_document(deltas, message), "template": named}
+        print_json({**end, **_document(why, text)})
     else:
         print_report(end_report(deltas, message, size))
+        _give_explanations(why, text)
     return message

@@ -13,7 +13,7 @@ from autoparser.analysis.errors import AutoparserError
 from .inputs import read_messages, read_tools
 from .output import print_json, print_report, print_text, report_width, say, warn, write_file
 from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
-from .switches import read_switches, warn_of_switches
+from .switches import SwitchOption, read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -40,14 +40,7 @@ def render(
         Path | None,
         typer.Option(metavar="FILE", help="The tools offered, OpenAI's, as YAML or JSON."),
     ] = None,
-    switch: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="A variable of the template, such as enable_thinking=false. The value is JSON"
-            " where it can be, else text. May be given several times.",
-        ),
-    ] = None,
+    switch: SwitchOption = None,
     generation_prompt: Annotated[
         bool | None,
         typer.Option(

@@ -70,15 +70,11 @@ def warn_of(
     switches: Mapping[str, object],
 ) -> None:
     """Say on standard error what may make the message wrong."""
-    from autoparser.reports import prompt_warning
+    from autoparser.reports import check_doubt, prompt_warning
 
     check = analysis.check
     if not check.ok:
-        warn(
-            source,
-            f"self-check {check.passed}/{check.total}, so the message may be"
-            " wrong; see autoparser analyze",
-        )
+        warn(source, check_doubt(check, "the message may be wrong"))
     if tools and all(each.calls is None for each in analysis.formats):
         warn(source, "this template writes no tool calls, so none is found")
     warning = None if asked is None else prompt_warning(analysis.formats, asked)

@@ -15,7 +15,7 @@ from autoparser.analysis.errors import AutoparserError
 from .inputs import read_value
 from .output import print_json, print_report, report_width, warn
 from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
-from .switches import read_switches
+from .switches import SwitchOption, read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
@@ -52,13 +52,7 @@ def roundtrip(
         Path | None,
         typer.Option(metavar="FILE", help="Play the scenarios of this YAML file, too."),
     ] = None,
-    switch: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Set this variable of the template, instead of trying the switches.",
-        ),
-    ] = None,
+    switch: SwitchOption = None,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
@@ -138,13 +132,11 @@ def _unknown(what: str, given: str, known: Sequence[str]) -> AutoparserError:
 
 def _warn(source: str, analysis: Analysis, setting: dict[str, Json]) -> None:
     """Say on standard error what may make verdicts wrong, or a switch do nothing."""
+    from autoparser.reports import check_doubt
+
     check = analysis.check
     if not check.ok:
-        warn(
-            source,
-            f"self-check {check.passed}/{check.total}, so what is sampled may"
-            " not be what a model writes; see autoparser analyze",
-        )
+        warn(source, check_doubt(check, "what is sampled may not be what a model writes"))
     known = [switch.name for switch in analysis.switches]
     for name in setting:
         if name not in known:

@@ -10,6 +10,7 @@ from .comparison import comparison_report
 from .comparison_document import COMPARISON_SCHEMA, comparison_document
 from .comparison_markdown import comparison_markdown
 from .decode import DecodeSetting, decode_document, decode_report
+from .explanation import explanation_report, explanations_document
 from .export import export_report
 from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
@@ -21,6 +22,7 @@ from .roundtrip_document import ROUNDTRIP_SCHEMA, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
 from .survey import survey_report
 from .tokens import tokens_document, tokens_report
+from .verdict import check_doubt, score as check_score
 from .visible import json_text, visible, visible_lines, xml_text
 
 __all__ = [
@@ -29,6 +31,8 @@ __all__ = [
     "DecodeSetting",
     "all_read",
     "analysis_report",
+    "check_doubt",
+    "check_score",
     "chunk_document",
     "chunk_report",
     "comparison_document",
@@ -38,6 +42,8 @@ __all__ = [
     "decode_report",
     "end_document",
     "end_report",
+    "explanation_report",
+    "explanations_document",
     "export_report",
     "fetch_report",
     "grammar_report",

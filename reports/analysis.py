@@ -10,6 +10,7 @@ from autoparser.analysis.analysis import Analysis
 
 from .layout import Lines, blank, prose, sentence
 from .phases import phase_section, phases_section
+from .settings import fault_section, settings_section
 from .summary import summary_section
 from .tables import marker_section, switch_section
 from .turn import call_section, turn_section
@@ -33,6 +34,7 @@ def analysis_report(analysis: Analysis, width: int, *, diffs: bool = False) -> T
         *summary_section(analysis, width),
         *marker_section(analysis, width),
         *switch_section(analysis, width),
+        *settings_section(analysis, width),
         *call_section(analysis, width),
         *turn_section(analysis, width),
         *phases_section(analysis, width),
@@ -40,7 +42,9 @@ def analysis_report(analysis: Analysis, width: int, *, diffs: bool = False) -> T
     if diffs:
         drawn += [*blank(), *prose(WORDS, width, indent=0)]
         drawn += _full(analysis, [finding.phase for finding in analysis.phases], width)
-    drawn += failure_section(analysis.check, width)
+    for check in analysis.checks:
+        drawn += failure_section(check, width)
+    drawn += fault_section(analysis.formats, analysis.gate, width)
     return _page(drawn)
 
 

@@ -9,18 +9,32 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.comparison import Comparison, FactChange, RenderChange
+from autoparser.analysis.comparison import Asked, Comparison, FactChange, RenderChange
 from autoparser.analysis.conversation import Json
 
+from .comparison_asked import asked_rows, equal_words
 from .layout import Lines, Row, heading, prose, rows, sentence
-from .verdict import verdict
+from .verdict import whole
 from .visible import LEGEND, shown, visible
-from .words import value_words
+from .words import setting_words, value_words
 
-__all__ = ["Parting", "comparison_report", "counted", "origin_of", "partings", "side_words"]
+__all__ = [
+    "WaysShown",
+    "comparison_report",
+    "counted",
+    "origin_of",
+    "side_words",
+    "way_words",
+    "ways_shown",
+    "where_words",
+]
 
-NAMED = 6
+NAMED = 4
 """Conversations that are named for one difference."""
+SETTINGS_NAMED = 3
+"""Settings that are named for one difference."""
+WAYS = 12
+"""Ways of differing that are shown."""
 ABSENT = "(none)"
 _LEFT, _RIGHT = "red", "green"
 
@@ -33,6 +47,7 @@ def comparison_report(found: Comparison, width: int) -> Text:
         *_renders(found, width),
         *_trips(found, width),
         *_findings(found, width),
+        *_asked(found, width),
     ]
     for line in drawn:
         line.rstrip()
@@ -48,15 +63,18 @@ def origin_of(analysis: Analysis) -> str:
 
 def _head(found: Comparison, width: int) -> Lines:
     pairs: list[Row] = [
-        (sign, sentence((origin_of(analysis), style), ": ", verdict(analysis.check)))
+        (sign, sentence((origin_of(analysis), style), ": ", whole(analysis.check)))
         for sign, style, analysis in (("-", _LEFT, found.left), ("+", _RIGHT, found.right))
     ]
     drawn = rows(pairs, width, indent=0)
     if found.equal:
-        same = "They are the same text" if found.same_text else "The texts differ, and nothing else"
-        looked = f"{found.rendered} conversations and {found.played} round trips come out alike"
-        return [*drawn, *prose(Text(f"{same}: {looked}.", style="green"), width, indent=0)]
+        return [*drawn, *prose(Text(equal_words(found), style="green"), width, indent=0)]
     return [*drawn, *prose(f"They differ: {', '.join(counted(found))}.", width, indent=0)]
+
+
+def _asked(found: Comparison, width: int) -> Lines:
+    pairs = [(label, Text(words)) for label, words in asked_rows(found)]
+    return [*heading("What was asked", width), *rows(pairs, width)]
 
 
 def counted(found: Comparison) -> Iterator[str]:
@@ -64,7 +82,7 @@ def counted(found: Comparison) -> Iterator[str]:
     if found.facts:
         yield f"{len(found.facts)} fact{'s' * (len(found.facts) != 1)} of the format"
     if found.renders:
-        yield f"{len(found.renders)} of {found.rendered} renders"
+        yield from _counted_renders(found.asked)
     if found.trips:
         yield f"{len(found.trips)} of {found.played} round trips"
     if not found.same_check:
@@ -72,6 +90,13 @@ def counted(found: Comparison) -> Iterator[str]:
     if found.findings:
         come = sum(change.appeared for change in found.findings)
         yield f"{come} new findings, {len(found.findings) - come} gone"
+
+
+def _counted_renders(asked: Asked) -> Iterator[str]:
+    if asked.differing:
+        yield f"{asked.differing} of {asked.renders} renders"
+    if asked.switched_differing:
+        yield f"{asked.switched_differing} of {asked.switched} renders under switches"
 
 
 def _facts(found: Comparison, width: int) -> Lines:
@@ -107,48 +132,68 @@ def _value(value: Json, style: str) -> Text:
     return Text(side_words(value), style="dim" if value is None else style)
 
 
+def where_words(change: RenderChange, asked: Asked) -> str:
+    """Say under which settings and beside what a difference shows, such as "only with tools"."""
+    settings = [each for each in change.under if each != asked.usual]
+    named = " or ".join(setting_words(each) or "nothing set" for each in settings[:SETTINGS_NAMED])
+    if len(settings) > SETTINGS_NAMED:
+        named += f" or {len(settings) - SETTINGS_NAMED} other settings"
+    only = f"only {' and '.join(change.only)}" if change.only else ""
+    return ", ".join(words for words in (f"under {named}" if named else "", only) if words)
+
+
+def in_conversations(change: RenderChange) -> str:
+    """Name the first conversations in which a difference shows, and count the others."""
+    names = list(change.conversations)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{'; '.join(names[:NAMED])}{more}"
+
+
 @dataclass(frozen=True, slots=True)
-class Parting:
-    """One way in which texts part, and the conversations in which they do."""
+class WaysShown:
+    """The ways in which renders differ, with nothing set or under switches, and those shown."""
 
-    example: RenderChange
-    conversations: tuple[str, ...]
-
-
-_SAME = 6
-"""So many characters from the difference on tell one way of parting from another."""
+    title: str
+    shown: Sequence[RenderChange]
+    left_out: str
+    """How many ways are not shown, in words; empty where all are."""
 
 
-def partings(changes: Sequence[RenderChange]) -> list[Parting]:
-    """Put conversations together whose texts part in the same way, the most frequent way first."""
-    groups: dict[tuple[str, ...], list[RenderChange]] = {}
-    for change in changes:
-        sides = [
-            error or (text or "")[:_SAME]
-            for text, error in (
-                (change.left, change.left_error),
-                (change.right, change.right_error),
-            )
-        ]
-        groups.setdefault((change.before[-_SAME:], *sides), []).append(change)
-    found = [
-        Parting(group[0], tuple(change.conversation for change in group))
-        for group in groups.values()
-    ]
-    return sorted(found, key=lambda parting: -len(parting.conversations))
+def ways_shown(found: Comparison) -> Iterator[WaysShown]:
+    """Give the ways that show with nothing set, and those that show under switches alone."""
+    asked = found.asked
+    usual = [each for each in found.renders if asked.usual in each.under]
+    switched = [each for each in found.renders if asked.usual not in each.under]
+    if usual:
+        yield _limited(f"Renders: {asked.differing} of {asked.renders} differ", usual)
+    if switched:
+        otherwise = " in another way" if usual else ""
+        counts = f"{asked.switched_differing} of {asked.switched} differ{otherwise}"
+        yield _limited(f"Renders under switches: {counts}", switched)
+
+
+def _limited(title: str, changes: Sequence[RenderChange]) -> WaysShown:
+    ways = f"{len(changes)} way{'s' * (len(changes) != 1)}"
+    left_out = len(changes) - WAYS
+    words = f"{left_out} more way{'s' * (left_out != 1)}: --format json has all of them"
+    return WaysShown(f"{title}, in {ways}", changes[:WAYS], words if left_out > 0 else "")
 
 
 def _renders(found: Comparison, width: int) -> Lines:
     drawn: Lines = []
-    if found.renders:
-        title = f"Renders: {len(found.renders)} of {found.rendered} conversations differ"
-        drawn = heading(title, width)
-    for parting in partings(found.renders):
-        names = parting.conversations
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        drawn += prose(f"{len(names)}: {'; '.join(names[:NAMED])}{more}", width, hang=2)
-        drawn += rows(list(_sides(parting.example, width)), width, indent=4, words=False)
+    for ways in ways_shown(found):
+        drawn += heading(ways.title, width)
+        for change in ways.shown:
+            drawn += prose(way_words(change, found.asked), width, hang=2)
+            drawn += rows(list(_sides(change, width)), width, indent=4, words=False)
+        drawn += prose(ways.left_out, width) if ways.left_out else []
     return drawn
+
+
+def way_words(change: RenderChange, asked: Asked) -> str:
+    """Say in how many renders, where and in which conversations a difference shows."""
+    where = where_words(change, asked)
+    return f"{change.renders}{', ' * bool(where)}{where}: {in_conversations(change)}"
 
 
 def _sides(change: RenderChange, width: int) -> Iterator[Row]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.comparison import Comparison
+from autoparser.analysis.comparison import Asked, Comparison, RenderChange
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.document import check_counts
 
 __all__ = ["COMPARISON_SCHEMA", "comparison_document"]
 
-COMPARISON_SCHEMA = "autoparser.compare/1"
+COMPARISON_SCHEMA = "autoparser.compare/2"
 """Name and version of the document's schema; a change that is no mere addition counts it up."""
 
 
@@ -33,20 +34,15 @@ def comparison_document(found: Comparison) -> dict[str, Json]:
             for change in found.facts
         ],
         "renders": {
-            "total": found.rendered,
-            "changed": [
-                {
-                    "conversation": change.conversation,
-                    "at": change.at,
-                    "before": change.before,
-                    "left": change.left,
-                    "right": change.right,
-                    "left_error": change.left_error or None,
-                    "right_error": change.right_error or None,
-                }
-                for change in found.renders
-            ],
+            "total": found.asked.renders,
+            "differing": found.asked.differing,
+            "under_switches": {
+                "total": found.asked.switched,
+                "differing": found.asked.switched_differing,
+            },
+            "changed": [_change(change) for change in found.renders],
         },
+        "asked": _asked(found.asked),
         "round_trips": {
             "total": found.played,
             "changed": [
@@ -72,11 +68,45 @@ def comparison_document(found: Comparison) -> dict[str, Json]:
     }
 
 
+def _change(change: RenderChange) -> dict[str, Json]:
+    return {
+        "under": [dict(setting) for setting in change.under],
+        "conversations": list(change.conversations),
+        "only": list(change.only),
+        "renders": change.renders,
+        "at": change.at,
+        "before": change.before,
+        "left": change.left,
+        "right": change.right,
+        "left_error": change.left_error or None,
+        "right_error": change.right_error or None,
+    }
+
+
+def _asked(asked: Asked) -> dict[str, Json]:
+    return {
+        "usual": dict(asked.usual),
+        "settings": [dict(setting) for setting in asked.settings],
+        "pairs": asked.pairs,
+        "content": list(asked.parts),
+        "refused_by_both": {
+            "renders": asked.refused,
+            "conversations": list(asked.refused_conversations),
+            "settings": [dict(setting) for setting in asked.refused_settings],
+        },
+        "left_out": {
+            "settings": [dict(setting) for setting in asked.left_out],
+            "pairs": asked.left_out_pairs,
+            "renders": asked.unanswered,
+        },
+    }
+
+
 def _side(analysis: Analysis) -> dict[str, Json]:
     template, check = analysis.template, analysis.check
     return {
         "name": template.name,
         "origin": template.origin,
         "sha256": hashlib.sha256(template.text.encode("utf-8", "surrogatepass")).hexdigest(),
-        "check": {"passed": check.passed, "total": check.total},
+        "check": check_counts(check),
     }

@@ -8,7 +8,9 @@ from itertools import groupby
 
 from autoparser.analysis.comparison import Comparison, FactChange, RenderChange
 
-from .comparison import NAMED, counted, origin_of, partings, side_words
+from .comparison import counted, origin_of, side_words, way_words, ways_shown
+from .comparison_asked import asked_rows, equal_words
+from .verdict import basis, score
 from .visible import visible
 
 __all__ = ["comparison_markdown"]
@@ -27,19 +29,18 @@ def _lines(found: Comparison) -> Iterator[str]:
     yield ""
     for sign, analysis in (("−", found.left), ("+", found.right)):
         check = analysis.check
-        yield f"- {sign} {code(origin_of(analysis))}: self-check {check.passed}/{check.total}"
+        rests = "" if check.equal == check.total else f": {code(basis(check))}"
+        yield f"- {sign} {code(origin_of(analysis))}: {score(check)}{rests}"
     yield ""
     if found.equal:
-        yield (
-            f"{found.rendered} conversations and {found.played} round trips come out alike"
-            f"{'; the texts are the same' if found.same_text else ', though the texts differ'}."
-        )
-        return
-    yield f"{', '.join(counted(found))}."
+        yield equal_words(found)
+    else:
+        yield f"{', '.join(counted(found))}."
     yield from _facts(found)
     yield from _renders(found)
     yield from _trips(found)
     yield from _findings(found)
+    yield from _asked(found)
 
 
 def _facts(found: Comparison) -> Iterator[str]:
@@ -63,18 +64,20 @@ def _named(change: FactChange) -> str:
 
 
 def _renders(found: Comparison) -> Iterator[str]:
-    if not found.renders:
-        return
-    yield ""
-    yield f"#### Renders: {len(found.renders)} of {found.rendered} conversations differ"
-    for parting in partings(found.renders):
-        names = parting.conversations
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        yield ""
-        yield f"{len(names)}: {plain('; '.join(names[:NAMED]))}{more}"
-        yield ""
-        for side in _sides(parting.example):
-            yield f"- {side}"
+    for ways in ways_shown(found):
+        yield from ("", f"#### {ways.title}")
+        for change in ways.shown:
+            yield from ("", plain(way_words(change, found.asked)), "")
+            for side in _sides(change):
+                yield f"- {side}"
+        if ways.left_out:
+            yield from ("", plain(ways.left_out))
+
+
+def _asked(found: Comparison) -> Iterator[str]:
+    yield from ("", "#### What was asked", "")
+    for label, words in asked_rows(found):
+        yield f"- {label}: {plain(words)}"
 
 
 def _sides(change: RenderChange) -> Iterator[str]:

@@ -14,9 +14,7 @@ from rich.text import Text as Styled
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.expression import (
     ArgumentList,
-    Block,
     JsonCall,
-    Literal,
     Name,
     RowCall,
     RowItem,
@@ -27,9 +25,11 @@ from autoparser.analysis.expression import (
 )
 from autoparser.analysis.format import (
     Arguments,
+    Block,
     Container,
     Escape,
     Limit,
+    Literal,
     Notation,
     Row as FormatRow,
     Slot,

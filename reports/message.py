@@ -15,17 +15,23 @@ from .visible import LEGEND, lines, quoted, visible
 
 __all__ = ["all_read", "message_document", "message_report", "status_text"]
 
-_READ = (Status.OK, Status.REPAIRED)
+_READ = (Status.OK, Status.UNFINISHED, Status.REPAIRED)
+
+_OUTRANKED = (*_READ, Status.STRAY)
+"""A call of an unknown tool is worse."""
 
 _STATUS_WORDS = {
     Status.OK: "all was read",
+    Status.UNFINISHED: "all was read, but no end of the turn was seen",
     Status.REPAIRED: "closers were missing",
+    Status.STRAY: "a closer of what was not open is left out as junk",
     Status.MALFORMED: "a call that could not be read stays in the content",
     Status.UNKNOWN_TOOL: "a call of a tool that was not offered",
     Status.CUT: "the text was cut before it ended",
 }
 
 _SPAN_STYLES = {SpanKind.MARKUP: "cyan", SpanKind.JUNK: "red"}
+_LABEL = len("Reasoning")
 WRITTEN_STYLE = "bold"
 ARGUMENTS_STYLE = "cyan"
 
@@ -33,7 +39,7 @@ ARGUMENTS_STYLE = "cyan"
 def message_status(message: ParsedMessage) -> Status:
     """Give the message's status, an unknown tool counted in."""
     unknown = any(call.status is Status.UNKNOWN_TOOL for call in message.tool_calls)
-    return Status.UNKNOWN_TOOL if unknown and message.status in _READ else message.status
+    return Status.UNKNOWN_TOOL if unknown and message.status in _OUTRANKED else message.status
 
 
 def all_read(message: ParsedMessage) -> bool:
@@ -45,6 +51,10 @@ def status_text(message: ParsedMessage) -> Text:
     """Give a message's status and what it means."""
     status = message_status(message)
     style = "green" if status in _READ else "red"
+    if status is Status.UNFINISHED and message.missing_end:
+        end = quoted(message.missing_end)
+        words = sentence("all was read, but no end of the turn (", end, ") was seen")
+        return sentence((status.value, "yellow"), ": ", words)
     return sentence((status.value, style), f": {_STATUS_WORDS[status]}")
 
 
@@ -52,7 +62,8 @@ def message_report(message: ParsedMessage, text: str, width: int) -> Text:
     """Show a message, and every part of the text that it was read from."""
     spans = list(_span_rows(message.spans, text))
     drawn: Lines = [
-        *rows(list(_parts(message)), width, indent=0, words=False, label=9),
+        *rows([("Status", status_text(message))], width, indent=0, label=_LABEL),
+        *rows(list(_parts(message)), width, indent=0, words=False, label=_LABEL),
         *heading("Which part of the text was what", width),
         *prose(Text(LEGEND, style="dim"), width),
         *(rows(spans, width, words=False) if spans else prose("The text is empty.", width)),
@@ -63,7 +74,6 @@ def message_report(message: ParsedMessage, text: str, width: int) -> Text:
 
 
 def _parts(message: ParsedMessage) -> Iterator[Row]:
-    yield "Status", status_text(message)
     yield from _said("Reasoning", message.reasoning_content)
     yield from _said("Content", message.content)
     for at, call in enumerate(message.tool_calls, 1):
@@ -133,6 +143,7 @@ def status_document(message: ParsedMessage) -> dict[str, Json]:
     partial = message.partial_call
     return {
         "status": message_status(message).value,
+        "missing_end": message.missing_end or None,
         "partial_call": None if partial is None else _unfinished(partial),
         "malformed_calls": [_unfinished(call) for call in message.malformed_calls],
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.expression.blocks import reasoning_of
-from autoparser.analysis.expression.prompted import open_reasoning
 from autoparser.analysis.format import Formats
 
 from .visible import shown
@@ -23,7 +21,8 @@ def prompt_warning(formats: Formats, prompt: str) -> str | None:
     cores = [text.rstrip() for text in expected if text.strip()]
     if not cores or formats.behind(prompt):
         return None
-    if open_reasoning(reasoning_of(format_), prompt) is not None:
+    reasoning = format_.reasoning
+    if reasoning is not None and reasoning.opened_by(prompt) is not None:
         return None
     wanted = " or ".join(f"`{shown(text)}`" for text in expected if text.strip())
     ends = f"ends with `{shown(prompt[-TAIL:])}`" if prompt else "is empty"

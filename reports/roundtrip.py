@@ -22,7 +22,7 @@ from autoparser.analysis.roundtrip import (
 
 from .layout import Lines, blank, heading, joined, prose, rows, sentence, wrapped
 from .provenance import provenance_words
-from .verdict import verdict as self_check
+from .verdict import sandbox_words, whole
 from .visible import LEGEND, quoted, visible
 from .words import setting_words
 
@@ -91,7 +91,10 @@ def _summary(analysis: Analysis, found: RoundTrip, width: int) -> Lines:
         for kind, style in _STYLES.items()
         if kind in outcomes
     ]
-    drawn = prose(sentence(f"{origin}: ", self_check(analysis.check)), width, indent=0)
+    drawn = prose(sentence(f"{origin}: ", whole(analysis.check)), width, indent=0)
+    forbidden = sandbox_words(analysis.check)
+    if forbidden:
+        drawn += prose(Text(f"{forbidden}.", style="red"), width, indent=0)
     came = provenance_words(analysis.template.source)
     if came is not None:
         drawn += prose(sentence(f"It is {came}."), width, indent=0)

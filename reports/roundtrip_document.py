@@ -8,7 +8,7 @@ from typing import cast
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.document import template_document
+from autoparser.analysis.document import check_counts, template_document
 from autoparser.analysis.roundtrip import (
     RoundTrip,
     Row,
@@ -32,7 +32,7 @@ def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
     return {
         "schema": ROUNDTRIP_SCHEMA,
         "template": template_document(analysis.template),
-        "check": {"passed": check.passed, "total": check.total},
+        "check": check_counts(check),
         "tokenizer": found.tokenized,
         "split_stop_strings": split,
         "settings": [dict(setting) for setting in found.settings],

@@ -8,7 +8,15 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.check import Check
-from autoparser.analysis.format import ArgumentForm, CallFormat, Limit, Part, TurnFormat
+from autoparser.analysis.format import (
+    ArgumentForm,
+    CallFormat,
+    Limit,
+    Opening,
+    Part,
+    ReasoningRetention,
+    TurnFormat,
+)
 from autoparser.analysis.probing import (
     CallForm,
     ContentForm,
@@ -21,10 +29,11 @@ from autoparser.analysis.view import ContentMode, MarkerRegistry, ReasoningMode,
 
 from .layout import Lines, Row, joined, rows, sentence
 from .provenance import provenance_words
+from .settings import gate_words
 from .values import value_samples
-from .verdict import verdict
+from .verdict import basis, sandbox_words, verdict
 from .visible import quoted, visible
-from .words import doubt
+from .words import doubt, setting_words
 
 __all__ = ["summary_rows", "summary_section"]
 
@@ -44,7 +53,12 @@ def summary_rows(analysis: Analysis) -> Iterator[Row]:
     came = provenance_words(template.source)
     if came is not None:
         yield "Source", Text(came)
-    yield "Verdict", _verdict(analysis.check)
+    yield "Verdict", sentence(verdict(analysis.check), f": {_basis(analysis.check)}")
+    forbidden = sandbox_words(analysis.check)
+    if forbidden:
+        yield "Sandbox", Text(forbidden, style="red")
+    if analysis.formats.openings:
+        yield "Prompts", gate_words(analysis.gate)
     doubted = format_.unconfirmed
     yield "Reasoning", _doubted(_reasoning(analysis), Part.REASONING in doubted)
     yield "Content", _doubted(_content(analysis), Part.CONTENT in doubted)
@@ -53,7 +67,7 @@ def summary_rows(analysis: Analysis) -> Iterator[Row]:
         yield "Arguments", _arguments(analysis, format_.calls)
         yield "Values", value_samples(format_.calls.arguments)
         yield "Call ids", _ids(analysis)
-    yield "Prompt", _prompt(format_)
+    yield "Prompt", _prompt(analysis.formats.default.opening)
     yield "Stop strings", _stops(format_)
     wants = _wants(analysis.shape)
     if wants:
@@ -70,19 +84,8 @@ def _doubted(words: Text, doubted: bool) -> Text:
     return sentence(words, doubt()) if doubted else words
 
 
-def _verdict(check: Check) -> Text:
-    alike = check.passed - check.refused - check.crashed
-    subject = "every test message is" if alike == check.total else f"{alike} test messages are"
-    words = f": {subject} written as the template renders it"
-    if alike != check.total:
-        words = words.removesuffix("it") + "them"
-    if check.refused:
-        words += f", {check.refused} are refused, as the analysis says"
-    if check.crashed:
-        words += f", on {check.crashed} the template crashes, as the analysis says"
-    if not check.ok:
-        words += f", {check.total - check.passed} differ, see the end"
-    return sentence(verdict(check), words)
+def _basis(check: Check) -> str:
+    return basis(check) if check.ok else f"{basis(check)}; see the end"
 
 
 def _reasoning(analysis: Analysis) -> Text:
@@ -109,12 +112,21 @@ def _reasoning(analysis: Analysis) -> Text:
         said.append("; never written from a field, only cut out of the content")
     elif field:
         said.append(f"; given as {visible(field)}")
-    kept = format_.retention.next_user
-    if kept is not None:
-        said.append(
-            "; earlier turns keep theirs" if kept else "; dropped once the next user message comes"
-        )
-    return said
+    if Part.REASONING in analysis.format.elsewhere:
+        said.append(f"; only with {setting_words(analysis.formats.fullest.setting)}")
+    return sentence(said, _history(format_.retention))
+
+
+def _history(retention: ReasoningRetention) -> str:
+    """Say what becomes of reasoning, with tools and without where that differs."""
+    kept, bare = retention.next_user, retention.next_user_without_tools
+    dropped = "dropped once the next user message comes"
+    if retention.differs:
+        where = "where tools are offered" if kept else "where no tools are offered"
+        return f"; earlier turns keep theirs {where}, else it is {dropped}"
+    if kept is None and bare is None:
+        return ""
+    return "; earlier turns keep theirs" if kept or bare else f"; {dropped}"
 
 
 def _mode(mode: str) -> Text:
@@ -218,9 +230,8 @@ def _ids(analysis: Analysis) -> Text:
     return sentence(words.get(position.value, "written"), " ", _mode(position))
 
 
-def _prompt(format_: TurnFormat) -> Text:
-    """Say what `add_generation_prompt` adds, and how much of the turn that is."""
-    opening = next((opening for opening in format_.openings if not opening.setting), None)
+def _prompt(opening: Opening | None) -> Text:
+    """Say what `add_generation_prompt` adds with nothing set, and how much of the turn that is."""
     if opening is None or not opening.text:
         return Text("add_generation_prompt adds nothing")
     return sentence("ends with ", quoted(opening.text), f", which is {opening.written.value}")

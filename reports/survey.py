@@ -28,7 +28,7 @@ def survey_report(summary: Summary, width: int) -> Text:
     """Report on a corpus in lines of at most `width` cells."""
     everything = summary.all
     analysed = everything.templates - len(summary.failed)
-    folder = shared_folder([each.source for each in summary.failed])
+    folder = shared_folder([each.source for each in (*summary.failed, *summary.crashing)])
     drawn: Lines = [
         *prose(
             sentence(
@@ -61,6 +61,12 @@ def survey_report(summary: Summary, width: int) -> Text:
                 for cause, count, templates in summary.causes
             ],
             len(summary.causes),
+            width,
+        ),
+        *_pairs(
+            "Crash on what agents send",
+            [(each.source.removeprefix(folder), each.crash) for each in summary.crashing],
+            FAILED,
             width,
         ),
         *_pairs(

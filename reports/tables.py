@@ -15,7 +15,7 @@ from .layout import Lines, Row, heading, prose, rows, sentence
 from .visible import LEGEND, literal, quoted, visible
 from .words import DOUBT_STYLE, value_words
 
-__all__ = ["marker_rows", "marker_section", "switch_default", "switch_rows", "switch_section"]
+__all__ = ["marker_rows", "marker_section", "switch_rows", "switch_section", "switch_words"]
 
 
 def marker_section(analysis: Analysis, width: int) -> Lines:
@@ -54,16 +54,19 @@ def switch_section(analysis: Analysis, width: int) -> Lines:
     if usual is not None:
         drawn += prose(sentence("generation prompt when nothing is set: ", _prompt(usual)), width)
     for switch in switches:
-        drawn += rows([(visible(switch.name), Text(switch_default(switch)))], width)
+        drawn += rows([(visible(switch.name), Text(switch_words(switch)))], width)
         drawn += rows(list(switch_rows(analysis, switch)), width, indent=4)
     return drawn
 
 
-def switch_default(switch: Switch) -> str:
-    """Say which value is as if none was set."""
+def switch_words(switch: Switch) -> str:
+    """Say which value is as if none was set, and where alone the switch does anything."""
+    words = [f"acts only {switch.only}"] if switch.only else []
     if switch.default is not None:
-        return f"{value_words(switch.default)} is what happens when it is not set"
-    return "" if switch.inserted else "unset is unlike every value that was tried"
+        words.append(f"{value_words(switch.default)} is what happens when it is not set")
+    elif not switch.inserted:
+        words.append("unset is unlike every value that was tried")
+    return "; ".join(words)
 
 
 def switch_rows(analysis: Analysis, switch: Switch) -> Iterator[Row]:

@@ -1,27 +1,100 @@
-"""The self-check's verdict, and the smallest message on which it fails."""
+"""The self-check's verdict, what it rests on, and the smallest message on which it fails."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.check import Check, Failure
+from autoparser.analysis.check import Check, Crash, Failure
 
 from .difference import compared, difference_lines
-from .layout import Lines, blank, heading, joined, prose, rows
+from .layout import Lines, blank, heading, joined, prose, rows, sentence
 from .visible import visible
 
-__all__ = ["failure_section", "verdict"]
+__all__ = [
+    "basis",
+    "check_doubt",
+    "failure_section",
+    "sandbox_words",
+    "score",
+    "verdict",
+    "whole",
+    "why",
+]
 
 FAILURES_NAMED = 12
+CRASHES_NAMED = 3
+
+
+def score(check: Check) -> str:
+    """Give the verdict in figures."""
+    return f"self-check {check.passed}/{check.total}"
 
 
 def verdict(check: Check) -> Text:
     """Give the verdict as one phrase, such as ``self-check 44/44``."""
-    return Text(
-        f"self-check {check.passed}/{check.total}", style="bold green" if check.ok else "bold red"
+    return Text(score(check), style="bold green" if check.ok else "bold red")
+
+
+def whole(check: Check) -> Text:
+    """Give the verdict, and what it rests on where that is not the same for every message."""
+    if check.equal == check.total:
+        return verdict(check)
+    return sentence(verdict(check), f": {basis(check)}")
+
+
+def basis(check: Check) -> str:
+    """Say what became of the messages: written alike, refused, crashed, not asked, different."""
+    if check.equal == check.total:
+        return "every test message is written as the template renders it"
+    said = [f"{check.equal} written as the template renders them"]
+    if check.refused:
+        said.append(f"{check.refused} refused by the template")
+    said += _crashes(check)
+    if check.not_asked:
+        said.append(f"{check.not_asked} not asked, being like others in the shape it takes")
+    if check.different:
+        said.append(f"{len(check.different)} different")
+    return ", ".join(said)
+
+
+def _crashes(check: Check) -> Iterator[str]:
+    """Count the crashes that do not pass and those that do, each with a line."""
+    for needed in (True, False):
+        crashes = [crash for crash in check.crashes if crash.needed is needed]
+        count = sum(len(crash.titles) for crash in crashes)
+        if not count:
+            continue
+        why = "" if needed else ", which agents do not send it"
+        largest = max(crashes, key=lambda crash: len(crash.titles))
+        yield f"{count} crash it{why} ({_where(largest)})"
+
+
+def _where(crash: Crash) -> str:
+    line = "" if crash.line is None else f"line {crash.line}: "
+    return f"{line}{visible(crash.reason).rstrip('.')}"
+
+
+def sandbox_words(check: Check) -> str:
+    """Say what transformers' sandbox alone forbids; empty where it forbids nothing."""
+    crash = check.forbidden
+    if crash is None:
+        return ""
+    return (
+        f"transformers refuses this template ({_where(crash)}); what follows is from renders in a"
+        f" sandbox that lets it change lists, where {check.freed + check.equal} of {check.total}"
+        " messages are written as it renders them"
     )
+
+
+def check_doubt(check: Check, consequence: str) -> str:
+    """Say why a verdict is no pass, and the consequence where the format itself is wrong."""
+    if check.different:
+        return f"{score(check)}, so {consequence}; see autoparser analyze"
+    crashes = next(iter(_crashes(check)), "")
+    return f"{score(check)}: {crashes}; see autoparser analyze"
 
 
 def failure_section(check: Check, width: int) -> Lines:
@@ -31,14 +104,16 @@ def failure_section(check: Check, width: int) -> Lines:
         return []
     named = [failure.title for failure in check.failures]
     message = visible(json.dumps(smallest.message.to_dict(), ensure_ascii=False))
+    left_out = len(named) - FAILURES_NAMED
+    failing = joined([Text(title) for title in named[:FAILURES_NAMED]], "; ")
+    if left_out > 0:
+        failing.append(f"; and {left_out} more")
     pairs = [
-        ("failing", joined([Text(title) for title in named[:FAILURES_NAMED]], "; ")),
-        ("smallest", Text(f"{smallest.title}: {visible(smallest.reason)}")),
+        *(("crash", _crash(crash)) for crash in check.crashes if crash.needed),
+        ("failing", failing),
+        ("smallest", Text(f"{smallest.title}: {why(smallest)}")),
         ("its message", Text(message)),
     ]
-    left_out = len(named) - FAILURES_NAMED
-    if left_out > 0:
-        pairs[0][1].append(f"; and {left_out} more")
     return [
         *heading(f"Self-check: {check.passed} of {check.total} messages come out right", width),
         *rows(pairs, width),
@@ -47,7 +122,21 @@ def failure_section(check: Check, width: int) -> Lines:
     ]
 
 
+def _crash(crash: Crash) -> Text:
+    count = len(crash.titles)
+    named = "; ".join(crash.titles[:CRASHES_NAMED])
+    more = f"; and {count - CRASHES_NAMED} more" if count > CRASHES_NAMED else ""
+    return Text(f"{_where(crash)}, on {count} message{'s' * (count != 1)}: {named}{more}")
+
+
+def why(failure: Failure) -> str:
+    """Say why a message does not pass, with the template's line where it crashes."""
+    return visible(failure.reason) if failure.crash is None else _where(failure.crash)
+
+
 def _difference(failure: Failure, width: int) -> Lines:
+    if failure.foretold and failure.written is None:
+        return prose("the template crashes on this message, as the analysis says", width)
     if failure.rendered is None:
         return [
             *prose("the template raises on this message; the analysis would write:", width),

@@ -2,12 +2,14 @@
 
 from .battery import Case, battery, battery_tools, loose_tools
 from .continuations import Continuation, continuations
+from .crash import Crash
 from .selfcheck import Check, Failure, self_check
 
 __all__ = [
     "Case",
     "Check",
     "Continuation",
+    "Crash",
     "Failure",
     "battery",
     "battery_tools",

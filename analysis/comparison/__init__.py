@@ -2,9 +2,11 @@
 
 from .comparison import Comparison, FindingChange, TripChange, compare
 from .facts import FactChange, changed_facts
-from .renders import RenderChange, changed_renders
+from .grouping import RenderChange
+from .renders import Asked, changed_renders
 
 __all__ = [
+    "Asked",
     "Comparison",
     "FactChange",
     "FindingChange",

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.document import check_counts
 from autoparser.analysis.lint import Finding, Subject, lint
 from autoparser.analysis.roundtrip import Next, Row, Scenario, round_trip, shipped_scenarios
 
 from .facts import FactChange, changed_facts
-from .renders import RenderChange, changed_renders
+from .grouping import RenderChange
+from .renders import Asked, changed_renders
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,9 @@ class Comparison:
     right: Analysis
     facts: tuple[FactChange, ...]
     renders: tuple[RenderChange, ...]
-    rendered: int
-    """Conversations that were rendered."""
+    """The ways in which renders part."""
+    asked: Asked
+    """What was rendered, and what was not."""
     trips: tuple[TripChange, ...]
     played: int
     """Scenarios, with whose message comes next, that apply to either."""
@@ -58,12 +61,7 @@ class Comparison:
     @property
     def same_check(self) -> bool:
         """Whether the self-checks come out alike."""
-        left, right = self.left.check, self.right.check
-        return (left.passed, left.refused, left.crashed) == (
-            right.passed,
-            right.refused,
-            right.crashed,
-        )
+        return check_counts(self.left.check) == check_counts(self.right.check)
 
     @property
     def equal(self) -> bool:
@@ -74,14 +72,14 @@ class Comparison:
 
 def compare(left: Analysis, right: Analysis) -> Comparison:
     """Compare what two templates do."""
-    renders, rendered = changed_renders(left, right)
+    renders, asked = changed_renders(left, right)
     trips, played = _changed_trips(left, right)
     return Comparison(
         left,
         right,
         changed_facts(left, right),
         renders,
-        rendered,
+        asked,
         trips,
         played,
         _changed_findings(_findings(left), _findings(right)),

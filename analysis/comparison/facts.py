@@ -124,7 +124,9 @@ def _turn(analysis: Analysis) -> Iterator[Fact]:
                 if strip is not Strip.NOTHING:
                     name = f"stripped at the {part}'s {side}"
                     yield ("joints", name, str(presence)), strip.value
-    for opening in format_.openings:
+    # What values do together is rendered; as facts they would be told many times.
+    most = len(analysis.formats.base) + 1
+    for opening in (each for each in format_.openings if len(each.setting) <= most):
         setting = ", ".join(f"{name}={_json(value)}" for name, value in opening.setting.items())
         yield ("generation prompt", setting or "nothing set", ""), opening.text
     yield ("end of turn", "stop strings", ""), list(format_.stop_strings)
@@ -194,6 +196,10 @@ def _retention(retention: ReasoningRetention) -> Iterator[Fact]:
         ("in a tool loop", retention.tool_loop),
         ("once the next user message comes", retention.next_user),
         ("of a tool loop that is over", retention.answered_loop),
+        (
+            "once the next user message comes, without tools",
+            retention.next_user_without_tools,
+        ),
     ):
         if kept is not None:
             yield ("reasoning in the history", name, ""), "kept" if kept else "dropped"

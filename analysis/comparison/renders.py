@@ -1,122 +1,167 @@
-"""The battery's conversations, rendered by both templates, and where the texts part."""
+"""Requests rendered by both templates, under every value of a switch, and how the texts differ.
+
+A difference that shows with nothing set is told once, not again under every value; one that shows
+under single values is not told again for two of them at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
-from autoparser.analysis.alignment import prefix_length
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.check import battery, battery_tools
-from autoparser.analysis.conversation import Answer, Dialogue, User
-from autoparser.analysis.errors import TemplateRenderError
-from autoparser.analysis.probing import Prober, choose_sentinels
-from autoparser.analysis.roundtrip.replay import SYSTEM
+from autoparser.analysis.probing import Setting
 
-CONTEXT = 60
-"""Characters that are shown on either side of the first difference."""
+from .grouping import RenderChange, grouped
+from .playing import Round, played
+from .requests import brief, changing, every
+from .settings import ANY_TEXT, asked_values, usual_setting
+from .stage import Stage
 
-_QUESTION = User("What is the weather in Oslo?")
-_THANKS = User("Thank you. And tomorrow?")
+__all__ = ["MOST_PAIRS", "Asked", "changed_renders"]
 
-
-@dataclass(frozen=True, slots=True)
-class RenderChange:
-    """A conversation that the two templates render differently."""
-
-    conversation: str
-    at: int
-    """Characters that both texts have before they part."""
-    before: str
-    """The end of those."""
-    left: str | None
-    """What the one has from there on; None: it raises."""
-    right: str | None
-    left_error: str = ""
-    """The template's words where it raises."""
-    right_error: str = ""
+MOST_PAIRS = 100
+"""So many pairs of values are played at once; those first that change something alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
-    name: str
-    dialogue: Dialogue
-    tools: bool
-    generation: bool
+class Asked:
+    """What the renders were asked: all that "nothing differs" is said over."""
+
+    renders: int
+    """Conversations that at least one of the two rendered with nothing set."""
+    differing: int
+    """How many of those differ."""
+    switched: int
+    """Conversations under a value of a switch, or two, that at least one of the two rendered."""
+    switched_differing: int
+    """How many of those differ in another way than with nothing set; of values under which all
+    comes out alike, one counts."""
+    usual: Setting
+    """What must be set for both to render at all; mostly nothing."""
+    settings: tuple[Setting, ...]
+    """The values that were played, each alone."""
+    pairs: int
+    """Pairs of values of two switches that were played at once."""
+    parts: tuple[str, ...]
+    """The kinds of content that were sent and that at least one of the two takes."""
+    refused: int
+    """Conversations under a setting that both refuse; their words are not compared."""
+    refused_conversations: tuple[str, ...]
+    """Those that both refuse with nothing set, whatever is sent beside them."""
+    refused_settings: tuple[Setting, ...]
+    """Those under which both refuse everything."""
+    left_out: tuple[Setting, ...]
+    """Values beyond the most that are played."""
+    left_out_pairs: int
+    """Pairs beyond the most that are played."""
+    unanswered: int
+    """Conversations that were not asked since too many before them ran into a limit."""
 
 
-def changed_renders(left: Analysis, right: Analysis) -> tuple[tuple[RenderChange, ...], int]:
-    """Render every conversation by both; give those that differ, and how many there are.
+def changed_renders(left: Analysis, right: Analysis) -> tuple[tuple[RenderChange, ...], Asked]:
+    """Play everything through both; give how the renders differ, and what was asked.
 
     Each template gets the messages in the shape that it takes, and one that reads a special token
     which only the other's files name gets it from there.
     """
-    ours, theirs = _prober(left, right), _prober(right, left)
-    requests = list(_requests())
-    found = [
-        change
-        for request in requests
-        if (change := _compared(request, _text(ours, request), _text(theirs, request))) is not None
+    stages = Stage(left, right), Stage(right, left)
+    usual = usual_setting(left, right)
+    first = played(stages, usual, every())
+    values = asked_values((left, right), stages)
+    told = first.keys
+    bare = [played(stages, {}, changing(), told)] if usual else []
+    singles = [played(stages, {**usual, **value}, changing(), told) for value in values.settings]
+    distinct = _distinct(first, [*bare, *singles])
+    pairs = _pairs(singles, distinct, usual)
+    twos = [
+        played(stages, _both(one, other, usual), brief(), told | one.keys | other.keys)
+        for one, other in pairs[:MOST_PAIRS]
     ]
-    return tuple(found), len(requests)
-
-
-def _prober(analysis: Analysis, other: Analysis) -> Prober:
-    template = analysis.template
-    known: Mapping[str, str] = {
-        name: other.template.special_tokens.get(name, text)
-        for name, text in analysis.stand_ins.items()
-    }
-    return Prober(
-        template,
-        choose_sentinels(template.text),
-        tokens={**template.special_tokens, **known},
-        tools=battery_tools(),
-        shape=analysis.shape,
-        setting=analysis.formats.fullest.setting,
+    under = [*bare, *singles, *twos]
+    rounds = [first, *under]
+    return grouped([first, *distinct, *twos]), Asked(
+        renders=first.compared,
+        differing=first.differing,
+        switched=sum(each.compared for each in under),
+        switched_differing=sum(each.differing for each in [*distinct, *twos]),
+        usual=usual,
+        settings=values.settings,
+        pairs=len(twos),
+        parts=tuple(_taken(first)),
+        refused=sum(len(each.refused) for each in rounds),
+        refused_conversations=tuple(_refused(first)),
+        refused_settings=tuple(each.setting for each in [*bare, *singles] if not each.compared),
+        left_out=values.left_out,
+        left_out_pairs=len(pairs) - len(twos),
+        unanswered=sum(each.unanswered for each in rounds),
     )
 
 
-def _requests() -> Iterator[_Request]:
-    for tools in (False, True):
-        words = "with tools" if tools else "without tools"
-        yield _Request(f"a question, {words}", (_QUESTION,), tools, generation=True)
-    for case in battery():
-        said = case.message
-        answers = tuple(Answer("Sunny.", call.name, call.id) for call in said.calls)
-        yield _Request(f"{case.title}, last", (_QUESTION, said), tools=True, generation=False)
-        dialogue: Dialogue = (_QUESTION, said, *answers)
-        if answers:
-            yield _Request(f"{case.title}, then answers", dialogue, tools=True, generation=True)
-        yield _Request(
-            f"{case.title}, then a user", (*dialogue, _THANKS), tools=True, generation=True
-        )
+def _distinct(first: Round, rounds: Sequence[Round]) -> list[Round]:
+    """Give one round of those that come out alike, and none that comes out as with nothing set."""
+    usual = {request.key: first.marks[request.key] for request in changing()}
+    found: dict[frozenset[tuple[object, int]], Round] = {}
+    for each in rounds:
+        if each.marks != usual:
+            found.setdefault(frozenset(each.marks.items()), each)
+    return list(found.values())
 
 
-def _text(prober: Prober, request: _Request) -> str | TemplateRenderError:
-    messages = prober.shape.messages(request.dialogue, SYSTEM)
-    try:
-        return prober.render_messages(messages, tools=request.tools, generation=request.generation)
-    except TemplateRenderError as error:
-        return error
+def _pairs(
+    singles: Sequence[Round], distinct: Sequence[Round], usual: Setting
+) -> list[tuple[Round, Round]]:
+    """Give the rounds two by two whose settings name different switches beside the usual ones.
+
+    Values that change nothing alone may do so with another; pairs of such come last.
+    """
+    named = [
+        (each, _names(each.setting, usual), any(each is one for one in distinct))
+        for each in singles
+        if each.compared and not _is_text(each, singles)
+    ]
+    pairs = [
+        (-(effective + also), (one, other))
+        for (one, names, effective), (other, others, also) in combinations(named, 2)
+        if names and others and not names & others
+    ]
+    return [pair for _, pair in sorted(pairs, key=lambda each: each[0])]
 
 
-def _compared(
-    request: _Request, left: str | TemplateRenderError, right: str | TemplateRenderError
-) -> RenderChange | None:
-    refused = isinstance(left, TemplateRenderError), isinstance(right, TemplateRenderError)
-    # What a template says when it raises is no behaviour that a model or a cache sees.
-    if left == right or all(refused):
-        return None
-    ours = "" if isinstance(left, TemplateRenderError) else left
-    theirs = "" if isinstance(right, TemplateRenderError) else right
-    at = 0 if any(refused) else prefix_length(ours, theirs)
-    return RenderChange(
-        request.name,
-        at,
-        ours[max(0, at - CONTEXT) : at],
-        None if refused[0] else ours[at : at + CONTEXT],
-        None if refused[1] else theirs[at : at + CONTEXT],
-        left.reason if isinstance(left, TemplateRenderError) else "",
-        right.reason if isinstance(right, TemplateRenderError) else "",
+def _both(one: Round, other: Round, usual: Setting) -> Setting:
+    named = _names(other.setting, usual)
+    return {**one.setting, **{name: other.setting[name] for name in sorted(named)}}
+
+
+def _names(setting: Setting, usual: Setting) -> frozenset[str]:
+    # By their texts, since to Python true is 1.
+    return frozenset(
+        name for name, value in setting.items() if repr(value) != repr(usual.get(name, ...))
     )
+
+
+def _is_text(round_: Round, singles: Sequence[Round]) -> bool:
+    """Whether a value is any text, and comes out like true, which is played in its place."""
+    names = [name for name, value in round_.setting.items() if value == ANY_TEXT]
+    return any(
+        each.marks == round_.marks and all(each.setting.get(name) is True for name in names)
+        for each in singles
+        if names
+    )
+
+
+def _taken(first: Round) -> Iterator[str]:
+    """Give the kinds of content that at least one of the two rendered."""
+    yield from dict.fromkeys(
+        request.conversation
+        for request in every()
+        if request.content is not None and request.key not in first.refused
+    )
+
+
+def _refused(first: Round) -> Iterator[str]:
+    """Give the conversations that both refuse in every request."""
+    taken = {request.conversation for request in every() if request.key not in first.refused}
+    names = dict.fromkeys(key[0] for key in first.marks)
+    yield from (name for name in names if name not in taken)

@@ -68,7 +68,7 @@ class Judge:
         return ""
 
     def _complaints(self, parsed: ParsedMessage, text: str) -> Iterator[Complaint]:
-        if parsed.status is not Status.OK:
+        if not parsed.status.regular:
             yield Complaint(Fault.NOT_READ, f"the message's status is {parsed.status}")
         for span in parsed.spans:
             junk = text[span.start : span.end]

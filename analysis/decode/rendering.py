@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import takewhile
 from math import isfinite
 from typing import cast
@@ -27,6 +28,17 @@ _SHOWN = 40
 """Characters that are shown of each text from where they part."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A message that was read, written again."""
+
+    turn: str
+    first: str
+    """What the template writes before its first part."""
+    dropped: int
+    """Where the text begins that is compared, behind reasoning that the template drops."""
+
+
 class Rewriter:
     """Writes messages again, for one request."""
 
@@ -41,29 +53,43 @@ class Rewriter:
 
     def compare(self, text: str, parsed: ParsedMessage) -> tuple[Rendering, str]:
         """Say what the template makes of the message, and where that is other text."""
-        message = _message(parsed, text)
-        if not all(map(_finite, (call.arguments for call in message.calls))):
+        written = self._written(text, parsed)
+        if written is None:
             return Rendering.UNWRITTEN, ""
-        try:
-            turn = self._format.write(message)
-        except RefusedMessageError:
-            return Rendering.UNWRITTEN, ""
-        layout = self._format.layouts[message.presence]
-        dropped = 0
-        if message.reasoning and Part.REASONING not in layout.parts:
-            dropped = self._behind_reasoning(text, parsed)
-        answer, first = text[dropped:], layout.literals[0]
-        if self._is_rest(turn, answer, first, str):
+        answer, first = text[written.dropped :], written.first
+        if self._is_rest(written.turn, answer, first, str):
             return Rendering.SAME, ""
-        again = text[:dropped] + self._behind_prompt(turn, first)
+        again = text[: written.dropped] + self._behind_prompt(written.turn, first)
         read = self._parser.parse(again)
         if _values(read) == _values(parsed):
-            if self._is_rest(turn, answer, first, _squeezed):
+            if self._is_rest(written.turn, answer, first, _squeezed):
                 return Rendering.WHITESPACE, ""
             bare = _squeezed(_markup(text, parsed))
             if bare in map(_squeezed, self._ended(_markup(again, read))):
                 return Rendering.SPELLING, ""
         return Rendering.OTHER, _parting(text, again)
+
+    def again(self, text: str, parsed: ParsedMessage) -> str | None:
+        """Give what the template has where a model wrote this text; None where it refuses."""
+        written = self._written(text, parsed)
+        if written is None:
+            return None
+        return text[: written.dropped] + self._behind_prompt(written.turn, written.first)
+
+    def _written(self, text: str, parsed: ParsedMessage) -> _Written | None:
+        """Write the message that was read; None where the template refuses it."""
+        message = _message(parsed, text)
+        if not all(map(_finite, (call.arguments for call in message.calls))):
+            return None
+        try:
+            turn = self._format.write(message)
+        except RefusedMessageError:
+            return None
+        layout = self._format.layouts[message.presence]
+        dropped = 0
+        if message.reasoning and Part.REASONING not in layout.parts:
+            dropped = self._behind_reasoning(text, parsed)
+        return _Written(turn, layout.literals[0], dropped)
 
     def _behind_reasoning(self, text: str, parsed: ParsedMessage) -> int:
         """Give the position behind the reasoning, its close and the whitespace after it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.check import Check, Failure
+from autoparser.analysis.check import Check, Crash, Failure
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.gate import Gate
 from autoparser.analysis.phases import Evidence, Finding
 from autoparser.analysis.probing import Probe, Shape
 
@@ -57,11 +58,41 @@ def _probe(probe: Probe, shape: Shape, system: str) -> dict[str, Json]:
 def check_document(check: Check) -> dict[str, Json]:
     """Give the verdict, with every failure."""
     return {
+        **check_counts(check),
+        "crashes": [_crash(crash) for crash in check.crashes],
+        "failures": [_failure(failure) for failure in check.failures],
+    }
+
+
+def check_counts(check: Check) -> dict[str, Json]:
+    """Give the verdict in figures: what passed, and what it rests on."""
+    return {
         "passed": check.passed,
         "total": check.total,
+        "equal": check.equal,
         "refused": check.refused,
         "crashed": check.crashed,
-        "failures": [_failure(failure) for failure in check.failures],
+        "not_asked": check.not_asked,
+        "different": len(check.different),
+    }
+
+
+def sandbox_document(check: Check, file: str | None) -> Json:
+    """Give what transformers' sandbox alone forbids; null where it forbids nothing."""
+    crash = check.forbidden
+    if crash is None:
+        return None
+    return {"file": file, "line": crash.line, "reason": crash.reason, "right": check.freed}
+
+
+def _crash(crash: Crash) -> dict[str, Json]:
+    return {
+        "titles": list(crash.titles),
+        "line": crash.line,
+        "reason": crash.reason,
+        "needed": crash.needed,
+        "forbidden": crash.forbidden,
+        "sandbox_alone": crash.sandbox_alone,
     }
 
 
@@ -72,4 +103,25 @@ def _failure(failure: Failure) -> dict[str, Json]:
         "message": plain_mapping(failure.message.to_dict()),
         "written": failure.written,
         "rendered": failure.rendered,
+        "crash": None if failure.crash is None else _crash(failure.crash),
+        "foretold": failure.foretold,
+    }
+
+
+def gate_document(gate: Gate) -> dict[str, Json]:
+    """Give what became of the texts that the template writes after its prompts."""
+    return {
+        "asked": gate.asked,
+        "passed": gate.passed,
+        "not_asked": gate.not_asked,
+        "faults": [
+            {
+                "question": fault.question.value,
+                "setting": plain_mapping(fault.setting),
+                "title": fault.title,
+                "text": fault.text,
+                "detail": fault.detail,
+            }
+            for fault in gate.faults
+        ],
     }

@@ -46,6 +46,7 @@ def format_document(format_: TurnFormat) -> dict[str, Json]:
             "tool_loop": retention.tool_loop,
             "next_user": retention.next_user,
             "answered_loop": retention.answered_loop,
+            "next_user_without_tools": retention.next_user_without_tools,
         },
     }
 

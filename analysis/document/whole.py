@@ -13,14 +13,20 @@ from typing import Protocol
 
 from autoparser.analysis.check import Check
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import Formats, TurnFormat
+from autoparser.analysis.format import Formats, JsonFields, TurnFormat
+from autoparser.analysis.gate import Gate
 from autoparser.analysis.learning.switches import Switch
 from autoparser.analysis.phases import Finding
 from autoparser.analysis.probing import Shape, StringArguments, Trial, choose_sentinels
 from autoparser.analysis.template import ChatTemplate
-from autoparser.analysis.view import JsonFields, View
+from autoparser.analysis.view import View
 
-from .evidence import check_document, finding_document
+from .evidence import (
+    check_document,
+    finding_document,
+    gate_document,
+    sandbox_document,
+)
 from .source import source_document
 from .switches import switch_document
 from .turns import format_document
@@ -60,6 +66,16 @@ class Documented(Protocol):
     @property
     def check(self) -> Check:
         """The self-check's verdict."""
+        ...
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        """The verdict on each of the formats."""
+        ...
+
+    @property
+    def gate(self) -> Gate:
+        """What became of the texts that the template writes after its prompts."""
         ...
 
     @property
@@ -117,6 +133,9 @@ def document(analysis: Documented) -> dict[str, Json]:
         "fullest": analysis.formats.each.index(analysis.formats.fullest),
         "untried_settings": analysis.formats.untried,
         "check": check_document(analysis.check),
+        "checks": [check_document(each) for each in analysis.checks],
+        "gate": gate_document(analysis.gate),
+        "sandbox": sandbox_document(analysis.check, template.origin),
         "shape": _shape(analysis.shape),
         "string_arguments": None
         if analysis.string_arguments is None

@@ -5,10 +5,8 @@ from .document import expression_document
 from .kept import Kept
 from .nodes import (
     ArgumentList,
-    Block,
     Body,
     JsonCall,
-    Literal,
     Name,
     RowCall,
     RowItem,
@@ -17,20 +15,16 @@ from .nodes import (
     Strict,
     StrictItem,
     StrictRow,
-    Text,
     Turn,
     Word,
 )
-from .prompted import whole_header
 from .request import Request, RequestError, request_of
 
 __all__ = [
     "ArgumentList",
-    "Block",
     "Body",
     "JsonCall",
     "Kept",
-    "Literal",
     "Name",
     "Request",
     "RequestError",
@@ -41,12 +35,10 @@ __all__ = [
     "Strict",
     "StrictItem",
     "StrictRow",
-    "Text",
     "Turn",
     "Word",
     "belonging",
     "build",
     "expression_document",
     "request_of",
-    "whole_header",
 ]

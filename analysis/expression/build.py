@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.format import Begun, Formats, TurnFormat, ending
+from autoparser.analysis.format import Begun, Block, Formats, Literal, TurnFormat, ending
 
-from .blocks import content_of, ends_of, reasoning_of
 from .kept import Kept
-from .nodes import Block, Literal, Start, Strict, Turn
-from .prompted import header_mark, lead, prompted, whole_header
+from .nodes import Start, Strict, Turn
+from .prompted import lead, prompted
 from .request import Request
 from .section import section_of
 from .strict import either, strict, written_of
@@ -22,10 +20,8 @@ class _Frame:
 
     format: TurnFormat
     """With its whole header."""
-    header: Literal
-    reasoning: Block | None
     content: Block
-    ends: tuple[Literal, ...]
+    """Closed by what does not end the turn as well."""
     goes_on: bool
     lead: str
     tail: str
@@ -38,14 +34,15 @@ _ROWS: Kept[Strict] = Kept(256)
 def build(formats: Formats, request: Request) -> Turn:
     """Build the expression of a turn, in the format that the request's prompt belongs to.
 
-    Where the prompt may belong to several settings, what any of them writes may be written; it is
-    read as under the first.
+    Where the prompt may belong to several settings, what any of them writes may be written, and
+    any of their ends ends the turn; all else is read as under the first.
     """
     turns = [_turn(begun, request) for begun in belonging(formats, request)]
     first = turns[0]
     if len(turns) == 1:
         return first
-    return replace(first, strict=either([turn.strict for turn in turns]))
+    ends = {end.core: end for turn in reversed(turns) for end in turn.ends}
+    return replace(first, strict=either([turn.strict for turn in turns]), ends=tuple(ends.values()))
 
 
 def belonging(formats: Formats, request: Request) -> tuple[Begun, ...]:
@@ -71,17 +68,17 @@ def belonging(formats: Formats, request: Request) -> tuple[Begun, ...]:
 
 def _turn(begun: Begun, request: Request) -> Turn:
     frame = _FRAMES.of((begun.format,), None, lambda: _frame(begun.format))
-    format_, reasoning = frame.format, frame.reasoning
-    prompted_ = prompted(format_, begun.opening, request, reasoning)
-    written = written_of(format_, begun.opening, request, reasoning)
+    format_ = frame.format
+    prompted_ = prompted(format_, begun.opening, request)
+    written = written_of(format_, begun.opening, request)
     asked = (written, prompted_.start, request.calls, request.required)
     return Turn(
         start=prompted_.start,
-        header=frame.header,
-        reasoning=reasoning,
+        header=Literal.of(format_.header),
+        reasoning=format_.reasoning,
         content=frame.content,
-        calls=section_of(format_, request, reasoning, frame.content),
-        ends=frame.ends,
+        calls=section_of(format_, request),
+        ends=format_.end_literals,
         goes_on=frame.goes_on,
         lead=frame.lead,
         tail=frame.tail,
@@ -89,35 +86,30 @@ def _turn(begun: Begun, request: Request) -> Turn:
         json=request.json,
         prefill=prompted_.prefill,
         strict=_ROWS.of(
-            (frame,),
-            asked,
-            lambda: strict(format_, request, written, prompted_.start, reasoning),
+            (frame,), asked, lambda: strict(format_, request, written, prompted_.start)
         ),
     )
 
 
 def _frame(format_: TurnFormat) -> _Frame:
-    format_ = replace(format_, header=whole_header(format_))
-    reasoning = reasoning_of(format_)
-    ends = ends_of(format_)
+    format_ = format_.whole
+    content = format_.content
+    close = Literal.of(format_.without_end(content.close.text))
     return _Frame(
         format=format_,
-        header=Literal.of(format_.header),
-        reasoning=reasoning,
-        content=content_of(format_, reasoning),
-        ends=ends,
-        goes_on=_goes_on(format_, ends),
-        lead=lead(format_, reasoning, format_.header, Start.HEADER),
+        content=replace(content, close=close),
+        goes_on=_goes_on(format_),
+        lead=lead(format_, format_.header, Start.HEADER),
         tail=next((end.text for end in format_.ends if end.text.isspace()), ""),
     )
 
 
-def _goes_on(format_: TurnFormat, ends: Sequence[Literal]) -> bool:
+def _goes_on(format_: TurnFormat) -> bool:
     """Whether what ends a turn also stands between its parts."""
-    header = header_mark(format_.header)
+    header = format_.header_mark
     inner = [text for layout in format_.layouts.values() for text in layout.literals[1:-1]]
     calls = format_.calls
     inner += [calls.separator] if calls is not None else []
     return bool(header) and any(
-        end.core in text and header in text for end in ends for text in inner
+        end.core in text and header in text for end in format_.end_literals for text in inner
     )

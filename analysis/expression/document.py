@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import Block, Literal
 
 from .nodes import (
     ArgumentList,
-    Block,
     JsonCall,
-    Literal,
     Name,
     RowCall,
     RowItem,

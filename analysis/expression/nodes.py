@@ -7,44 +7,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from autoparser.analysis.alignment import edge_units
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import Arguments, CallFormat, Edges, Limit, Part, Slot
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """Text that the template writes, the whitespace at its edges apart."""
-
-    before: str = ""
-    core: str = ""
-    after: str = ""
-
-    @classmethod
-    def of(cls, text: str) -> Literal:
-        """Cut a text into its core and its edges; all of a text without a core is before it."""
-        core = text.strip()
-        if not core:
-            return cls(before=text)
-        start = text.index(core[0])
-        return cls(text[:start], core, text[start + len(core) :])
-
-    @property
-    def text(self) -> str:
-        """All that is written."""
-        return f"{self.before}{self.core}{self.after}"
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """The parts of the core between which a model may put whitespace."""
-        return tuple(unit.strip() for unit in edge_units(self.core) if unit.strip())
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """Free text, up to whatever may follow it."""
-
-    part: Part
+from autoparser.analysis.format import (
+    Arguments,
+    Block,
+    CallFormat,
+    Edges,
+    Limit,
+    Literal,
+    Part,
+    Slot,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +78,7 @@ class Section:
     separator: Literal
     close: Literal
     limit: Limit
-    later_close: Literal = Literal()
+    later_close: Literal = field(default_factory=Literal)
     """What closes every call but the first, in templates that do so."""
     space: str = ""
     """Whitespace that the template writes between content and calls."""
@@ -113,21 +86,6 @@ class Section:
     """Whitespace that it writes between calls and content behind them."""
     single: bool = False
     """The request allows one call; more are junk."""
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Reasoning or content, with what opens and closes it."""
-
-    body: Text
-    open: Literal
-    close: Literal
-    others: tuple[Literal, ...] = ()
-    """Literals that open it beside other parts."""
-    leads: bool = False
-    """The turn begins with it, and nothing opens it."""
-    empty: str | None = None
-    """Whitespace behind it where it is empty; None: the template writes no empty block."""
 
 
 class Start(StrEnum):
@@ -157,7 +115,7 @@ class StrictRow:
     """One way to write a turn: texts and parts in order, and what ends it."""
 
     items: tuple[StrictItem, ...]
-    end: Literal = Literal()
+    end: Literal = field(default_factory=Literal)
     """The end that the template writes; a model may stop before it."""
 
     def has(self, part: Part) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from autoparser.analysis.conversation import Presence
 from autoparser.analysis.format import Opening, Part, TurnFormat, Written
 
-from .nodes import Block, Start
+from .nodes import Start
 from .request import Request
 
 
@@ -32,46 +32,23 @@ _STARTS = {
 }
 
 
-def whole_header(format_: TurnFormat) -> str:
-    """Give the header; where a switch varies its front, what the default prompt writes of it."""
-    default = next(iter(format_.openings), None)
-    layouts = [layout for layout in format_.layouts.values() if not layout.refusal]
-    if (
-        default is not None
-        and default.written is Written.OTHER
-        and default.text.startswith(format_.header)
-        and layouts
-        and all(layout.literals[0].startswith(default.text) for layout in layouts)
-    ):
-        return default.text
-    return format_.header
-
-
-def header_mark(header: str) -> str:
-    """Give the text by which a header is noticed; empty where it is only punctuation."""
-    core = header.strip()
-    return core if any(char.isalnum() for char in core) else ""
-
-
-def prompted(
-    format_: TurnFormat, opening: Opening | None, request: Request, reasoning: Block | None
-) -> Prompted:
+def prompted(format_: TurnFormat, opening: Opening | None, request: Request) -> Prompted:
     """Say where the prompt has ended, what of its whitespace is missing, and what it prefilled.
 
     `opening` is the one that the prompt ends with, None where it ends with none.
     """
     if request.start is not None:
-        return Prompted(request.start, lead(format_, reasoning, format_.header, request.start))
+        return Prompted(request.start, lead(format_, format_.header, request.start))
     if opening is not None:
         prompt = opening.text if request.prompt is None else request.prompt
-        return _behind(format_, opening, prompt, reasoning)
+        return _behind(format_, opening, prompt)
     if request.prompt is None:
-        return Prompted(Start.HEADER, lead(format_, reasoning, format_.header, Start.HEADER))
-    opened = open_reasoning(reasoning, request.prompt)
+        return Prompted(Start.HEADER, lead(format_, format_.header, Start.HEADER))
+    reasoning, mark = format_.reasoning, format_.header_mark
+    opened = None if reasoning is None else reasoning.opened_by(request.prompt)
     if opened is not None:
         return Prompted(Start.REASONING, opened)
-    unwritten = lead(format_, reasoning, format_.header, Start.HEADER)
-    mark = header_mark(format_.header)
+    unwritten = lead(format_, format_.header, Start.HEADER)
     if mark and mark in request.prompt:
         written = request.prompt.rpartition(mark)[2]
         # Behind a stop comes what is not the message: the results of its calls, in one turn.
@@ -80,24 +57,7 @@ def prompted(
     return Prompted(Start.HEADER, unwritten)
 
 
-def open_reasoning(reasoning: Block | None, prompt: str) -> str | None:
-    """Give the whitespace that is missing behind reasoning that a prompt opens at its very end.
-
-    None where it opens none. The front of a generation prompt varies: behind the result of a call
-    some templates write no header.
-    """
-    core = prompt.rstrip()
-    mark = "" if reasoning is None else header_mark(reasoning.open.core)
-    if reasoning is None or not mark or not core.endswith(mark):
-        return None
-    space = prompt[len(core) :]
-    after = reasoning.open.after
-    return after[len(space) :] if after.startswith(space) else ""
-
-
-def _behind(
-    format_: TurnFormat, opening: Opening, prompt: str, reasoning: Block | None
-) -> Prompted:
+def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> Prompted:
     """Say what is left to write behind a prompt that ends with this opening."""
     core = opening.text.rstrip()
     space = prompt[len(prompt.rstrip()) :]
@@ -105,8 +65,8 @@ def _behind(
     start = _STARTS[opening.written]
     prefill = _prefill(format_, opening.text, opening.written)
     if start is not Start.REASONING:
-        return Prompted(start, missing + lead(format_, reasoning, opening.text, start), prefill)
-    after = "" if reasoning is None else reasoning.open.after
+        return Prompted(start, missing + lead(format_, opening.text, start), prefill)
+    after = "" if format_.reasoning is None else format_.reasoning.open.after
     if not missing and after.startswith(space):
         missing = after[len(space) :]
     return Prompted(start, missing, prefill)
@@ -114,13 +74,13 @@ def _behind(
 
 def _prefill(format_: TurnFormat, text: str, written: Written) -> str:
     """Give what a generation prompt has written behind the header, where that is no whole part."""
-    mark = header_mark(format_.header)
+    mark = format_.header_mark
     if written is not Written.OTHER or not mark or mark not in text:
         return ""
     return text.rpartition(mark)[2].lstrip()
 
 
-def lead(format_: TurnFormat, reasoning: Block | None, written: str, start: Start) -> str:
+def lead(format_: TurnFormat, written: str, start: Start) -> str:
     """Give the whitespace that the template writes between what is `written` and content."""
     layout = format_.layouts.get(Presence(content=True))
     if layout is None or layout.parts[:1] != (Part.CONTENT,):
@@ -132,9 +92,9 @@ def lead(format_: TurnFormat, reasoning: Block | None, written: str, start: Star
         return ""
     if text.isspace():
         return text
+    reasoning, mark = format_.reasoning, format_.header_mark
     # What an empty reasoning block leaves behind itself is skipped where that block is read.
     if start is Start.CONTENT or (reasoning is not None and reasoning.close.core in text):
         return ""
-    mark = header_mark(format_.header)
     text = text.rpartition(mark)[2] if mark else text
     return text if text.isspace() else ""

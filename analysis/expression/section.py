@@ -6,23 +6,21 @@ from collections.abc import Sequence
 
 from autoparser.analysis.alignment import common_suffix
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import CallFormat, Part, Slot, TurnFormat
-from autoparser.analysis.view import JsonFields, json_fields
+from autoparser.analysis.format import CallFormat, JsonFields, Literal, Part, Slot, TurnFormat
 
-from .nodes import ArgumentList, Block, JsonCall, Literal, Name, RowCall, RowItem, Section, Word
+from .nodes import ArgumentList, JsonCall, Name, RowCall, RowItem, Section, Word
 from .request import Request
 
 
-def section_of(
-    format_: TurnFormat, request: Request, reasoning: Block | None, content: Block
-) -> Section | None:
+def section_of(format_: TurnFormat, request: Request) -> Section | None:
     """Build the section; None where the format or the request has no calls."""
     calls = format_.calls
     if calls is None or not request.calls:
         return None
-    fields = json_fields(calls)
+    fields = calls.json_fields
     call = _row_call(calls, request) if fields is None else _json_call(calls, fields, request)
-    opening = Literal.of(calls.section_open or _opened(format_, content))
+    reasoning = format_.reasoning
+    opening = Literal.of(calls.section_open or _opened(format_))
     separator = calls.separator
     return Section(
         open=_without_close(opening, "" if reasoning is None else reasoning.close.core),
@@ -39,7 +37,7 @@ def section_of(
     )
 
 
-def _opened(format_: TurnFormat, content: Block) -> str:
+def _opened(format_: TurnFormat) -> str:
     """Give the marker that stands before the calls of every turn, where the end closes it."""
     befores = [
         layout.literals[layout.parts.index(Part.CALLS)].removeprefix(format_.header)
@@ -47,7 +45,7 @@ def _opened(format_: TurnFormat, content: Block) -> str:
         if Part.CALLS in layout.parts
     ]
     shared = common_suffix(*befores) if befores else ""
-    return "" if shared.strip() in ("", content.close.core) else shared
+    return "" if shared.strip() in ("", format_.content.close.core) else shared
 
 
 def _without_close(opening: Literal, close: str) -> Literal:

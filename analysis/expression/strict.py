@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.format import Edges, Layout, Opening, Part, TurnFormat
+from autoparser.analysis.format import (
+    Block,
+    Edges,
+    Layout,
+    Literal,
+    Opening,
+    Part,
+    TurnFormat,
+)
 
-from .nodes import Block, Body, Literal, Start, Strict, StrictItem, StrictRow
+from .nodes import Body, Start, Strict, StrictItem, StrictRow
 from .request import Request
 
 
-def strict(
-    format_: TurnFormat, request: Request, written: str, start: Start, reasoning: Block | None
-) -> Strict:
+def strict(format_: TurnFormat, request: Request, written: str, start: Start) -> Strict:
     """Give the rows that a model may write behind what the prompt has `written` of the turn.
 
     Of the request, only whether calls may and have to be written counts.
@@ -32,7 +38,7 @@ def strict(
         drops = shown is None or Part.REASONING not in shown.parts
         # Where other settings keep reasoning, models are not meant to write any under these.
         drops = drops and Part.REASONING not in format_.elsewhere
-        for items in _cut(format_, layout, written, start, reasoning if drops else None):
+        for items in _cut(format_, layout, written, start, format_.reasoning if drops else None):
             row = _ended(format_, items)
             if row.has(Part.CALLS) and not (request.calls and format_.calls):
                 continue
@@ -49,9 +55,7 @@ def either(ways: Sequence[Strict]) -> Strict:
     return Strict(tuple(rows), calls)
 
 
-def written_of(
-    format_: TurnFormat, opening: Opening | None, request: Request, reasoning: Block | None
-) -> str:
+def written_of(format_: TurnFormat, opening: Opening | None, request: Request) -> str:
     """Give the beginning of the turn that the prompt has already written.
 
     `opening` is the one that the prompt ends with, None where it ends with none.
@@ -60,7 +64,7 @@ def written_of(
     if request.start is Start.TURN:
         return ""
     if request.start is Start.REASONING:
-        return _opened(format_, reasoning)
+        return _opened(format_)
     if request.start is not None:
         return header
     if opening is not None:
@@ -75,14 +79,14 @@ def written_of(
     return header
 
 
-def _opened(format_: TurnFormat, reasoning: Block | None) -> str:
+def _opened(format_: TurnFormat) -> str:
     """Give a turn up to where its reasoning begins."""
     firsts = (
         layout.literals[0]
         for layout in format_.layouts.values()
         if layout.parts[:1] == (Part.REASONING,)
     )
-    named = "" if reasoning is None else reasoning.open.text
+    named = "" if format_.reasoning is None else format_.reasoning.open.text
     return next(firsts, format_.header + named)
 
 

@@ -4,6 +4,9 @@ from .call import ArgumentForm, Arguments, CallFormat, Limit
 from .formats import Begun, Formats, ending, share
 from .ids import named_by_id, with_naming_ids
 from .joint import Joint, joints_of
+from .json_call import JsonFields
+from .layout import Layout, Part
+from .literal import Block, Literal
 from .notation import (
     Container,
     JsonType,
@@ -18,9 +21,7 @@ from .notation import (
 from .text import Edges, Escape, Guard, Strip, Text
 from .turn import (
     End,
-    Layout,
     Opening,
-    Part,
     ReasoningRetention,
     RefusedMessageError,
     TurnFormat,
@@ -31,6 +32,7 @@ __all__ = [
     "ArgumentForm",
     "Arguments",
     "Begun",
+    "Block",
     "CallFormat",
     "Container",
     "Edges",
@@ -39,9 +41,11 @@ __all__ = [
     "Formats",
     "Guard",
     "Joint",
+    "JsonFields",
     "JsonType",
     "Layout",
     "Limit",
+    "Literal",
     "Notation",
     "Opening",
     "Order",

@@ -6,9 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from autoparser.analysis.conversation import Json, ToolCall
 
+from .json_call import JsonFields, json_fields_of
 from .notation import Container, JsonType, Notation, Row, Slot, type_of
 
 
@@ -56,7 +58,7 @@ class Arguments:
         return json.dumps(text, ensure_ascii=False) if self.encoded else text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallFormat:
     """How a message's calls are written."""
 
@@ -114,6 +116,11 @@ class CallFormat:
         if position:
             pieces.append(self.later_close)
         return "".join(pieces)
+
+    @cached_property
+    def json_fields(self) -> JsonFields | None:
+        """The fields of a call that is one JSON value; None where it is no such value."""
+        return json_fields_of(self.row)
 
     def has(self, slot: Slot) -> bool:
         """Whether one call's row holds this slot."""

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 
 from autoparser.analysis.conversation import Json, Message, Presence
 
 from .call import ArgumentForm, CallFormat, Limit
-from .text import Edges
-
-
-class Part(StrEnum):
-    """A block of a turn."""
-
-    REASONING = "reasoning"
-    CONTENT = "content"
-    CALLS = "calls"
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How a turn with certain parts is laid out."""
-
-    parts: tuple[Part, ...] = ()
-    """The parts that reach the text, in order; a part may be dropped, or written twice."""
-    literals: tuple[str, ...] = ("",)
-    """What stands before, between and after the parts; one more than there are parts."""
-    reasoning: Edges = field(default_factory=Edges)
-    content: Edges = field(default_factory=Edges)
-    refusal: str = ""
-    """The template's own words where it refuses such a message."""
+from .content import content_of
+from .ends import end_literals_of
+from .layout import Layout, Part
+from .literal import Block, Literal
+from .reasoning import reasoning_of
 
 
 class RefusedMessageError(ValueError):
@@ -79,14 +62,24 @@ class ReasoningRetention:
     tool_loop: bool | None = None
     """After the call was answered; None: could not be observed."""
     next_user: bool | None = None
-    """After the next user message."""
+    """After the next user message, where tools are offered."""
     answered_loop: bool | None = None
     """In a tool loop, once a later user message came."""
+    next_user_without_tools: bool | None = None
+    """After the next user message, where no tools are offered."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the next user message takes it with tools and not without, or the reverse."""
+        return {self.next_user, self.next_user_without_tools} == {True, False}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TurnFormat:
-    """An assistant turn, from where the text before it ends to the end of the text."""
+    """An assistant turn, from where the text before it ends to the end of the text.
+
+    What follows from its fields is answered once: what opens and closes a part, what ends a turn.
+    """
 
     header: str
     """What begins every turn."""
@@ -116,6 +109,50 @@ class TurnFormat:
     def shown(self) -> frozenset[Part]:
         """The parts that some turn is written with."""
         return frozenset(part for layout in self.layouts.values() for part in layout.parts)
+
+    @cached_property
+    def reasoning(self) -> Block | None:
+        """What opens and closes reasoning; None where nothing does."""
+        return reasoning_of(self)
+
+    @cached_property
+    def content(self) -> Block:
+        """What opens and closes content."""
+        return content_of(self)
+
+    @cached_property
+    def end_literals(self) -> tuple[Literal, ...]:
+        """The texts that end a turn, each with the whitespace between it and content."""
+        return end_literals_of(self)
+
+    @cached_property
+    def header_mark(self) -> str:
+        """The text by which a header is noticed; empty where it is only punctuation."""
+        return Literal.of(self.header).mark
+
+    @cached_property
+    def whole(self) -> TurnFormat:
+        """The format with its whole header.
+
+        Where a switch varies the header's front, that is what the default prompt writes of it.
+        """
+        default = next(iter(self.openings), None)
+        layouts = [layout for layout in self.layouts.values() if not layout.refusal]
+        if (
+            default is None
+            or default.written is not Written.OTHER
+            or not layouts
+            or not default.text.startswith(self.header)
+            or not all(layout.literals[0].startswith(default.text) for layout in layouts)
+        ):
+            return self
+        return replace(self, header=default.text)
+
+    def without_end(self, text: str) -> str:
+        """Cut off the end of a text what ends a turn."""
+        for end in self.ends:
+            text = text.removesuffix(end.text)
+        return text
 
     def write(self, message: Message) -> str:
         """Write the turn as the template would, from the format alone.

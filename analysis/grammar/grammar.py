@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.expression import Literal, Turn
-from autoparser.analysis.format import Part, Slot
+from autoparser.analysis.expression import Turn
+from autoparser.analysis.format import Literal, Part, Slot
 
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable

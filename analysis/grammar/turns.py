@@ -10,6 +10,7 @@ from autoparser.analysis.alignment import edge_units, first_marker, is_unit
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Body, Kept, StrictItem, StrictRow, Turn
 from autoparser.analysis.format import CallFormat, Part, Slot
+from autoparser.analysis.parsing.closers import section_closers
 
 from .calls import CallWriter, GrammarError, literal_at
 from .paths import Path, joined
@@ -108,9 +109,8 @@ class _Maker:
         content = [turn.content.open, turn.content.close, *turn.content.others]
         header = [turn.header.core] if any(map(is_unit, turn.header.units)) else []
         ends = [end.core for end in turn.ends]
-        return _texts(
-            [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
-        )
+        marks = [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
+        return _texts([*marks, *_stray_after_calls(turn)])
 
     @cached_property
     def in_reasoning(self) -> tuple[str, ...]:
@@ -200,6 +200,15 @@ class _Maker:
             return [()]
         after = choice(NOTHING, Literal(end.after)) if end.after else ""
         return [(), joined(f"{end.before}{end.core}", after)]
+
+
+def _stray_after_calls(turn: Turn) -> list[str]:
+    """Give what a reader takes for stray closers, where content follows calls."""
+    parts = [
+        [item.part for item in row.items if isinstance(item, Body)] for row in turn.strict.rows
+    ]
+    follows = any(Part.CALLS in each and each[-1] is Part.CONTENT for each in parts)
+    return list(section_closers(turn, turn.calls)) if follows and turn.calls else []
 
 
 def _schema(value: Json) -> dict[str, Json]:

@@ -96,15 +96,21 @@ def _behind_call(observer: Observer, between: str) -> str:
     return between[len(close) :] if between.startswith(close) else ""
 
 
+def before_next_user(observer: Observer, *, tools: bool = True) -> tuple[Probe, Probe]:
+    """Render a turn that reasons and answers: as the last one, and before a user message."""
+    told = observer.message(Presence(reasoning=True, content=True))
+    last = (observer.prober.user, told)
+    return (
+        observer.prober.probe(last, tools=tools),
+        observer.prober.probe((*last, observer.next_user), tools=tools),
+    )
+
+
 def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> ReasoningRetention:
     """See in which later prompts the reasoning of a turn still stands."""
     if not reasoning:
         return ReasoningRetention()
     marks = observer.prober.sentinels
-    told = observer.message(Presence(reasoning=True, content=True))
-    shown = marks.reasoning in observer.turn(told).probe.text
-    later = observer.prober.probe((observer.prober.user, told, observer.next_user))
-    next_user = (marks.reasoning in later.text) if later.rendered and shown else None
     tool_loop = answered_loop = None
     if calls:
         called = observer.message(Presence(reasoning=True, calls=True))
@@ -113,4 +119,16 @@ def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> Reas
         tool_loop = (marks.reasoning in loop.text) if loop.rendered else None
         over = called_turn(observer)
         answered_loop = (marks.reasoning in over.text) if over.rendered else None
-    return ReasoningRetention(tool_loop, next_user, answered_loop)
+    return ReasoningRetention(
+        tool_loop,
+        _kept(observer, tools=True),
+        answered_loop,
+        _kept(observer, tools=False),
+    )
+
+
+def _kept(observer: Observer, *, tools: bool) -> bool | None:
+    """Whether reasoning outlasts the next user message; None where no turn shows it."""
+    word = observer.prober.sentinels.reasoning
+    last, later = before_next_user(observer, tools=tools)
+    return (word in later.text) if later.rendered and word in last.text else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from autoparser.analysis.alignment import common_prefix
-from autoparser.analysis.format import Opening, Written
+from autoparser.analysis.format import Block, Literal, Opening, Written
 from autoparser.analysis.probing import Prober, Setting
 
 
@@ -53,21 +53,24 @@ def _prompts(prober: Prober, setting: Setting) -> Iterator[PromptText]:
 
 
 def describe_openings(
-    prompts: Sequence[PromptText], header: str, reasoning_open: str, reasoning_close: str
+    prompts: Sequence[PromptText], header: str, reasoning: Block | None
 ) -> tuple[Opening, ...]:
     """Say of each generation prompt how much of the turn it has written."""
     return tuple(
         Opening(
             dict(prompt.setting),
             prompt.text,
-            _written(prompt.text, header, reasoning_open, reasoning_close),
+            _written(prompt.text, header, reasoning or _UNKNOWN),
             prompt.tools,
         )
         for prompt in prompts
     )
 
 
-def _written(text: str, header: str, opening: str, close: str) -> Written:
+_UNKNOWN = Block(Literal(), Literal())
+
+
+def _written(text: str, header: str, reasoning: Block) -> Written:
     if not text:
         return Written.NOTHING
     if text == header or (text.strip() == header.strip() and header.strip()):
@@ -78,7 +81,7 @@ def _written(text: str, header: str, opening: str, close: str) -> Written:
     if head not in text:
         return Written.OTHER
     rest = text[text.rindex(head) + len(head) :].strip()
-    opening, close = opening.strip(), close.strip()
+    opening, close = reasoning.open.core, reasoning.close.core
     if opening and rest == opening:
         return Written.REASONING_OPEN
     if close and rest.endswith(close) and (not opening or rest.startswith((opening, close))):

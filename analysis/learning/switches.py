@@ -7,6 +7,7 @@ setting that brings reasoning into the text, the switch says so.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -20,7 +21,6 @@ from autoparser.analysis.probing import (
     answered,
     call_of,
     switch_candidates,
-    under,
 )
 
 
@@ -160,7 +160,8 @@ def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Groun
         )
     if showing != prober.setting:
         new = {name: value for name, value in showing.items() if name not in prober.setting}
-        shown, words = prober.using(setting=showing), under(new).strip()
+        values = (f"{name}={json.dumps(value)}" for name, value in new.items())
+        shown, words = prober.using(setting=showing), f"with {', '.join(values)}"
         yield Ground(shown, tools=True, calls=calls, only=words)
         yield Ground(shown, tools=False, calls=False, only=f"{words}, without tools")
 

@@ -128,10 +128,11 @@ _CONTROLS: tuple[type[nodes.Node], ...] = (nodes.Break, nodes.Continue)
 
 
 def ordinary(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, object]]]:
-    """Give ordinary conversations: in words, as rendered, and the variables."""
+    """Give ordinary conversations: in words, as transformers renders them, and the variables."""
     marks, call = subject.marks, subject.call()
     chat: Dialogue = (subject.user, Message(marks.content), subject.next_user)
     loop: Dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
     for what, dialogue, tools in (("a chat", chat, False), ("a tool call", loop, True)):
-        render = subject.play(dialogue, tools=tools, generation=True)
+        played = subject.play(dialogue, tools=tools, generation=True)
+        render = subject.as_transformers(played, tools=tools, generation=True)
         yield what, render, subject.variables(render, tools=tools, generation=True)

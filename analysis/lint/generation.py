@@ -33,7 +33,7 @@ def marked(subject: Subject, dialogue: Dialogue, *, tools: bool = False) -> Mark
         return None
     given = subject.variables(render, tools=tools, generation=False)
     try:
-        text = subject.template.render_generation(given)
+        text = subject.rendering.render_generation(given)
     except TemplateRenderError:
         return None
     return Marked(render, tuple(_BLOCK.findall(text)), text.rpartition(GENERATION_CLOSE)[2])

@@ -143,8 +143,17 @@ class Subject:
     def _functions(self) -> tuple[Tool, ...]:
         return functions_for(self.marks)
 
+    @property
+    def rendering(self) -> ChatTemplate:
+        """The template as rules render it: where the analysis had to leave the sandbox, outside."""
+        return self.template if self.failure is not None else self.analysis.rendering
+
     @cached_property
     def _renders(self) -> Renders:
+        return Renders(self.rendering, self.tokens)
+
+    @cached_property
+    def _strict(self) -> Renders:
         return Renders(self.template, self.tokens)
 
     def render(
@@ -195,6 +204,18 @@ class Subject:
             clock=clock,
             # What stands for no content must reach the template that asks for it.
             as_given=shape.empty_content is EmptyContent.NULL,
+        )
+
+    def as_transformers(self, played: Render, *, tools: bool, generation: bool) -> Render:
+        """Render in transformers' sandbox what `play` rendered, whatever the analysis did."""
+        if self.rendering is self.template:
+            return played
+        return self._strict.render(
+            played.messages,
+            tools=self.offered if tools else None,
+            generation=generation,
+            setting=self.usual_setting,
+            as_given=self.shape.empty_content is EmptyContent.NULL,
         )
 
     def variables(self, render: Render, *, tools: bool, generation: bool) -> dict[str, object]:

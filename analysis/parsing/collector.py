@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from autoparser.analysis.format import Part
 from autoparser.analysis.reading import Span
 
 from .message import Delta, DeltaKind, ParsedCall, ParsedMessage, Status
@@ -38,7 +39,10 @@ class Collector:
         "_pieces",
         "_reasoning",
         "_sent",
+        "_stray",
+        "ended",
         "known",
+        "last",
         "status",
         "whole_calls",
     )
@@ -47,6 +51,10 @@ class Collector:
         """`known` are the tools offered, None: any; `inline` keeps reasoning in the content."""
         self.known = known
         self.status = Status.OK
+        self.ended = False
+        """Whether what ends a turn was seen, and nothing of the message after it."""
+        self.last: Part | None = None
+        """The part of the message that came last; None: nothing has."""
         self.whole_calls = whole_calls
         self._deltas: list[Delta] = []
         self._content = _Prose(DeltaKind.CONTENT)
@@ -58,16 +66,17 @@ class Collector:
         self._sent = 0
         self._opened = 0
         self._muted = False
+        self._stray = False
 
     def reasoning(self, text: str) -> None:
         """Add to the reasoning."""
-        self._add(self._reasoning, text)
+        self._add(self._reasoning, text, Part.REASONING)
 
     def content(self, text: str) -> None:
         """Add to the content."""
-        self._add(self._content, text)
+        self._add(self._content, text, Part.CONTENT)
 
-    def _add(self, prose: _Prose, text: str) -> None:
+    def _add(self, prose: _Prose, text: str, part: Part) -> None:
         if not text:
             return
         if prose.fresh:
@@ -77,6 +86,8 @@ class Collector:
             text = prose.waiting + text
             prose.waiting = ""
             prose.fresh = False
+        self.last = part
+        self.ended = False
         prose.pieces.append(text)
         self._deltas.append(Delta(prose.kind, text))
 
@@ -84,6 +95,12 @@ class Collector:
         """Forget the text so far: the prompt wrote it."""
         for prose in (self._content, self._reasoning):
             prose.pieces = []
+        self._stray = False
+        self.last = None
+
+    def stray(self) -> None:
+        """Note a closer of something that was not open."""
+        self._stray = True
 
     def drop_blank(self) -> None:
         """Forget whitespace behind which nothing came: it stood between two parts."""
@@ -97,6 +114,7 @@ class Collector:
     def open_call(self, name: str, call_id: str = "") -> None:
         """Begin a call; from here on it is one."""
         self._call = (name, call_id)
+        self.ended = False
         self._pieces = []
         self._sent = 0
         if not self.whole_calls and not self._muted:
@@ -149,6 +167,7 @@ class Collector:
             self._deltas.append(Delta(DeltaKind.ARGUMENTS, call.arguments, self._opened))
         self._opened += 1
         self._calls.append(call)
+        self.last = Part.CALLS
 
     def give_up_call(self) -> None:
         """End a call that could not be read; what was streamed of it stays said."""
@@ -169,24 +188,34 @@ class Collector:
         self._pieces, self._sent = [], 0
         return None if self._muted else ParsedCall(name, arguments, call_id, status)
 
-    def message(self, spans: tuple[Span, ...], *, complete: bool) -> ParsedMessage:
-        """Give the message as far as it has come."""
+    def message(
+        self, spans: tuple[Span, ...], *, complete: bool, missing_end: str
+    ) -> ParsedMessage:
+        """Give the message as far as it has come; `missing_end` is the end that it lacks."""
         partial = None
         if self._call is not None and not self._muted:
             name, call_id = self._call
             partial = ParsedCall(name, "".join(self._pieces), call_id, Status.CUT)
-        status = self.status
-        if self._call is not None or not complete:
-            status = Status.CUT
-        elif status is Status.OK and any(call.status is Status.REPAIRED for call in self._calls):
-            status = Status.REPAIRED
         reasoning = None if self._reasoning is self._content else self._reasoning.text()
         return ParsedMessage(
             self._content.text(),
             reasoning,
             tuple(self._calls),
             partial,
-            status,
+            self._status(complete=complete, unfinished=bool(missing_end)),
             spans,
             tuple(self._malformed),
+            missing_end,
         )
+
+    def _status(self, *, complete: bool, unfinished: bool) -> Status:
+        """Give the worst of what happened."""
+        if self._call is not None or not complete:
+            return Status.CUT
+        if self.status is not Status.OK:
+            return self.status
+        if self._stray:
+            return Status.STRAY
+        if any(call.status is Status.REPAIRED for call in self._calls):
+            return Status.REPAIRED
+        return Status.UNFINISHED if unfinished else Status.OK

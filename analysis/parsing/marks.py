@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from enum import Enum, auto
 
 from autoparser.analysis.alignment import is_unit
-from autoparser.analysis.expression import Literal, Turn
+from autoparser.analysis.expression import Turn
+from autoparser.analysis.format import Literal
 from autoparser.analysis.reading import Stops
 
 from .triggers import call_opens, is_marked, named_triggers, trigger

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from autoparser.analysis.conversation import Json
@@ -13,13 +13,23 @@ class Status(StrEnum):
     """How a message or a call came out."""
 
     OK = "ok"
+    UNFINISHED = "unfinished"
+    """All was read, but no end of the turn was seen: the model did not write it, or the engine
+    took it off."""
     REPAIRED = "repaired"
     """Closers were missing at the end of finished output."""
+    STRAY = "stray markup"
+    """A closer stood where nothing that it closes was open; it is junk."""
     MALFORMED = "malformed"
     """A call was opened that could not be read; it stays in the content."""
     UNKNOWN_TOOL = "unknown tool"
     CUT = "cut"
     """The text was cut before it ended."""
+
+    @property
+    def regular(self) -> bool:
+        """Whether all was read as the template writes it, with the turn's end or without it."""
+        return self in (Status.OK, Status.UNFINISHED)
 
 
 class DeltaKind(StrEnum):
@@ -89,6 +99,13 @@ class ParsedMessage:
     malformed_calls: tuple[ParsedCall, ...] = ()
     """Calls whose beginning had been streamed when they turned out unreadable; their text is
     content. Empty where calls come whole."""
+    missing_end: str = ""
+    """The end of such a turn, where a text that is said to be complete has none; else empty."""
+
+    def ended(self) -> ParsedMessage:
+        """Give the same message where its end was seen outside the text, as a stop token."""
+        status = Status.OK if self.status is Status.UNFINISHED else self.status
+        return replace(self, status=status, missing_end="")
 
     def to_openai(self) -> dict[str, Json]:
         """Give the message as an OpenAI chat completion has it."""

@@ -6,6 +6,7 @@ from autoparser.analysis.expression import Turn
 from autoparser.analysis.reading import Span, SpanKind, Tape
 
 from .collector import Collector
+from .ending import missing_end
 from .message import Delta, ParsedMessage
 from .turn import TurnReader
 
@@ -27,7 +28,7 @@ class OutputParser:
         """
         self.turn = turn
         self._reader = TurnReader(turn, offered)
-        self._offered = offered
+        self.offered = offered
         self._inline = inline
         self._whole_calls = whole_calls
 
@@ -40,18 +41,19 @@ class OutputParser:
 
     def stream(self) -> StreamParser:
         """Begin to read an output that comes in pieces."""
-        collector = Collector(self._offered, inline=self._inline, whole_calls=self._whole_calls)
+        collector = Collector(self.offered, inline=self._inline, whole_calls=self._whole_calls)
         return StreamParser(self._reader, collector, prefill=self.turn.prefill)
 
 
 class StreamParser:
     """Reads one output piece by piece."""
 
-    __slots__ = ("_collector", "_complete", "_reading", "_skipped", "_tape")
+    __slots__ = ("_collector", "_complete", "_reading", "_skipped", "_tape", "_turn")
 
     def __init__(self, reader: TurnReader, collector: Collector, *, prefill: str = "") -> None:
         """Begin; `prefill` is what the prompt wrote of the message."""
         self._tape = Tape()
+        self._turn = reader.turn
         self._collector = collector
         self._complete = True
         self._reading = reader.read(self._tape, collector)
@@ -90,4 +92,6 @@ class StreamParser:
             for span in self._tape.spans
             if span.end > skipped
         )
-        return self._collector.message(spans, complete=self._complete)
+        finished = self._tape.closed and self._complete
+        missing = "" if self._collector.ended or not finished else missing_end(self._turn, spans)
+        return self._collector.message(spans, complete=self._complete, missing_end=missing)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.expression import Block, Literal, Start, Turn
+from autoparser.analysis.expression import Start, Turn
+from autoparser.analysis.format import Block, Literal
 from autoparser.analysis.reading import Lane, Reading, SpanKind, Tape, skip_written
 
 from .collector import Collector
@@ -16,6 +17,9 @@ class ReasoningReader:
         """Prepare to read the reasoning of a turn."""
         self.turn = turn
         self._stops = reasoning_stops(turn)
+        close = "" if turn.reasoning is None else turn.reasoning.close.core
+        # What closes reasoning before the next header may end the turn there, too.
+        self._ends = any(end.core == close for end in turn.ends)
 
     def read(self, tape: Tape, collector: Collector) -> Reading[None]:
         """Read from behind what opens the reasoning to behind what closes it."""
@@ -39,6 +43,7 @@ class ReasoningReader:
                 emptied = block.empty if tape.position == begun else None
                 tape.take(found.end - tape.at, SpanKind.MARKUP)
                 collector.drop_blank()
+                collector.ended = self._ends
                 yield from skip_written(tape, block.close.after if emptied is None else emptied)
                 return
             end = len(tape.text) if tape.closed else stops.safe(tape.text, tape.at)

@@ -9,15 +9,8 @@ from typing import cast
 
 from autoparser.analysis.alignment import first_marker, is_unit
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.expression import (
-    ArgumentList,
-    Literal,
-    Name,
-    RowCall,
-    RowItem,
-    Word,
-)
-from autoparser.analysis.format import Slot
+from autoparser.analysis.expression import ArgumentList, Name, RowCall, RowItem, Word
+from autoparser.analysis.format import Literal, Slot
 from autoparser.analysis.reading import (
     Outcome,
     Reading,

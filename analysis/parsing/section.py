@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from autoparser.analysis.alignment import is_unit
-from autoparser.analysis.expression import JsonCall, Literal, RowCall, Section, Turn
-from autoparser.analysis.format import Limit
+from autoparser.analysis.expression import JsonCall, RowCall, Section, Turn
+from autoparser.analysis.format import Limit, Literal
 from autoparser.analysis.reading import (
     Reading,
     SpanKind,
@@ -12,12 +12,14 @@ from autoparser.analysis.reading import (
     Tape,
     at_text,
     behind_space,
+    behind_space_any,
     read_literal,
     skip_space,
     skip_written,
 )
 
 from .calls import CallEnd, Surroundings, read_call
+from .closers import call_closers, section_closers
 from .collector import Collector
 from .marks import behind_calls
 from .message import Status
@@ -34,6 +36,9 @@ class SectionReader:
         self._around = Surroundings(
             stops=tuple(behind_calls(turn)), offered=offered, tentative=not is_marked(section)
         )
+        self._closers = section_closers(turn, section)
+        inner = call_closers(turn, section)
+        self._inner_closers = tuple(each for each in inner if each not in section.close.units)
         opening = call_open(section.call)
         noisy = bool(opening.core) and is_unit(trigger(opening))
         texts = (trigger(opening), section.close.core, *(end.core for end in turn.ends))
@@ -79,12 +84,24 @@ class SectionReader:
             if not first and section.later_close.core:
                 yield from self._close(tape, section.later_close)
             first = False
-            if section.limit is not Limit.MANY or not (yield from self._another(tape, opened)):
+            if section.limit is not Limit.MANY or not (
+                yield from self._another(tape, collector, opened)
+            ):
                 break
         if section.close.core:
             yield from self._close(tape, section.close)
+        yield from self._stray_closers(tape, collector, self._closers)
         yield from skip_written(tape, section.behind)
         return False
+
+    def _stray_closers(
+        self, tape: Tape, collector: Collector, closers: tuple[str, ...]
+    ) -> Reading[None]:
+        """Take closers of what has closed."""
+        while (closer := (yield from behind_space_any(tape, closers))) is not None:
+            rest = tape.text[tape.at :]
+            tape.take(len(rest) - len(rest.lstrip()) + len(closer), SpanKind.JUNK)
+            collector.stray()
 
     def _opens(self, tape: Tape) -> Reading[bool]:
         """Take what opens the section, if it is there, and what stands before the first call."""
@@ -121,9 +138,11 @@ class SectionReader:
             collector.give_up_call()
         collector.content(text)
 
-    def _another(self, tape: Tape, opened: bool) -> Reading[bool]:
+    def _another(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:
         """Look whether another call follows; take what separates it."""
         section = self.section
+        if opened:
+            yield from self._stray_closers(tape, collector, self._inner_closers)
         separator = section.separator.core
         if separator and (yield from behind_space(tape, separator)):
             yield from skip_space(tape)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.alignment import edge_units, first_marker, is_unit
-from autoparser.analysis.expression import JsonCall, Literal, Name, RowCall, RowItem, Section
+from autoparser.analysis.expression import JsonCall, Name, RowCall, RowItem, Section
+from autoparser.analysis.format import Literal
 
 
 def call_open(call: RowCall | JsonCall) -> Literal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoparser.analysis.expression import Start, Turn
-from autoparser.analysis.expression.prompted import header_mark
+from autoparser.analysis.format import Part
 from autoparser.analysis.reading import (
     Found,
     Lane,
@@ -15,6 +15,7 @@ from autoparser.analysis.reading import (
     skip_written,
 )
 
+from .closers import OpenParts
 from .collector import Collector
 from .json_content import JsonContent
 from .marks import Mark, bracketed_marks, content_stops, is_tagged
@@ -54,10 +55,11 @@ class TurnReader:
             yield from skip_written(tape, self.turn.unwritten)
         # Where calls have no marker of their own, an object may be one.
         json_read = self._json is None
+        opened = OpenParts(self.turn)
         while not (tape.closed and not tape.left()):
             if not json_read and self._json is not None:
                 json_read = yield from self._json.read(tape, collector)
-            ended = yield from self._content(tape, collector)
+            ended = yield from self._content(tape, collector, opened)
             if ended:
                 break
         while True:
@@ -68,7 +70,7 @@ class TurnReader:
 
     def _header(self, tape: Tape) -> Reading[None]:
         """Read a header of mere words: one at the very beginning, for in a text it may be text."""
-        core = header_mark(self.turn.header.core)
+        core = self.turn.header.mark
         while not tape.closed and tape.left() < len(core) and core.startswith(tape.text[tape.at :]):
             yield
         if core and tape.text.startswith(core, tape.at):
@@ -82,7 +84,7 @@ class TurnReader:
             return self.turn.start is Start.REASONING
         return reasoning is not None and reasoning.leads
 
-    def _content(self, tape: Tape, collector: Collector) -> Reading[bool]:
+    def _content(self, tape: Tape, collector: Collector, opened: OpenParts) -> Reading[bool]:
         """Read content up to the next stop and what the stop opens; true where the turn ended."""
         stops = self._stops
         lane = Lane(stops.search, SpanKind.CONTENT, collector.content)
@@ -96,7 +98,7 @@ class TurnReader:
                 cut = stops.written_before(tape.text, found, tape.at)
                 if cut > tape.at:
                     collector.content(tape.take(cut - tape.at, SpanKind.CONTENT))
-                return (yield from self._stopped(tape, collector, found))
+                return (yield from self._stopped(tape, collector, opened, found))
             end = self._end(tape) if tape.closed else stops.safe(tape.text, tape.at)
             if found is not None:
                 end = min(end, found.start)
@@ -116,21 +118,31 @@ class TurnReader:
             end -= 1
         return end
 
-    def _stopped(self, tape: Tape, collector: Collector, found: Found[Mark]) -> Reading[bool]:
+    def _stopped(
+        self, tape: Tape, collector: Collector, opened: OpenParts, found: Found[Mark]
+    ) -> Reading[bool]:
         """Go on behind a stop in the content."""
         turn = self.turn
         if found.label is Mark.CALLS and self._section is not None:
             return (yield from self._section.read(tape, collector, found.start - tape.at))
         found_text = tape.text[found.start : found.end]
-        tape.take(found.end - tape.at, SpanKind.MARKUP)
+        stray = opened.strays(found.label, found_text, collector.last)
+        tape.take(found.end - tape.at, SpanKind.JUNK if stray else SpanKind.MARKUP)
+        if stray:
+            collector.stray()
+        if found.label is Mark.REASONING_CLOSE:
+            collector.last = Part.REASONING
         if found.label in (Mark.END, Mark.REASONING, Mark.CONTENT):
             collector.drop_blank()
         if found.label is Mark.END:
             if not (turn.goes_on and (yield from behind_space(tape, turn.header.core))):
+                collector.ended = True
                 yield from skip_written(tape, self._behind_end.get(found_text, ""))
                 return True
             yield from skip_space(tape)
             return False
+        if found.label is Mark.CONTENT:
+            opened.opened_content()
         if found.label is Mark.REASONING:
             yield from self._reasoning.read(tape, collector)
         else:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import Arguments, Layout, Row, TurnFormat
+from autoparser.analysis.format import Arguments, Layout, ReasoningRetention, Row, TurnFormat
 from autoparser.analysis.learning.cut import Cut
 from autoparser.analysis.learning.frame import Frame
 from autoparser.analysis.learning.layouts import Section
@@ -34,6 +34,7 @@ class Draft:
     """The format under the setting that shows most, where that is another one."""
     layouts: Mapping[Presence, Layout] = field(default_factory=dict[Presence, Layout])
     cut: Cut | None = None
+    retention: ReasoningRetention = field(default_factory=ReasoningRetention)
     worded_reasoning: WordedPair | None = None
     worded_call: WordedCall | None = None
     prompts: tuple[PromptText, ...] = ()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import Part
+from autoparser.analysis.format import Part, ReasoningRetention
+from autoparser.analysis.learning.history import before_next_user, learn_retention
 from autoparser.analysis.learning.layouts import learn_layout
 from autoparser.analysis.learning.observer import Observer
 
@@ -17,19 +18,29 @@ CALLED = Presence(reasoning=True, calls=True)
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See beside what reasoning is written."""
+    """See beside what reasoning is written, and whether it outlasts its turn."""
     wanted = (
         Presence(reasoning=True),
         CALLED,
         Presence(reasoning=True, content=True, calls=True),
     )
     layouts = {presence: learn_layout(observer, presence) for presence in wanted}
-    draft = replace(draft, layouts={**draft.layouts, **layouts})
-    evidence = Evidence(
-        "reasoning and content / reasoning and a call",
-        observer.shown(REASONED).probe,
-        observer.shown(CALLED).probe,
-    )
+    retention = learn_retention(observer, reasoning=draft.shows_reasoning, calls=draft.shows_calls)
+    draft = replace(draft, layouts={**draft.layouts, **layouts}, retention=retention)
+    evidence = [
+        Evidence(
+            "reasoning and content / reasoning and a call",
+            observer.shown(REASONED).probe,
+            observer.shown(CALLED).probe,
+        )
+    ]
+    if retention.next_user is not None:
+        last, later = before_next_user(observer)
+        evidence.append(Evidence("the last turn / the turn before a user message", last, later))
+    if retention.differs:
+        last, later = before_next_user(observer, tools=False)
+        words = "the last turn / the turn before a user message, without tools"
+        evidence.append(Evidence(words, last, later))
     beside = [
         str(presence)
         for presence, layout in draft.layouts.items()
@@ -47,4 +58,13 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         conclusion = "reasoning is written; the template writes no calls"
     else:
         conclusion = "no reasoning to compare"
-    return draft, Finding("R3", "reasoning scope", conclusion, (evidence,))
+    conclusion += _history(retention)
+    return draft, Finding("R3", "reasoning scope", conclusion, tuple(evidence))
+
+
+def _history(retention: ReasoningRetention) -> str:
+    if retention.differs:
+        tools = "with" if retention.next_user else "without"
+        return f"; earlier turns keep theirs only {tools} tools"
+    kept = retention.next_user
+    return "" if kept is None else f"; earlier turns {'keep' if kept else 'lose'} theirs"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
 from autoparser.analysis.conversation import Dialogue, Json, Tool, User
 from autoparser.analysis.errors import TemplateLimitError, TemplateRenderError
-from autoparser.analysis.template import ChatTemplate
+from autoparser.analysis.template import ChatTemplate, Sandbox
 
 from .sentinels import Sentinels
 from .shape import Setting, Shape, offered
@@ -107,6 +107,21 @@ class Prober:
         other.meter = self.meter
         if other.shape == self.shape and tools is None:
             other._renders = self._renders
+        return other
+
+    def as_transformers(self) -> Prober:
+        """Give a prober that renders nothing but what transformers renders, on the same meter."""
+        if self.template.sandbox is Sandbox.IMMUTABLE:
+            return self
+        other = Prober(
+            replace(self.template, sandbox=Sandbox.IMMUTABLE),
+            self.sentinels,
+            tokens=self.tokens,
+            tools=self.tools,
+            shape=self.shape,
+            setting=self.setting,
+        )
+        other.meter = self.meter
         return other
 
     def probe(

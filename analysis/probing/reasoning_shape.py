@@ -97,7 +97,12 @@ def _settings_to_try(prober: Prober, suggestions: Suggestions) -> list[Setting]:
     settings: list[Setting] = [prober.setting]
     flags = [flag for flag in switch_candidates(suggestions) if flag not in prober.setting]
     if flags:
-        settings.append({**prober.setting, **dict.fromkeys(flags, True)})
+        together = {**prober.setting, **dict.fromkeys(flags, True)}
+        settings.append(together)
+        plain = answered(prober, Message(prober.sentinels.content))
+        if len(flags) > 1 and not prober.probe(plain, setting=together).rendered:
+            # One of them makes the template raise, so each has to be tried alone.
+            settings += [{**prober.setting, flag: True} for flag in flags]
     return settings
 
 

@@ -89,8 +89,10 @@ class _Collector:
                 self.questioned.add(name)
             case nodes.Filter(name="default" | "d", node=nodes.Name(name=name)):
                 self.questioned.add(name)
-            case nodes.For(target=nodes.Name(name=item), iter=nodes.Name(name=name)):
-                self.loops.setdefault(item, {})[name] = None
+            case nodes.For(target=nodes.Name(name=item), iter=gone_through):
+                inner = (each for each in _walk(gone_through) if isinstance(each, nodes.Name))
+                names = dict.fromkeys(each.name for each in inner)
+                self.loops.setdefault(item, {}).update(names)
             case nodes.Compare():
                 self._compared(node)
             case _:

@@ -2,7 +2,15 @@
 
 from .arguments import read_arguments
 from .json_text import Emit, Outcome, read_json
-from .literals import at_any, at_text, behind_space, read_literal, skip_space, skip_written
+from .literals import (
+    at_any,
+    at_text,
+    behind_space,
+    behind_space_any,
+    read_literal,
+    skip_space,
+    skip_written,
+)
 from .stops import Found, Stops
 from .tape import Lane, Reading, Span, SpanKind, Tape
 
@@ -19,6 +27,7 @@ __all__ = [
     "at_any",
     "at_text",
     "behind_space",
+    "behind_space_any",
     "read_arguments",
     "read_json",
     "read_literal",

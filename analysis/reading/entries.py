@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.expression import Literal
-from autoparser.analysis.format import Arguments
+from autoparser.analysis.format import Arguments, Literal
 
 from .json_text import Emit, Outcome
 from .literals import at_any, at_text, skip_space, skip_written

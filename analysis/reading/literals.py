@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.expression import Literal
+from autoparser.analysis.format import Literal
 
 from .tape import Reading, SpanKind, Tape
 
@@ -55,6 +55,17 @@ def behind_space(tape: Tape, wanted: str) -> Reading[bool]:
             tape.fell_short()
             return False
         yield
+
+
+def behind_space_any(tape: Tape, wanted: tuple[str, ...]) -> Reading[str | None]:
+    """Say which of the texts comes next, whitespace aside, the longest first; nothing is taken."""
+    while wanted:
+        rest = tape.text[tape.at :].lstrip()
+        longer = any(len(text) > len(rest) and text.startswith(rest) for text in wanted)
+        if tape.closed or not longer:
+            return max(filter(rest.startswith, wanted), key=len, default=None)
+        yield
+    return None
 
 
 def at_any(tape: Tape, wanted: tuple[str, ...]) -> Reading[str | None]:

@@ -9,8 +9,7 @@ from json.encoder import encode_basestring
 from typing import Protocol
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.expression import Literal
-from autoparser.analysis.format import Arguments
+from autoparser.analysis.format import Arguments, Literal
 
 from .brackets import QuoteScan
 from .decoding import Unreadable, decode, is_huge, unescape

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoparser.analysis.expression import Literal
-from autoparser.analysis.format import Arguments, JsonType, Row, Slot
+from autoparser.analysis.format import Arguments, JsonType, Literal, Row, Slot
 
 
 class EntryRow:

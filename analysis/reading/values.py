@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.expression import Literal
-from autoparser.analysis.format import Arguments, Escape, JsonType, Text
+from autoparser.analysis.format import Arguments, Escape, JsonType, Literal, Text
 
 from .brackets import BracketScan
 from .decoding import Unreadable, decode

@@ -8,7 +8,6 @@ from itertools import product
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Dialogue, Presence
-from autoparser.analysis.view.text_markers import reasoning_wrap
 
 from .renders import Message, Messages
 from .shares import agreed
@@ -35,8 +34,8 @@ class History:
         self._vocabulary = vocabulary
         self._known: dict[tuple[Presence, tuple[str, ...], bool], Kept] = {}
         format_ = analysis.formats.fullest
-        wrap = reasoning_wrap(format_)
-        self._open, self._close = wrap.open.strip(), wrap.close.strip()
+        block = format_.reasoning
+        self._open, self._close = ("", "") if block is None else (block.open.core, block.close.core)
         self._header = format_.header.strip()
         self._headed: dict[bool, bool] = {}
 

@@ -80,7 +80,8 @@ class Renderer:
     ) -> RenderedTokens:
         """Give the ids of the conversation's prompt, and whose each token is.
 
-        The text is what `ChatTemplate.render` gives. Raises TemplateRenderError where the
+        The text is what `ChatTemplate.render` gives, or would give if transformers' sandbox let
+        the template change its lists (`Analysis.rendering`). Raises TemplateRenderError where the
         template refuses, RequestError for messages or tools that are none, TokenizerError.
         """
         found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
@@ -107,7 +108,7 @@ class Renderer:
     ) -> Attributed:
         """Give the conversation's text, and whose each character is. Raises as `render` does."""
         return attribute(
-            Renders.of(self.analysis.template, tools_of(tools), self.switches),
+            Renders.of(self.analysis.rendering, tools_of(tools), self.switches),
             messages_of(messages),
             self._joints,
             generation=add_generation_prompt,

@@ -1,7 +1,7 @@
 """A template under one setting, as the renderer renders it: same tools, same switches, one moment.
 
-Contract: what is rendered is what `ChatTemplate.render` gives. Messages are prepared once and
-then varied, so that a render costs no more than the template itself.
+Contract: what is rendered is what `ChatTemplate.render` gives, in the template's own sandbox.
+Messages are prepared once and then varied, so that a render costs no more than the template itself.
 """
 
 from __future__ import annotations

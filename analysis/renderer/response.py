@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.format import Slot
 from autoparser.analysis.parsing import OutputParser, ParsedMessage
 
@@ -61,7 +60,7 @@ class Responses:
         turn, as between its channels: an output does not end where that is first seen."""
         openings = analysis.formats.openings
         self._longest = max((len(opening.text) for opening in openings), default=0)
-        reasoning = reasoning_of(analysis.formats.fullest)
+        reasoning = analysis.formats.fullest.reasoning
         # Behind the result of a call some templates open the reasoning and write no header.
         self._cores = [opening.text.rstrip() for opening in openings] + (
             [] if reasoning is None else [reasoning.open.core]
@@ -94,7 +93,7 @@ class Responses:
         text = self._vocabulary.decode(ids if stop is None else ids[:stop], prompt)
         parser = self._parser(self.end_of(prompt).opening, tools)
         message = parser.parse(text, complete=complete or stop is not None)
-        return Response(message, text, stop)
+        return Response(message if stop is None else message.ended(), text, stop)
 
     def _parser(self, opening: str, tools: Sequence[object] | None) -> OutputParser:
         key = (opening, _key(tools))

@@ -58,7 +58,7 @@ class Skeletons:
         """Choose the sentinels."""
         self._analysis = analysis
         self.marks: Sentinels = choose_sentinels(analysis.template.text)
-        self._template = analysis.template
+        self._template = analysis.rendering
         self._bases: list[Base] = []
 
     def bases(

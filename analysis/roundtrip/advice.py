@@ -143,6 +143,9 @@ _TEXTS: Mapping[Cause, tuple[str, str, str]] = {
 }
 
 
+_READ = (Status.OK, Status.UNFINISHED, Status.STRAY)
+"""No call was lost in the reading."""
+
 _UNREAD = (
     "nothing to do: a call that could not be read is none in the messages",
     _TEXTS[Cause.CALL_LOST][1],
@@ -152,7 +155,7 @@ _UNREAD = (
 
 
 def _texts(row: Row, cause: Cause) -> tuple[str, str, str]:
-    if cause is not Cause.CALL_LOST or row.verdict.status is Status.OK:
+    if cause is not Cause.CALL_LOST or row.verdict.status in _READ:
         return _TEXTS[cause]
     template, engine, caller = _UNREAD
     if row.scenario.engine.malformed is Kept.CONTENT:

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from autoparser.analysis.alignment import prefix_length
 from autoparser.analysis.conversation import Json, Message
-from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.parsing import SpanKind, Status
 from autoparser.analysis.probing import ContentForm, ReasoningForm
 
@@ -74,7 +73,7 @@ def _reasoning_dropped(case: Case) -> bool:
 
 def _empty_block_dropped(case: Case) -> bool:
     """Without the empty reasoning block that the model wrote, the step goes well, or farther."""
-    block = reasoning_of(case.format)
+    block = case.format.reasoning
     sampled = case.exchange.sampled
     if block is None or not block.close.core or case.replay.parsed.reasoning_content:
         return False

@@ -9,7 +9,6 @@ from typing import cast
 
 from autoparser.analysis.conversation import Answer, Dialogue, Json, Message, ToolCall, User
 from autoparser.analysis.errors import TemplateRenderError
-from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.format import Slot, TurnFormat
 from autoparser.analysis.parsing import ParsedCall, ParsedMessage, SpanKind, Status
 from autoparser.analysis.probing import CallForm, Prober, ReasoningForm, Setting, Shape
@@ -81,7 +80,7 @@ def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
     said = (SpanKind.CONTENT, SpanKind.REASONING)
     start = max((span.end for span in parsed.spans if span.kind in said), default=0)
     text = sampled[start:].removeprefix("" if start else format_.header)
-    block = None if parsed.content else reasoning_of(format_)
+    block = None if parsed.content else format_.reasoning
     if block is None or not block.close.core:
         return text
     head, close, rest = text.partition(block.close.core)

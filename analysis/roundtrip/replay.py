@@ -77,7 +77,7 @@ class Stage:
     def __init__(self, analysis: Analysis) -> None:
         """Prepare to render through the template of an analysis, in the shape that it takes."""
         self.analysis = analysis
-        template = analysis.template
+        template = analysis.rendering
         self._prober = Prober(
             template,
             choose_sentinels(template.text),

@@ -12,9 +12,8 @@ from enum import StrEnum
 
 from autoparser.analysis.alignment import edge_units, prefix_length
 from autoparser.analysis.conversation import Message
-from autoparser.analysis.expression.blocks import reasoning_of
-from autoparser.analysis.expression.nodes import Block
 from autoparser.analysis.format import (
+    Block,
     Limit,
     Opening,
     Part,
@@ -130,7 +129,7 @@ def _check(format_: TurnFormat, message: Message) -> None:
     calls = format_.calls
     if message.calls and calls is None:
         raise NotWrittenError("the template writes no calls")
-    if message.reasoning and reasoning_of(format_) is None:
+    if message.reasoning and format_.reasoning is None:
         raise NotWrittenError("the template knows no reasoning")
     if message.reasoning and Part.REASONING in format_.elsewhere:
         raise NotWrittenError("no turn has reasoning under these switches")
@@ -188,7 +187,7 @@ def _reasoned(format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bo
 
 
 def _block(format_: TurnFormat) -> Block:
-    block = reasoning_of(format_)
+    block = format_.reasoning
     if block is None:
         raise NotWrittenError("the template knows no reasoning")
     return block

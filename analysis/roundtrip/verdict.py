@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.errors import TemplateRenderError
-from autoparser.analysis.expression.blocks import reasoning_of
 from autoparser.analysis.format import Opening, TurnFormat, Written
 from autoparser.analysis.parsing import SpanKind, Status
 from autoparser.analysis.probing import Setting
@@ -141,7 +140,7 @@ def _thinking(format_: TurnFormat, scenario: Scenario, opening: Opening | None) 
     if message.reasoning or scenario.silent:
         return message
     written = None if opening is None else opening.written
-    block = reasoning_of(format_)
+    block = format_.reasoning
     begun = format_.layouts[message.presence].literals[0]
     always = block is not None and bool(block.close.core) and block.close.core in begun
     if written is not Written.REASONING_OPEN and (

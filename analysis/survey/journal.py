@@ -44,7 +44,15 @@ def line_of(record: Record) -> str:
         "tools": record.tools or None,
         "call": record.call or None,
         "switches": list(record.switches),
-        "check": {"passed": record.passed, "total": record.total},
+        "check": {
+            "passed": record.passed,
+            "total": record.total,
+            "equal": record.equal,
+            "refused": record.refused,
+            "crashed": record.crashed,
+            "not_asked": record.not_asked,
+            "crash": record.crash or None,
+        },
         "round_trip": dict(record.trips),
     }
     return json.dumps(document) + "\n"
@@ -96,7 +104,12 @@ def _record(line: bytes) -> Record | None:
         and isinstance(switches, list)
     ):
         return None
-    counts = cast("dict[str, int]", check)
+    counts = cast("dict[str, object]", check)
+
+    def count(name: str) -> int:
+        found = counts.get(name, 0)
+        return found if isinstance(found, int) else 0
+
     texts = {key: str(members.get(key) or "") for key in _TEXTS}
     return Record(
         source,
@@ -107,8 +120,13 @@ def _record(line: bytes) -> Record | None:
         tools=texts["tools"],
         call=texts["call"],
         switches=tuple(map(str, cast("list[object]", switches))),
-        passed=int(counts.get("passed", 0)),
-        total=int(counts.get("total", 0)),
+        passed=count("passed"),
+        total=count("total"),
+        equal=count("equal"),
+        refused=count("refused"),
+        crashed=count("crashed"),
+        not_asked=count("not_asked"),
+        crash=str(counts.get("crash") or ""),
         trips=cast("dict[str, int]", trips),
     )
 

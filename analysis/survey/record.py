@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.check import Check
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.format import CallFormat, Slot
 from autoparser.analysis.roundtrip import code_of, round_trip, shipped_scenarios
@@ -36,6 +37,16 @@ class Record:
     passed: int = 0
     """Messages of the self-check that come out right."""
     total: int = 0
+    equal: int = 0
+    """Messages that the format writes as the template renders them."""
+    refused: int = 0
+    """Messages that the template refuses on purpose."""
+    crashed: int = 0
+    """Messages on which the template crashes."""
+    not_asked: int = 0
+    """Messages that its shape cannot tell from others."""
+    crash: str = ""
+    """The first crash on what agents send: its line, and what was raised."""
     trips: Mapping[str, int] = field(default_factory=dict[str, int])
     """Verdicts of the round trip, counted: `holds`, and the codes of causes."""
 
@@ -88,8 +99,20 @@ def _record(source: str, digest: str, analysis: Analysis) -> Record:
         switches=tuple(sorted(switch.name for switch in analysis.switches)),
         passed=check.passed,
         total=check.total,
+        equal=check.equal,
+        refused=check.refused,
+        crashed=check.crashed,
+        not_asked=check.not_asked,
+        crash=_crash(check),
         trips=dict(sorted(trips.items())),
     )
+
+
+def _crash(check: Check) -> str:
+    crash = next((each for each in check.crashes if each.needed), None)
+    if crash is None:
+        return ""
+    return crash.reason if crash.line is None else f"line {crash.line}: {crash.reason}"
 
 
 def _call(calls: CallFormat) -> str:

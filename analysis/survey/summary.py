@@ -38,6 +38,8 @@ class Summary:
     all: Share
     failed: tuple[Record, ...]
     """Those that cannot be analysed."""
+    crashing: tuple[Record, ...]
+    """Those that crash on what agents send."""
     reasoning: tuple[Share, ...]
     content: tuple[Share, ...]
     tools: tuple[Share, ...]
@@ -59,6 +61,7 @@ def summary_of(records: Sequence[Record]) -> Summary:
     return Summary(
         _share("all", records),
         tuple(record for record in records if record.error),
+        tuple(record for record in analysed if record.crash),
         _by(analysed, lambda record: record.reasoning),
         _by(analysed, lambda record: record.content),
         _by(analysed, lambda record: record.tools),

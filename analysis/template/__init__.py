@@ -4,7 +4,7 @@ from .chat_template import ChatTemplate
 from .comments import comments
 from .emission import Emission
 from .encoded import REFUSALS, EncodedTemplate
-from .environment import GENERATION_CLOSE, GENERATION_OPEN
+from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
 from .isolated import IsolatedTemplate, isolated
 from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 from .provenance import Provenance, SourceKind
@@ -20,6 +20,7 @@ __all__ = [
     "EncodedTemplate",
     "IsolatedTemplate",
     "Provenance",
+    "Sandbox",
     "SourceKind",
     "comments",
     "compared_values",

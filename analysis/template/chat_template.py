@@ -2,18 +2,21 @@
 
 Contract: a template's text is parsed once and compiled once, on first use. Whatever Jinja
 raises becomes an error of `autoparser.analysis.errors`; nothing that a template does leaves
-another exception. A template is untrusted code: it runs in Jinja's immutable sandbox.
+another exception. A template is untrusted code: it runs in Jinja's immutable sandbox, unless it
+is asked to run in the mutable one, where it gets copies and nothing outlives a render.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError, nodes
+from jinja2.exceptions import SecurityError
 
 from autoparser.analysis.errors import (
     TemplateLimitError,
@@ -23,7 +26,7 @@ from autoparser.analysis.errors import (
 from autoparser.analysis.isolation import Guard, LimitReached, current_guard, raise_it
 
 from .emission import Emission, emissions
-from .environment import Refusal, chat_environment
+from .environment import Refusal, Sandbox, chat_environment
 from .excerpt import excerpt, find_column
 from .messages import plain, prepared_messages, prepared_tools
 from .provenance import Provenance
@@ -58,6 +61,9 @@ class ChatTemplate:
     source: Provenance | None = None
     """Where it came from, in full; None for text given directly."""
 
+    sandbox: Sandbox = Sandbox.IMMUTABLE
+    """Where it runs; in another sandbox than transformers' it may render what that refuses."""
+
     def render(
         self,
         messages: Sequence[object],
@@ -90,12 +96,13 @@ class ChatTemplate:
         )
 
     def render_prepared(self, variables: Mapping[str, object]) -> str:
-        """Render with exactly these variables: nothing is copied, normalised or added.
+        """Render with exactly these variables: nothing is normalised or added.
 
         The fast path for many renders. The caller merges `special_tokens` and passes
         ``messages``, ``tools``, ``documents`` and ``add_generation_prompt`` in the form that
         transformers gives them. A variable overrides a global of the same name, so a fixed
-        clock is a ``strftime_now`` among them. Raises TemplateSyntaxError, TemplateRenderError.
+        clock is a ``strftime_now`` among them. They are copied only where the sandbox lets the
+        template change them. Raises TemplateSyntaxError, TemplateRenderError.
         """
         return self._run(self._compiled.template, variables)
 
@@ -108,7 +115,7 @@ class ChatTemplate:
         template = self._compiled.template
 
         def traced(guard: Guard | None) -> list[Emission]:
-            pieces = emissions(template, template.new_context({**variables}))
+            pieces = emissions(template, template.new_context(self._own(variables)))
             return [*pieces] if guard is None else guard.kept(pieces, _length)
 
         return self._held(traced)
@@ -131,10 +138,20 @@ class ChatTemplate:
     def _run(self, compiled: Template, variables: Mapping[str, object]) -> str:
         def rendered(guard: Guard | None) -> str:
             # As Template.render does, less its rewriting of tracebacks.
-            pieces = compiled.root_render_func(compiled.new_context({**variables}))
+            pieces = compiled.root_render_func(compiled.new_context(self._own(variables)))
             return "".join(pieces if guard is None else guard.kept(pieces, len))
 
         return self._held(rendered)
+
+    def _own(self, variables: Mapping[str, object]) -> dict[str, object]:
+        """Give the variables of one render: whatever the template may change is a copy."""
+        given = {**variables}
+        return given if self.sandbox is Sandbox.IMMUTABLE else deepcopy(given)
+
+    @cached_property
+    def in_mutable_sandbox(self) -> ChatTemplate:
+        """The same template, in the sandbox that lets it change lists and dictionaries."""
+        return replace(self, sandbox=Sandbox.MUTABLE)
 
     def _held(self, render: Callable[[Guard | None], Rendered]) -> Rendered:
         """Render, in a worker within its limits. Raises TemplateRenderError."""
@@ -176,7 +193,7 @@ class ChatTemplate:
 
     @cached_property
     def _compiled(self) -> _Compiled:
-        environment = chat_environment()
+        environment = chat_environment(self.sandbox)
         guard = current_guard()
         try:
             with nullcontext() if guard is None else guard.rendering():
@@ -208,7 +225,7 @@ class ChatTemplate:
     @cached_property
     def _marking(self) -> Template:
         self.check_syntax()
-        environment = chat_environment(marked=True)
+        environment = chat_environment(self.sandbox, marked=True)
         code = environment.compile(environment.parse(self.text))
         return Template.from_code(environment, code, dict(environment.globals))
 
@@ -235,6 +252,7 @@ class ChatTemplate:
             file=self._file,
             line=_template_line(error.__traceback__),
             refused=refused,
+            forbidden=isinstance(error, SecurityError),
         )
 
     def _limit_error(self, reached: LimitReached, error: BaseException) -> TemplateLimitError:
@@ -261,7 +279,8 @@ class ChatTemplate:
     def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
         # Compiled code cannot be pickled; a copy in another process compiles its own.
         special = dict(self.special_tokens)
-        return ChatTemplate, (self.text, special, self.name, self.origin, self.source)
+        given = (self.text, special, self.name, self.origin, self.source, self.sandbox)
+        return ChatTemplate, given
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ Facts from the wheel, ``utils/chat_template_utils.py``: an immutable sandbox wit
 ``trim_blocks`` and ``lstrip_blocks``, loop controls, a ``generation`` tag that leaves the
 text as it is, a ``tojson`` that is ``json.dumps`` without HTML escapes, and the globals
 ``raise_exception``, ``strftime_now``, ``dict`` and ``namespace``. All else is Jinja's own.
+Some templates change lists, which that sandbox forbids; what they would write is seen in Jinja's
+other sandbox, which differs in nothing else.
 
 One environment serves all templates: a template can change neither it nor its globals.
 Constant folding is off: it changes no text, costs a quarter of the compilation, and would
@@ -14,13 +16,14 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jinja2 import nodes
 from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.ext import Extension, LoopControlExtension
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 from jinja2.utils import Namespace
 
 if TYPE_CHECKING:
@@ -28,7 +31,22 @@ if TYPE_CHECKING:
 
     from jinja2.parser import Parser
 
-__all__ = ["GENERATION_CLOSE", "GENERATION_OPEN", "Refusal", "chat_environment"]
+__all__ = ["GENERATION_CLOSE", "GENERATION_OPEN", "Refusal", "Sandbox", "chat_environment"]
+
+
+class Sandbox(StrEnum):
+    """The sandboxes of Jinja."""
+
+    IMMUTABLE = "immutable"
+    """That of transformers: what changes a list, a dictionary or a set raises."""
+    MUTABLE = "mutable"
+    """The same, but such changes are made."""
+
+
+_ENVIRONMENTS: dict[Sandbox, type[SandboxedEnvironment]] = {
+    Sandbox.IMMUTABLE: ImmutableSandboxedEnvironment,
+    Sandbox.MUTABLE: SandboxedEnvironment,
+}
 
 
 class Refusal(TemplateError):
@@ -94,9 +112,11 @@ class TemplateNamespace(Namespace):
 
 
 @cache
-def chat_environment(*, marked: bool = False) -> ImmutableSandboxedEnvironment:
+def chat_environment(
+    sandbox: Sandbox = Sandbox.IMMUTABLE, *, marked: bool = False
+) -> SandboxedEnvironment:
     """Give the one environment that all templates share; `marked` shows generation blocks."""
-    environment = ImmutableSandboxedEnvironment(
+    environment = _ENVIRONMENTS[sandbox](
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=[MarkedGenerationTag if marked else GenerationTag, LoopControlExtension],

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from autoparser.analysis.errors import (
     TaskLimitError,
@@ -24,6 +24,7 @@ from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
 from .chat_template import ChatTemplate, Rendered
 from .emission import Emission
 from .encoded import EncodedTemplate
+from .environment import Sandbox
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -32,6 +33,14 @@ __all__ = ["IsolatedTemplate", "isolated"]
 
 COMPILED = 8
 """Templates that a worker keeps compiled."""
+
+
+class _Source(NamedTuple):
+    """A template as it travels to a worker, which keeps what it compiles by this."""
+
+    text: str
+    file: str
+    sandbox: Sandbox
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ class IsolatedTemplate(ChatTemplate):
         """Compile in a worker; raises TemplateSyntaxError where Jinja cannot."""
         if self.original is not None:
             return
-        run_task(_checked, self.text, self._file, limits=self.limits, file=self._file)
+        run_task(_checked, self._task, limits=self.limits, file=self._file)
 
     @property
     def syntax_tree(self) -> nodes.Template:
@@ -80,15 +89,16 @@ class IsolatedTemplate(ChatTemplate):
         """Give the same template as one that renders in this process."""
         if self.original is not None:
             return self.original
-        return ChatTemplate(self.text, self.special_tokens, self.name, self.origin, self.source)
+        return ChatTemplate(
+            self.text, self.special_tokens, self.name, self.origin, self.source, self.sandbox
+        )
 
     def _asked(self, render: Callable[..., Rendered], variables: Mapping[str, object]) -> Rendered:
         lost: TemplateRenderError
         try:
             return run_task(
                 render,
-                self.text if self.original is None else self.original,
-                self._file,
+                self._task,
                 dict(variables),
                 limits=self.limits,
                 file=self._file,
@@ -98,6 +108,13 @@ class IsolatedTemplate(ChatTemplate):
         except WorkerDiedError as error:
             lost = TemplateRenderError(error.message, file=self._file, hint=error.hint)
         raise lost
+
+    @property
+    def _task(self) -> _Source | ChatTemplate:
+        """What a worker needs to render."""
+        if self.original is not None:
+            return self.original
+        return _Source(self.text, self._file, self.sandbox)
 
     def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
         return isolated, (self.plain(), self.limits)
@@ -113,31 +130,32 @@ def isolated(template: ChatTemplate, limits: Limits = DEFAULT_LIMITS) -> Isolate
         template.name,
         template.origin,
         template.source,
+        template.sandbox,
         limits=limits,
         original=template if isinstance(template, EncodedTemplate) else None,
     )
 
 
 @lru_cache(maxsize=COMPILED)
-def _compiled(text: str, file: str) -> ChatTemplate:
-    return ChatTemplate(text, origin=file)
+def _compiled(source: _Source) -> ChatTemplate:
+    return ChatTemplate(source.text, origin=source.file, sandbox=source.sandbox)
 
 
-def _kept(text: str | ChatTemplate, file: str) -> ChatTemplate:
-    return _compiled(text, file) if isinstance(text, str) else text
+def _kept(given: _Source | ChatTemplate) -> ChatTemplate:
+    return _compiled(given) if isinstance(given, _Source) else given
 
 
-def _rendered(text: str | ChatTemplate, file: str, variables: Mapping[str, object]) -> str:
-    return _kept(text, file).render_prepared(variables)
+def _rendered(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> str:
+    return _kept(given).render_prepared(variables)
 
 
-def _marked(text: str | ChatTemplate, file: str, variables: Mapping[str, object]) -> str:
-    return _kept(text, file).render_generation(variables)
+def _marked(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> str:
+    return _kept(given).render_generation(variables)
 
 
-def _traced(text: str | ChatTemplate, file: str, variables: Mapping[str, object]) -> list[Emission]:
-    return _kept(text, file).trace(variables)
+def _traced(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> list[Emission]:
+    return _kept(given).trace(variables)
 
 
-def _checked(text: str, file: str) -> None:
-    _kept(text, file).check_syntax()
+def _checked(given: _Source | ChatTemplate) -> None:
+    _kept(given).check_syntax()

@@ -1,9 +1,8 @@
-"""The seeds' words for a format: modes, markers, fields.
+"""The seeds' words for a format: modes, markers, flags.
 
-Reports show them; nothing parses by them.
+Reports show them; nothing below reads them: what they say of a format is asked of the format.
 """
 
-from .fields import JsonFields, json_fields
 from .modes import CallIdPosition, ContentMode, ReasoningMode, ToolFormat
 from .registry import MarkerRegistry, marker_registry
 from .summary import Flags, View, view_of
@@ -12,12 +11,10 @@ __all__ = [
     "CallIdPosition",
     "ContentMode",
     "Flags",
-    "JsonFields",
     "MarkerRegistry",
     "ReasoningMode",
     "ToolFormat",
     "View",
-    "json_fields",
     "marker_registry",
     "view_of",
 ]

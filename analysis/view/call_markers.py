@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autoparser.analysis.alignment import edge_units, is_unit
-from autoparser.analysis.format import CallFormat, JsonType, Limit, Slot, Text
+from autoparser.analysis.format import CallFormat, JsonFields, JsonType, Limit, Slot, Text
 
-from .fields import JsonFields
 from .modes import CallIdPosition, ToolFormat
 
 _FENCE = re.compile(r"([^\w\s<>\[\](){}\"'])\1\1(\w+)\s*$", re.MULTILINE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autoparser.analysis.alignment import edge_units, is_unit
-from autoparser.analysis.format import Formats, Limit, TurnFormat
+from autoparser.analysis.format import Formats, JsonFields, Limit, TurnFormat
 
 from .call_markers import (
     argument_markers,
@@ -17,10 +17,9 @@ from .call_markers import (
     tagged_call_markers,
     tool_format,
 )
-from .fields import JsonFields, json_fields
 from .modes import CallIdPosition, ContentMode, ReasoningMode, ToolFormat
 from .registry import MarkerRegistry, marker_registry
-from .text_markers import content_wrap, reasoning_mode, reasoning_wrap
+from .text_modes import content_mode, reasoning_mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +52,16 @@ def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:
     """Compute the view of the format that shows most; modes go by all generation prompts."""
     format_ = formats.fullest
     calls = format_.calls
-    fields = None if calls is None else json_fields(calls)
-    reasoning = reasoning_wrap(format_)
-    mode, content = content_wrap(format_, reasoning)
+    fields = None if calls is None else calls.json_fields
+    reasoning, content, mode = format_.reasoning, format_.content, content_mode(format_)
     kind = tool_format(calls, fields)
-    parts = [
-        {"reasoning_start": reasoning.open, "reasoning_end": reasoning.close},
-        {"content_start": content.open, "content_end": content.close},
-    ]
+    parts: list[dict[str, str]] = []
+    if reasoning is not None:
+        parts.append(
+            {"reasoning_start": reasoning.open.core, "reasoning_end": reasoning.close.core}
+        )
+    if mode is not ContentMode.PLAIN:
+        parts.append({"content_start": content.open.core, "content_end": content.close.core})
     if calls is not None:
         parts.append(section_markers(calls, format_.header))
         parts.append(fence_markers(calls))
@@ -71,7 +72,7 @@ def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:
             parts.append(argument_markers(calls))
     markers = marker_registry(*parts)
     return View(
-        reasoning=reasoning_mode(format_, formats.openings, reasoning),
+        reasoning=reasoning_mode(format_, formats.openings),
         content=mode,
         tools=kind,
         call_id=call_id_position(calls, fields),

@@ -7,7 +7,15 @@ from itertools import groupby
 
 from autoparser.analysis.comparison import Comparison, FactChange, RenderChange
 from autoparser.analysis.conversation import Json
-from autoparser.reports.comparison import Parting, counted, origin_of, partings, side_words
+from autoparser.reports.comparison import (
+    counted,
+    origin_of,
+    side_words,
+    ways_shown,
+    where_words,
+)
+from autoparser.reports.comparison_asked import asked_rows, equal_words
+from autoparser.reports.verdict import basis, score
 from autoparser.reports.visible import visible
 
 from .document import Section, document
@@ -34,7 +42,7 @@ def _top(found: Comparison) -> Element:
     word = badge("equal", "good") if found.equal else badge("they differ", "doubt")
     checks = [
         badge(
-            f"{side} self-check {each.check.passed}/{each.check.total}",
+            f"{side} {score(each.check)}",
             "good" if each.check.ok else "bad",
         )
         for side, each in (("before", found.left), ("after", found.right))
@@ -43,6 +51,11 @@ def _top(found: Comparison) -> Element:
         h("p", "autoparser compare", class_="kind"),
         h("h1", name_of(found.left), " → ", name_of(found.right)),
         h("p", word, " ", checks, class_="badges"),
+        [
+            h("p", f"{side}: {basis(each.check)}.")
+            for side, each in (("Before", found.left), ("After", found.right))
+            if each.check.equal != each.check.total
+        ],
     )
 
 
@@ -53,20 +66,19 @@ def _sections(found: Comparison) -> Iterator[Section]:
     if found.facts:
         yield Section("format", "The format", _facts(found), str(len(found.facts)))
     if found.renders:
-        note = f"{len(found.renders)}/{found.rendered}"
+        asked = found.asked
+        differing = asked.differing + asked.switched_differing
+        note = f"{differing}/{asked.renders + asked.switched}"
         yield Section("renders", "Renders", _renders(found), note)
     if found.trips:
         note = f"{len(found.trips)}/{found.played}"
         yield Section("round-trips", "Round trips", _trips(found), note)
+    yield Section("asked", "What was asked", _asked(found))
 
 
 def _summary(found: Comparison) -> Element:
-    if found.equal:
-        same = "They are the same text." if found.same_text else "The texts differ, nothing else."
-        words = (
-            f"{same} {found.rendered} conversations and {found.played} round trips come out alike."
-        )
-    else:
+    words = equal_words(found)
+    if not found.equal:
         words = f"They differ: {', '.join(counted(found))}."
     return fragment(
         lead(words),
@@ -107,21 +119,28 @@ def _value(value: Json, tag: str) -> Node:
 def _renders(found: Comparison) -> Element:
     return fragment(
         lead(
-            "Each conversation of the battery is rendered by both, in the shape that each takes;"
-            " what is shown begins a little before the texts part."
+            "Each conversation is rendered by both, in the shape that each takes, with nothing set"
+            " and under every value of a switch. What differs in the same way stands together;"
+            " what is shown begins a little before that place."
         ),
-        [_parting(each) for each in partings(found.renders)],
+        [
+            fragment(
+                h("h3", visible(ways.title)),
+                [_change(each, found) for each in ways.shown],
+                h("p", ways.left_out) if ways.left_out else None,
+            )
+            for ways in ways_shown(found)
+        ],
     )
 
 
-def _parting(parting: Parting) -> Element:
-    change, names = parting.example, parting.conversations
-    some = visible(change.conversation)
-    if len(names) > 1:
-        some = f"{len(names)} conversations part so"
+def _change(change: RenderChange, found: Comparison) -> Element:
+    names = change.conversations
+    where = where_words(change, found.asked)
+    some = f"{change.renders} render{'s' * (change.renders != 1)}{', ' * bool(where)}{where}"
     return h(
         "figure",
-        h("figcaption", h("b", some)),
+        h("figcaption", h("b", visible(f"{some}: {names[0]}" if len(names) == 1 else some))),
         h(
             "div",
             _side("before", change, change.left, change.left_error, "left"),
@@ -133,6 +152,10 @@ def _parting(parting: Parting) -> Element:
         else None,
         class_="evidence",
     )
+
+
+def _asked(found: Comparison) -> Element:
+    return definitions([(label.capitalize(), words) for label, words in asked_rows(found)])
 
 
 def _side(name: str, change: RenderChange, text: str | None, error: str, side: str) -> Element:

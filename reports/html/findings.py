@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from autoparser.analysis.alignment import diff_split
 from autoparser.analysis.check import Check, Failure
 from autoparser.analysis.lint import Evidence, Finding, Report, Severity, Shown
+from autoparser.reports.verdict import basis, sandbox_words, why
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
@@ -101,17 +102,20 @@ def _side(shown: Shown, render: Element, side: str) -> Element:
 def self_check(check: Check) -> Element:
     """Say how the analysis does on the fixed messages; show those on which it fails."""
     if check.ok:
-        return lead(
-            f"The analysis writes all {check.total} fixed messages as the template renders them"
-            + (f"; {check.refused} of them are refused, as it says." if check.refused else ".")
-        )
-    shown = sorted(check.failures, key=lambda failure: failure.size)[:MOST_FAILURES]
+        return lead(f"{check.passed} of {check.total} fixed messages pass: {basis(check)}.")
+    forbidden = sandbox_words(check)
+    by_size = sorted(check.failures, key=lambda failure: (failure.foretold, failure.size))
+    shown = by_size[:MOST_FAILURES]
     left_out = len(check.failures) - len(shown)
     return fragment(
+        lead(f"{check.passed} of {check.total} fixed messages pass: {basis(check)}."),
         lead(
-            f"{check.total - check.passed} of {check.total} fixed messages come out otherwise than"
-            " the template renders them: what this page says does not hold for such messages."
-        ),
+            f"{len(check.different)} fixed messages come out otherwise than the template renders"
+            " them: what this page says does not hold for such messages."
+        )
+        if check.different
+        else None,
+        lead(f"{forbidden[0].upper()}{forbidden[1:]}.") if forbidden else None,
         [_failure(each, open_=not at) for at, each in enumerate(shown)],
         h("p", f"And {left_out} more.") if left_out else None,
     )
@@ -124,7 +128,7 @@ def _failure(failure: Failure, *, open_: bool) -> Element:
     return opening(
         fragment(
             h("b", visible(failure.title), class_="what"),
-            h("span", visible(failure.reason), class_="concludes"),
+            h("span", why(failure), class_="concludes"),
         ),
         h("p", h("code", message)),
         h(

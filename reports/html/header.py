@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.portrait import Portrait
 from autoparser.reports.summary import summary_rows
+from autoparser.reports.verdict import score
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
@@ -37,7 +38,10 @@ def top(portrait: Portrait) -> Element:
 def _badges(portrait: Portrait) -> Iterator[Node]:
     analysis = portrait.analysis
     check, view = analysis.check, analysis.view
-    yield badge(f"self-check {check.passed}/{check.total}", "good" if check.ok else "bad")
+    yield badge(score(check), "good" if check.ok else "bad")
+    gate = analysis.gate
+    if gate.asked:
+        yield badge(f"gate {gate.passed}/{gate.asked}", "good" if gate.ok else "bad")
     rows = portrait.round_trip.rows
     if rows:
         held = sum(row.verdict.holds for row in rows)

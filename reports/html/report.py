@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.portrait import Portrait
+from autoparser.reports.words import setting_words
 
 from .document import Section, document
 from .element import h
@@ -13,6 +14,7 @@ from .header import name_of, provenance, summary, top
 from .parser import grammar, parser
 from .phases import phases
 from .plots import conversation, masks
+from .settings import gate, settings
 from .strips import round_trips
 from .tables import markers, modes, switches
 from .turn import turn
@@ -43,6 +45,8 @@ def _sections(portrait: Portrait, version: str) -> Iterator[Section]:
     yield Section("markers", "Markers", markers(analysis), str(len(analysis.markers.items())))
     yield Section("modes", "Modes", modes(analysis))
     yield Section("switches", "Switches", switches(analysis), str(len(analysis.switches)))
+    if len(analysis.formats) > 1:
+        yield Section("settings", "Settings", settings(analysis), str(len(analysis.formats)))
     yield Section("phases", "Phases", phases(analysis), str(len(analysis.phases)))
     yield Section("round-trip", "Round trip", round_trips(portrait), f"{held}/{len(rows)}")
     broken = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""
@@ -50,6 +54,14 @@ def _sections(portrait: Portrait, version: str) -> Iterator[Section]:
     yield Section("parser", "The parser", parser(analysis))
     yield Section("grammar", "The grammar", grammar(portrait))
     yield Section("masks", "Mask cost", masks(portrait.masks))
-    check = analysis.check
-    yield Section("check", "Self-check", self_check(check), f"{check.passed}/{check.total}")
+    for at, check in enumerate(analysis.checks):
+        under = setting_words(analysis.formats.each[at].setting) if at else ""
+        yield Section(
+            f"check-{at}" if at else "check",
+            f"Self-check with {under}" if under else "Self-check",
+            self_check(check),
+            f"{check.passed}/{check.total}",
+        )
+    passed = f"{analysis.gate.passed}/{analysis.gate.asked}"
+    yield Section("gate", "Gate", gate(analysis.gate), passed)
     yield Section("provenance", "Provenance", provenance(portrait, version))

@@ -66,6 +66,13 @@ def _sections(summary: Summary, records: Sequence[Record], folder: str) -> Itera
         yield Section("switches", "Switches", _switches(summary), str(len(summary.switches)))
     if summary.causes:
         yield Section("round-trips", "Why round trips break", _causes(summary))
+    if summary.crashing:
+        crashing = [
+            (visible(each.source.removeprefix(folder)), visible(each.crash))
+            for each in summary.crashing
+        ]
+        body = table("Templates that crash on what agents send", ("template", "why"), crashing)
+        yield Section("crashing", "Crashing", body, str(len(crashing)))
     if summary.failed:
         failed = [
             (visible(each.source.removeprefix(folder)), visible(each.error))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.document import prompt_under
-from autoparser.reports.tables import marker_rows, switch_default, switch_rows
+from autoparser.reports.tables import marker_rows, switch_rows, switch_words
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
@@ -98,7 +98,7 @@ def switches(analysis: Analysis) -> Element:
     for switch in analysis.switches:
         for at, (value, words) in enumerate(switch_rows(analysis, switch)):
             name = fragment(
-                h("code", visible(switch.name)), h("br"), h("small", switch_default(switch))
+                h("code", visible(switch.name)), h("br"), h("small", switch_words(switch))
             )
             rows.append(("" if at else name, h("code", value), fragment(styled(words))))
     usual = prompt_under(analysis.formats, {})

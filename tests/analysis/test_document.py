@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import Analysis, analyze, document, load_template
-from autoparser.analysis.check import Failure
+from autoparser.analysis.check import Crash, Failure
 from autoparser.analysis.document.plain import plain
 from autoparser.analysis.format import (
     Arguments,
@@ -82,7 +82,8 @@ def test_no_field_of_an_inner_value_is_forgotten() -> None:
         (ReasoningRetention, definitions["format"]["properties"]["retention"]),
         (Shape, whole["shape"]),
         (Flags, whole["flags"]),
-        (Failure, whole["check"]["properties"]["failures"]["items"]),
+        (Failure, definitions["check"]["properties"]["failures"]["items"]),
+        (Crash, definitions["crash"]),
     ]
     for value, definition in pairs:
         assert {field.name for field in fields(value)} == set(definition["properties"])

@@ -30,6 +30,17 @@ UNFAITHFUL = """
 {%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}
 """
 
+# Numbers and all else that is no string make it crash.
+NUMBERS = """
+{%- for message in messages %}{{- '<|' + message.role + '|>' + message.content }}
+{%- for call in message.tool_calls or [] %}{{- '<call ' + call.function.name + '>' }}
+{%- for key, value in call.function.arguments.items() %}
+{{- '<' + key + '>' + value + '</' + key + '>' }}
+{%- endfor %}{{- '</call>' }}{%- endfor %}{{- '<|end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}
+"""
+
 
 @pytest.fixture
 def unfaithful(tmp_path: Path) -> Path:
@@ -55,6 +66,41 @@ def test_failures_in_the_self_check_end_with_1_and_show_the_smallest(
     assert "content with markup: the texts differ" in tail
     difference = tail[tail.index("  - what the template renders") :].splitlines()
     assert difference[1:6] == ["    <|assistant|>U", "  - SE <B", "  + se <b", "    > & [", "  - X"]
+
+
+APPENDS = "fixtures/templates/list-changed.jinja"
+
+
+def test_a_template_that_transformers_refuses_ends_with_1_and_names_the_line(
+    autoparser: Run,
+) -> None:
+    ran = autoparser("analyze", APPENDS)
+    said = " ".join(ran.out.split())
+    assert (ran.code, ran.err) == (1, "")
+    assert "self-check 7/44: 7 written as the template renders them, 37 crash it (line 10:" in said
+    assert "transformers refuses this template (line 10: SecurityError" in said
+    assert "each between `<call>` and `</call>`" in said
+
+
+def test_the_document_of_such_a_template_says_so(process: Run) -> None:
+    ran = process("analyze", APPENDS, "--json")
+    assert ran.code == 1
+    found = json.loads(ran.out)
+    reason = "SecurityError: access to attribute 'append' of 'list' object is unsafe."
+    assert found["sandbox"] == {"file": APPENDS, "line": 10, "reason": reason, "right": 37}
+    check = found["check"]
+    assert (check["passed"], check["equal"], check["crashed"]) == (7, 7, 37)
+    assert [(crash["line"], crash["needed"]) for crash in check["crashes"]] == [(10, True)]
+
+
+def test_a_crash_on_numbers_ends_with_1_and_names_the_line(tmp_path: Path, autoparser: Run) -> None:
+    source = tmp_path / "numbers.jinja"
+    source.write_text(NUMBERS, encoding="utf-8")
+    ran = autoparser("analyze", source)
+    said = " ".join(ran.out.split())
+    assert (ran.code, ran.err) == (1, "")
+    assert "crash it (line 5: TypeError: can only concatenate str" in said
+    assert "the template crashes on this message, as the analysis says" in said
 
 
 def test_output_writes_plain_text_and_prints_nothing(tmp_path: Path, autoparser: Run) -> None:

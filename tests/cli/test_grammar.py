@@ -159,9 +159,8 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("-f", "gbfn"), "'gbfn' is not one of"),
     (("--tool-choice", "required"), "no tool is offered"),
     (("--tools", TOOLS, "--tool-choice", "get_wether"), "did you mean get_weather?"),
-    (("--switch", "enable_thinking"), "give NAME=VALUE"),
-    (("--switch", "deep=true"), "has no such setting: deep=true"),
-    (("--switch", "a=1", "--prompt", TOOLS), "give one of them"),
+    (("--switch", "enable_thinking"), "give --switch NAME=VALUE"),
+    (("--switch", "messages=[]"), "messages is no switch"),
     (("-f", "structural-tag"), "offer tools"),
 ]
 

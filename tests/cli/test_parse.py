@@ -74,7 +74,12 @@ def test_the_spans_give_the_text_back(parse: Run) -> None:
 OUTCOMES = [
     # text, options, exit code, status
     ("Hello.<|im_end|>", (), 0, "ok"),
-    ("", (), 0, "ok"),
+    ("", (), 0, "unfinished"),
+    ("Hello.", (), 0, "unfinished"),
+    (CALL, (), 0, "unfinished"),
+    ("I think so</think>Hello.<|im_end|>", (), 1, "stray markup"),
+    (f"{CALL}</tool_call><|im_end|>", (), 1, "stray markup"),
+    (CALL[:-13], (), 0, "repaired"),
     ("Hello.", ("--cut",), 1, "cut"),
     (CALL[:-25], (), 1, "cut"),
     (CALL.replace("get_weather", "get_time"), (), 1, "unknown tool"),
@@ -92,6 +97,69 @@ def test_the_exit_code_says_whether_all_was_read(
     assert json.loads(parse(text, *options, "--json").out)["status"] == status
 
 
+def test_what_is_not_as_written_is_explained(parse: Run) -> None:
+    ran = parse("I think so</think>\x1b Hello.<|im_end|>", "--explain")
+    assert (ran.code, ran.err) == (1, "")
+    said = ran.out.split("\n\nWhat is not as the template writes it\n")[1]
+    assert said.splitlines() == [
+        "  line 1, column 11: A closer stands where nothing that it closes is open; it is",
+        "  left out.",
+        "    1 | I think so</think>\\x1b Hello.<|im_end|>",
+        "      |           ^",
+        "    expected  nothing",
+        "    found     `</think>`",
+    ]
+
+
+def test_nothing_is_explained_where_all_is_as_written(parse: Run) -> None:
+    out = parse(f"{CALL}<|im_end|>", "--explain").out
+    assert out.endswith("\n  Nothing: all was read as the template writes it.\n")
+    assert "What is not" not in parse(f"{CALL}<|im_end|>").out
+
+
+def test_stripped_markers_are_explained_as_json(parse: Run) -> None:
+    text = "Let me look.\n\n" + CALL.split("\n", 1)[1].rsplit("\n", 1)[0] + "\n"
+    ran = parse(text, "--explain", "--json")
+    assert ran.code == 0
+    first, second, end = json.loads(ran.out)["explanations"]
+    markers = ["<|im_end|>", "<tool_call>", "</tool_call>"]
+    assert first == {
+        "what": "missing text",
+        "expected": "<tool_call>",
+        "found": "",
+        "offset": 13,
+        "line": 2,
+        "column": 1,
+        "more": 0,
+        "cause": {
+            "kind": "special tokens stripped",
+            "markers": markers,
+            "setting": {},
+            "words": first["cause"]["words"],
+        },
+    }
+    assert "ask the engine to keep special tokens" in first["cause"]["words"]
+    assert (second["expected"], second["line"]) == ("</tool_call>", 4)
+    assert (end["what"], end["offset"]) == ("no end of the turn", len(text))
+
+
+def test_a_stream_is_explained_at_its_end(parse: Run) -> None:
+    ran = parse("a</think>b", "--explain", "--stream")
+    assert "Status  stray markup: " in ran.out
+    assert ran.out.count("line 1, column") == 2
+    *_, last = parse("a</think>b", "--explain", "--stream", "--json").out.splitlines()
+    whats = [each["what"] for each in json.loads(last)["explanations"]]
+    assert whats == ["stray closer", "no end of the turn"]
+
+
+def test_a_prompt_of_another_setting_is_named(tmp_path: Path, autoparser: Run) -> None:
+    given = tmp_path / "output.txt"
+    given.write_text("Hello.<turn|>", encoding="utf-8")
+    template = "fixtures/templates/reasoning-forced-closed.jinja"
+    out = autoparser("parse", template, "-i", given, "--explain").out
+    assert "after the template's prompt for enable_thinking=false" in " ".join(out.split())
+
+
 def test_a_cut_call_is_apart(parse: Run) -> None:
     text = CALL[: CALL.index("Rio") + 2]
     assert "Cut call   get_weather  cut" in parse(text).out
@@ -105,7 +173,8 @@ def test_a_stream_is_a_line_for_each_chunk(parse: Run) -> None:
     lines = parse(f"Hi there{CALL}", "--stream").out.splitlines()
     assert lines[:3] == ["Hi t  → content `Hi t`", "here  → content `here`", "<too  → -"]
     assert any(line.endswith("→ call 1 get_weather") for line in lines)
-    assert lines[-2:] == ["", "Status  ok: all was read"]
+    words = "all was read, but no end of the turn (`<|im_end|>`) was seen"
+    assert lines[-2:] == ["", f"Status  unfinished: {words}"]
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])

@@ -18,13 +18,15 @@ REPORTS = {
     "prompt-words": ["calls-in-prompt-words"],
     "every-diff": ["reasoning-delimiter", "--diffs"],
 }
+GATE_FAILS = {"every-diff"}
+"""Nothing opens its reasoning: an answer without any cannot be told from it."""
 
 
 @pytest.mark.parametrize("title", REPORTS)
 def test_a_report_is_as_it_was(title: str, autoparser: Callable[..., Any]) -> None:
     template, *options = REPORTS[title]
     ran = autoparser("analyze", f"fixtures/templates/{template}.jinja", *options)
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (int(title in GATE_FAILS), "")
     path = SNAPSHOTS / f"{title}.txt"
     if os.environ.get("UPDATE_SNAPSHOTS"):
         path.write_text(ran.out, encoding="utf-8", newline="\n")

@@ -25,7 +25,6 @@ from autoparser.analysis.conversation import Answer, Entry, Json, Message, Prese
 from autoparser.analysis.format import Part, Written
 from autoparser.analysis.probing import choose_sentinels, offered
 from autoparser.analysis.renderer import Attributed, RenderedTokens, Renderer
-from autoparser.analysis.view.text_markers import reasoning_wrap
 from tests.analysis.renderer.tokenizers_here import qwen
 
 Messages: TypeAlias = list[dict[str, object]]
@@ -355,8 +354,8 @@ def _sampled(
     if not fits:
         # No turn of the history begins like the prompt: the model goes on in its own way.
         shown = tokenizer.decode(list(prompt), skip_special_tokens=False)
-        wrap = reasoning_wrap(analysis.format)
-        close, core = wrap.close, wrap.open.strip()
+        block = analysis.format.reasoning
+        close, core = ("", "") if block is None else (block.close.core, block.open.core)
         opened = [
             each.text for each in analysis.format.openings if each.written is Written.REASONING_OPEN
         ]

@@ -96,3 +96,30 @@ def test_an_unknown_special_token_is_named() -> None:
     )
     shown = analysis_report(analyze(template), 80).plain
     assert "bos_token: shown as <bos_token>" in shown
+
+
+@pytest.mark.parametrize(
+    ("kept_if", "words"),
+    [
+        ("true", "given as reasoning_content; earlier turns keep theirs"),
+        ("loop.last", "dropped once the next user message comes"),
+        (
+            "tools or loop.last",
+            "earlier turns keep theirs where tools are offered, else it is dropped once",
+        ),
+        (
+            "not tools or loop.last",
+            "earlier turns keep theirs where no tools are offered, else it is dropped once",
+        ),
+    ],
+)
+def test_what_becomes_of_earlier_reasoning(kept_if: str, words: str) -> None:
+    template = ChatTemplate(
+        "{% for m in messages %}<{{ m.role }}>"
+        f"{{% if m.reasoning_content and ({kept_if}) %}}"
+        "<why>{{ m.reasoning_content }}</why>{% endif %}{{ m.content }}<end>{% endfor %}"
+        "{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+    report = analysis_report(analyze(template), 200).plain
+    line = next(line for line in report.splitlines() if line.startswith("Reasoning"))
+    assert words in line

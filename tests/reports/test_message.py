@@ -31,6 +31,8 @@ def message(
 READ = [
     (message(CALL), True),
     (message(status=Status.REPAIRED), True),
+    (message(status=Status.UNFINISHED), True),
+    (message(status=Status.STRAY), False),
     (message(status=Status.MALFORMED), False),
     (message(status=Status.CUT), False),
     (message(CALL, ParsedCall("g", "{}", "", Status.UNKNOWN_TOOL)), False),

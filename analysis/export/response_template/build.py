@@ -10,9 +10,8 @@ from dataclasses import replace
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.export.limits import Export, Limit, Piece
-from autoparser.analysis.expression import Request, build, whole_header
+from autoparser.analysis.expression import Request, build
 from autoparser.analysis.format import Formats, TurnFormat, Written
-from autoparser.analysis.view import json_fields
 
 from .content import call_opening, content_field, content_limit
 from .framing import CallsField
@@ -27,7 +26,7 @@ from .surroundings import Surroundings
 
 def response_template(format_: TurnFormat) -> Export:
     """Write a format as a `response_template`, and say what that cannot express."""
-    format_ = replace(format_, header=whole_header(format_))
+    format_ = format_.whole
     around = Surroundings(format_, build(Formats.of(format_), Request()), joints_of(format_))
     calls, limits = _calls(around)
     around = replace(around, calls=calls)
@@ -66,7 +65,7 @@ def _calls(around: Surroundings) -> tuple[CallsField | None, tuple[Limit, ...]]:
     calls = around.format.calls
     if calls is None:
         return None, ()
-    fields = json_fields(calls)
+    fields = calls.json_fields
     found = None if fields is None else json_field(calls, fields, around.end)
     if found is None:
         found = row_field(calls, around.begins, around.end)

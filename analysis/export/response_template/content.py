@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from autoparser.analysis.alignment import first_marker
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.export.limits import Limit, Piece
-from autoparser.analysis.expression import Block
-from autoparser.analysis.format import Part
+from autoparser.analysis.format import Block, Part
 
 from .joints import ANY, between
 from .patterns import (

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from autoparser.analysis.check import battery
 from autoparser.analysis.conversation import Json, ToolCall
 from autoparser.analysis.export.limits import Limit as Lack, Piece
-from autoparser.analysis.format import CallFormat, Limit, Slot
-from autoparser.analysis.view import JsonFields
+from autoparser.analysis.format import CallFormat, JsonFields, Limit, Slot
 
 from .arguments import surviving
 from .framing import CallsField, framed

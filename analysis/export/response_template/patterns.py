@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from itertools import groupby
 
-from autoparser.analysis.expression import Literal
+from autoparser.analysis.format import Literal
 
 _SPECIAL = frozenset("\\.^$*+?{}[]|()")
 _NAMED = {"\n": r"\n", "\t": r"\t", "\r": r"\r"}

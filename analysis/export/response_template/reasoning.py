@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.export.limits import Limit, Piece
-from autoparser.analysis.expression import Block
-from autoparser.analysis.format import Part, Written
+from autoparser.analysis.format import Block, Part, Written
 
 from .content import content_alone, opened_alike
 from .joints import ANY, Joint, between

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from autoparser.analysis.expression import Block, Turn
-from autoparser.analysis.format import CallFormat, Part, Strip, TurnFormat, Written
+from autoparser.analysis.expression import Turn
+from autoparser.analysis.format import Block, CallFormat, Part, Strip, TurnFormat, Written
 
 from .framing import CallsField
 from .joints import ANY, Joint, between, opening_text

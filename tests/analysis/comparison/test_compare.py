@@ -39,7 +39,7 @@ def test_what_changes_no_behaviour_is_equal(old: str, new: str) -> None:
     found = compare(analysed(text), analysed(text.replace(old, new, 1 if not old else -1)))
     assert found.equal
     assert not found.same_text
-    assert found.rendered > 100
+    assert found.asked.renders > 100
     assert found.played > 30
 
 
@@ -91,14 +91,13 @@ def test_the_same_change_in_several_turns_is_one() -> None:
     assert len(ends[0].turns) > 1
 
 
-def test_renders_show_the_first_difference() -> None:
-    found = edited(JSON, "</tool_call>", "</call>")
-    changed = {each.conversation: each for each in found.renders}
-    assert "a question, without tools" not in changed
-    change = next(each for name, each in changed.items() if "1 call" in name)
-    assert change.before.endswith("</")
-    assert str(change.left).startswith("tool_call>")
-    assert str(change.right).startswith("call>")
+def test_renders_show_where_they_part() -> None:
+    (change,) = edited(JSON, "</tool_call>", "</call>").renders
+    assert "reasoning and 1 call, last" in change.conversations
+    # The example in the system text comes first.
+    assert "Write each call" in change.before
+    assert str(change.left).startswith("</tool_call>")
+    assert str(change.right).startswith("</call>")
 
 
 def test_a_template_that_begins_to_raise_is_told_in_its_own_words() -> None:

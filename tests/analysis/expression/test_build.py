@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.expression import JsonCall, Literal, RowCall, Start, build, request_of
+from autoparser.analysis.expression import JsonCall, RowCall, Start, build, request_of
+from autoparser.analysis.format import Literal
 from tests.analysis.parsing.loop import TOOLS, analysis_of
 
 

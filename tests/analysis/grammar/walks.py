@@ -179,7 +179,7 @@ def complaint(parsed: ParsedMessage, text: str, tools: Mapping[str, Json]) -> st
 
     Whitespace behind the end is the template's own.
     """
-    if parsed.status is not Status.OK:
+    if not parsed.status.regular:
         return f"the status is {parsed.status}"
     for span in parsed.spans:
         if span.kind is SpanKind.JUNK and not text[span.start : span.end].isspace():

@@ -101,6 +101,7 @@ def test_prompts(
 
 
 ONLY_LAST = f"{{% if loop.last %}}{REASONING}{{% endif %}}"
+WITH_TOOLS = f"{{% if tools or loop.last %}}{REASONING}{{% endif %}}"
 TO_LAST_USER = (
     "{% set ns = namespace(u=0) %}{% for x in messages %}{% if x.role == 'user' %}"
     "{% set ns.u = loop.index0 %}{% endif %}{% endfor %}"
@@ -111,11 +112,26 @@ TO_LAST_USER = (
 @pytest.mark.parametrize(
     ("part", "expected", "reason"),
     [
-        (REASONING, ReasoningRetention(True, True, True), "always kept"),
-        (ONLY_LAST, ReasoningRetention(False, False, False), "only in the last message"),
+        (REASONING, ReasoningRetention(True, True, True, True), "always kept"),
+        (ONLY_LAST, ReasoningRetention(False, False, False, False), "only in the last message"),
+        (
+            WITH_TOOLS,
+            ReasoningRetention(True, True, True, False),
+            "tools keep it: without any it is only in the last message",
+        ),
+        (
+            WITH_TOOLS.replace("tools or", "not tools or"),
+            ReasoningRetention(False, False, False, True),
+            "tools drop it",
+        ),
+        (
+            WITH_TOOLS.replace("tools or loop.last", "tools"),
+            ReasoningRetention(True, True, True, None),
+            "no turn shows it without tools: nothing to observe",
+        ),
         (
             TO_LAST_USER.replace("loop.index0 > ns.u", "outer > ns.u"),
-            ReasoningRetention(True, False, False),
+            ReasoningRetention(True, False, False, False),
             "until the next user message",
         ),
     ],

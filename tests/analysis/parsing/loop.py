@@ -26,6 +26,7 @@ from autoparser.analysis.parsing import (
     OutputParser,
     ParsedMessage,
     Span,
+    Status,
     StreamParser,
 )
 
@@ -179,9 +180,11 @@ def difference(format_: TurnFormat, message: Message) -> str:
     parsed = parser.parse(text)
     gap = gaps(parsed.spans, text)
     expected, found = surviving(format_, message), read(parsed, ids=writes_ids(format_))
-    if found == expected and not gap:
+    # Some templates end no turn that is empty.
+    wrong = (Status.STRAY, Status.UNFINISHED) if text.strip() else (Status.STRAY,)
+    if found == expected and parsed.status not in wrong and not gap:
         return ""
-    return f"text     {text!r}\nexpected {expected}\nfound    {found}\n{gap}"
+    return f"text     {text!r}\nexpected {expected}\nfound    {found}\n{parsed.status}\n{gap}"
 
 
 def gaps(spans: Sequence[Span], text: str) -> str:

@@ -201,7 +201,8 @@ def test_a_header_of_mere_words_is_one_at_the_beginning_alone(text: str, content
     parser = analyze(WORDS).parser()
     message = parser.parse(text)
     assert message.content == content
-    assert message.status is Status.OK
+    ended = text.endswith("<|end|>")
+    assert message.status is (Status.OK if ended else Status.UNFINISHED)
     assert not gaps(message.spans, text)
     assert not disagreement(parser, text, list(text))
 

@@ -43,6 +43,12 @@ def finding_of(template: ChatTemplate, phase: str) -> Finding:
             "only before calls",
         ),
         ("R3", NOTHING, "no reasoning to compare"),
+        ("R3", turn(REASONING, CONTENT, CALLED), "; earlier turns keep theirs"),
+        (
+            "R3",
+            turn(f"{{% if tools or loop.last %}}{REASONING}{{% endif %}}", CONTENT, CALLED),
+            "; earlier turns keep theirs only with tools",
+        ),
         ("C1", turn(CONTENT, CALLED), "content stands before calls, written as it is"),
         ("C1", turn(CALLED, CONTENT), "content stands behind calls"),
         ("C1", turn("{{ m.content|trim }}"), "stripped of whitespace"),

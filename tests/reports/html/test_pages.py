@@ -225,6 +225,13 @@ def test_a_self_check_that_fails_shows_both_texts() -> None:
     assert "fixed messages come out otherwise" in text
 
 
+def test_a_template_that_transformers_refuses_says_so() -> None:
+    text = page_of("list-changed")
+    assert "self-check 7/44" in text
+    assert "37 crash it (line 10: SecurityError" in text
+    assert "Transformers refuses this template" in text
+
+
 def test_pages_of_comparisons() -> None:
     left, right = (
         analyze(load_template(FOLDER / f"{name}.jinja"))
@@ -233,4 +240,5 @@ def test_pages_of_comparisons() -> None:
     page = checked(comparison_page(compare(left, right), "1.2.3"))
     assert {"summary", "format", "renders", "round-trips"} <= set(page.ids)
     same = comparison_page(compare(left, left), "1.2.3")
-    assert "They are the same text." in same
+    assert "They are the same text: " in same
+    assert "What was asked" in same

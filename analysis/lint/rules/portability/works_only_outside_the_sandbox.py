@@ -22,8 +22,6 @@ from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Need, Rule
 from autoparser.analysis.lint.subject import Subject
 
-SANDBOX = "SecurityError"
-
 
 def check(subject: Subject) -> Iterator[Hit]:
     """Render conversations of each kind, and look for the sandbox's own error."""
@@ -34,8 +32,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         ("a chat with tools", (subject.user, said, subject.next_user), True),
         ("a tool call", (subject.user, Message(calls=(call,)), subject.answer(call)), True),
     ):
-        render = subject.play(dialogue, tools=tools, generation=True)
-        if render.error is not None and render.error.reason.startswith(SANDBOX):
+        played = subject.play(dialogue, tools=tools, generation=True)
+        render = subject.as_transformers(played, tools=tools, generation=True)
+        if render.error is not None and render.error.forbidden:
             yield Hit(
                 f"requests with {what} fail in the sandbox in which engines render:"
                 f" {render.reason}",

@@ -80,7 +80,7 @@ def _reads_calls(subject: Subject, render: Render) -> bool:
     variables = subject.variables(render, tools=True, generation=False)
     messages = [Read(dict(message)) for message in render.messages]
     try:
-        subject.template.render_prepared({**variables, "messages": messages})
+        subject.rendering.render_prepared({**variables, "messages": messages})
     except TemplateRenderError:
         return False
     return any(FIELD in message.asked for message in messages)

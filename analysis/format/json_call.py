@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import CallFormat, Slot
+
+from .notation import Row, Slot
 
 _NAME, _ID, _ARGUMENTS = "zname", "zid", "zarguments"
 _INDEX = 7
@@ -35,12 +36,12 @@ class JsonFields:
     """The text of a call behind its JSON."""
 
 
-def json_fields(calls: CallFormat) -> JsonFields | None:
+def json_fields_of(row: Row) -> JsonFields | None:
     """Read a call as JSON (or as a Python literal); None where the name stands in no JSON."""
-    if not calls.has(Slot.NAME):
+    if Slot.NAME not in row:
         return None
-    python = any("'" in piece for piece in calls.row if not isinstance(piece, Slot))
-    text = _sample(calls)
+    python = any("'" in piece for piece in row if not isinstance(piece, Slot))
+    text = _sample(row)
     for start, value, end in _values(text, python=python):
         if not start < text.index(_NAME) < end:
             continue
@@ -51,16 +52,14 @@ def json_fields(calls: CallFormat) -> JsonFields | None:
     return None
 
 
-def _sample(calls: CallFormat) -> str:
+def _sample(row: Row) -> str:
     words = {
         Slot.NAME: _NAME,
         Slot.ID: _ID,
         Slot.INDEX: str(_INDEX),
         Slot.ARGUMENTS: f'"{_ARGUMENTS}"',
     }
-    return "".join(
-        words.get(piece, "") if isinstance(piece, Slot) else piece for piece in calls.row
-    )
+    return "".join(words.get(piece, "") if isinstance(piece, Slot) else piece for piece in row)
 
 
 def _values(text: str, *, python: bool) -> Iterator[tuple[int, Json, int]]:

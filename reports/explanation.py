@@ -1,0 +1,173 @@
+"""Why an output was not read as the template writes it: place by place, each with an excerpt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.explaining import Cause, CauseKind, Deviation, Explanation
+
+from .layout import Lines, blank, heading, joined, prose, rows, sentence
+from .visible import quoted, visible
+from .words import setting_words
+
+__all__ = ["explanation_report", "explanations_document"]
+
+MOST = 12
+"""Explanations that are shown; what is behind is counted."""
+
+SHOWN = 160
+"""Characters that are shown of what was expected or found."""
+
+_BESIDE = 28
+"""Characters of a line that an excerpt shows on each side of its place."""
+
+_NOTHING = "nothing"
+
+_TITLES = {
+    Deviation.STRAY: "A closer stands where nothing that it closes is open; it is left out.",
+    Deviation.BEHIND_END: "Text stands after the end of the turn; it is left out.",
+    Deviation.LEFT_OUT: "Text stands where the template writes none; it is left out.",
+    Deviation.UNREADABLE: "A call cannot be read from here on; it stays in the content.",
+    Deviation.UNKNOWN_TOOL: "The function is none of the tools that were offered.",
+    Deviation.CUT: "The output ends within a call.",
+    Deviation.NO_END: "No end of the turn was seen.",
+    Deviation.MISSING: "The template writes something here that is missing.",
+    Deviation.SURPLUS: "The template writes nothing here.",
+    Deviation.OTHER: "The template writes something else here.",
+    Deviation.ORDER: "The template writes the same in another order.",
+    Deviation.SPACE: "The template writes other whitespace.",
+    Deviation.FOREIGN: "This looks like markup, and the format has none of it.",
+}
+
+
+def explanation_report(explanations: Sequence[Explanation], text: str, width: int) -> Text:
+    """Show what is not as the template writes it, in the order of the text."""
+    drawn: Lines = heading("What is not as the template writes it", width)
+    if not explanations:
+        drawn += prose("Nothing: all was read as the template writes it.", width)
+    causes = [None, *(each.cause for each in explanations)]
+    for at, (before, explanation) in enumerate(zip(causes, explanations[:MOST], strict=False)):
+        drawn += blank() if at else []
+        drawn += _shown(explanation, text, width, again=before == explanation.cause)
+    left = len(explanations) - MOST
+    if left > 0:
+        drawn += blank() + prose(f"… and {left} more places; --json has them all.", width)
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _shown(explanation: Explanation, text: str, width: int, *, again: bool) -> Lines:
+    """Show one place; `again`: its cause is that of the place before it."""
+    line, column = place(text, explanation.offset)
+    where = sentence((f"line {line}, column {column}", "bold"), ": ")
+    drawn = prose(sentence(where, _TITLES[explanation.deviation]), width)
+    drawn += _excerpt(text, explanation.offset, line, column)
+    pairs = [
+        ("expected", _piece(explanation.expected, explanation.deviation)),
+        ("found", _found(explanation, text)),
+    ]
+    if explanation.more:
+        many = "place" if explanation.more == 1 else "places"
+        pairs.append(("also", Text(f"in {explanation.more} more {many}")))
+    if explanation.cause is not None:
+        words = _cause(explanation.cause, explanation.deviation)
+        pairs.append(("likely", Text("as above") if again else words))
+    return [*drawn, *rows(pairs, width, indent=4)]
+
+
+def _found(explanation: Explanation, text: str) -> Text:
+    if not explanation.found and explanation.offset >= len(text):
+        return Text("the end of the output")
+    return _piece(explanation.found, explanation.deviation)
+
+
+def _piece(text: str, deviation: Deviation) -> Text:
+    if not text:
+        unknown = deviation is Deviation.UNKNOWN_TOOL
+        return Text("one of the tools offered" if unknown else _NOTHING, style="dim")
+    cut = sentence(quoted(text[:SHOWN]), " …") if len(text) > SHOWN else quoted(text)
+    return (
+        sentence(cut, ", a tool that was offered") if deviation is Deviation.UNKNOWN_TOOL else cut
+    )
+
+
+def _cause(cause: Cause, deviation: Deviation) -> Text:
+    """Give a cause as a sentence."""
+    markers = joined([quoted(marker) for marker in cause.markers], ", ")
+    match cause.kind:
+        case CauseKind.STRIPPED if len(cause.markers) == 1 and deviation is Deviation.NO_END:
+            return sentence(
+                "the engine has taken ", markers, " off, as most do, or a limit was met"
+            )
+        case CauseKind.STRIPPED:
+            return sentence(
+                "special tokens were stripped: with ",
+                markers,
+                " put back, it is read without trouble; ask the engine to keep special tokens",
+            )
+        case CauseKind.OTHER_PROMPT:
+            setting = setting_words(cause.setting) or "the defaults"
+            return sentence(
+                "the output follows another prompt: after the template's prompt for ",
+                (setting, "bold"),
+                ", it is read without trouble",
+            )
+        case CauseKind.OTHER_FORMAT:
+            return Text("the model writes another format than this template")
+
+
+def _excerpt(text: str, offset: int, line: int, column: int) -> Lines:
+    """Give the line of a place behind its number, and a caret under the place."""
+    begin = offset - (column - 1)
+    end = text.find("\n", offset)
+    end = len(text) if end < 0 else end + 1
+    start = max(begin, offset - _BESIDE)
+    stop = min(end, offset + _BESIDE)
+    before = ("…" if start > begin else "") + visible(text[start:offset])
+    behind = visible(text[offset:stop]) + ("…" if stop < end else "")
+    number = f"{line} | "
+    margin = " " * (cell_len(number) - 2) + "| " + " " * cell_len(before)
+    return [
+        sentence("    ", (number, "dim"), before, behind),
+        sentence("    ", (margin, "dim"), ("^", "red")),
+    ]
+
+
+def place(text: str, offset: int) -> tuple[int, int]:
+    """Give the line and the column of a place, both from 1."""
+    before = text[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def explanations_document(explanations: Sequence[Explanation], text: str) -> list[Json]:
+    """Give all explanations as values that JSON can hold."""
+    return list(_documents(explanations, text))
+
+
+def _documents(explanations: Sequence[Explanation], text: str) -> Iterator[Json]:
+    for each in explanations:
+        line, column = place(text, each.offset)
+        yield {
+            "what": each.deviation.value,
+            "expected": each.expected,
+            "found": each.found,
+            "offset": each.offset,
+            "line": line,
+            "column": column,
+            "more": each.more,
+            "cause": None if each.cause is None else _cause_document(each.cause, each.deviation),
+        }
+
+
+def _cause_document(cause: Cause, deviation: Deviation) -> dict[str, Json]:
+    return {
+        "kind": cause.kind.value,
+        "markers": list(cause.markers),
+        "setting": dict(cause.setting),
+        "words": _cause(cause, deviation).plain,
+    }

@@ -1,0 +1,40 @@
+"""The formats of a template's settings, and the gate of their prompts."""
+
+from __future__ import annotations
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.gate import Gate
+from autoparser.reports.settings import gate_words, setting_rows, settings_words
+from autoparser.reports.visible import visible
+from autoparser.reports.words import setting_words
+
+from .element import Element, fragment, h
+from .parts import lead, table
+from .styled import styled
+
+__all__ = ["gate", "settings"]
+
+
+def settings(analysis: Analysis) -> Element:
+    """List the formats: under what each is so, what it writes, whether it holds."""
+    rows = [(setting, fragment(styled(words))) for setting, words in setting_rows(analysis)]
+    return fragment(
+        lead(settings_words(analysis.formats)),
+        table("Settings", ("chat_template_kwargs", "how turns begin, and the self-check"), rows),
+    )
+
+
+def gate(found: Gate) -> Element:
+    """Say what became of the texts that the template writes after its prompts."""
+    rows = [
+        (
+            visible(fault.title),
+            setting_words(fault.setting) or "nothing set",
+            f"not {fault.question.value}: {visible(fault.detail)}",
+        )
+        for fault in found.faults
+    ]
+    return fragment(
+        h("p", styled(gate_words(found))),
+        table("Gate", ("message", "chat_template_kwargs", "what is wrong"), rows) if rows else None,
+    )

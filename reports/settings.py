@@ -1,0 +1,127 @@
+"""The formats of a template's settings, and what the gate says of their prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.format import Formats, Opening, Part, TurnFormat
+from autoparser.analysis.gate import Gate
+
+from .layout import Lines, Row, heading, joined, prose, rows, sentence
+from .verdict import verdict
+from .visible import quoted, visible
+from .words import setting_words
+
+__all__ = ["fault_section", "gate_words", "setting_rows", "settings_section", "settings_words"]
+
+FAULTS_SHOWN = 4
+
+
+def gate_words(gate: Gate) -> Text:
+    """Say in one sentence what became of what the template writes behind its prompts."""
+    if not gate.asked:
+        return Text("not asked: no turn that was tried goes on from a generation prompt")
+    counted = Text(
+        f"gate {gate.passed}/{gate.asked}", style="bold green" if gate.ok else "bold red"
+    )
+    words = ": what the template writes after its prompts is accepted by the grammar and read back"
+    if not gate.ok:
+        words = f": {gate.asked - gate.passed} texts that the template writes after its prompts"
+        words += " are refused by the grammar or read otherwise, see the end"
+    if gate.not_asked:
+        words += f"; {gate.not_asked} not asked, where its turn does not go on from the prompt"
+    return sentence(counted, words)
+
+
+def settings_section(analysis: Analysis, width: int) -> Lines:
+    """List the settings that change how a turn is written; nothing where none does."""
+    formats = analysis.formats
+    if len(formats) == 1:
+        return []
+    drawn = [*heading("Settings", width), *prose(settings_words(formats), width)]
+    for setting, writes in setting_rows(analysis):
+        drawn += prose(setting, width, hang=2)
+        drawn += prose(writes, width, indent=6)
+    for group in formats.alike:
+        settings = [Text(_of(begun.opening)) for begun in group if begun.opening is not None]
+        prompt = group[0].opening
+        if prompt is not None:
+            ends = quoted(prompt.text)
+            same = sentence("A prompt that ends with ", ends, " may be one with ")
+            both = sentence(same, joined(settings, " or "), ": the parser reads both.")
+            drawn += prose(both, width)
+    if formats.untried:
+        drawn += prose(f"{formats.untried} further combinations of values were not tried.", width)
+    return drawn
+
+
+def settings_words(formats: Formats) -> str:
+    """Say how many formats there are, and of which one the rest of the report tells."""
+    return (
+        "The chat_template_kwargs change how a turn is written or where it begins:"
+        f" {len(formats)} formats. Markers, turn and phases in this report are those with"
+        f" {_named(formats.fullest)}."
+    )
+
+
+def setting_rows(analysis: Analysis) -> Iterator[Row]:
+    """Say of each format under what it is so, what it writes, and whether it holds."""
+    for format_, check in zip(analysis.formats, analysis.checks, strict=True):
+        words = sentence(_writes(format_), "; ", verdict(check))
+        yield " or ".join(_telling(format_)), words
+
+
+def _writes(format_: TurnFormat) -> Text:
+    texts = list(dict.fromkeys(opening.text for opening in format_.openings))
+    prompts = joined([quoted(text) if text else Text("nothing") for text in texts], " or ")
+    said = sentence("the prompt ends with ", prompts)
+    if Part.REASONING in format_.elsewhere:
+        said.append("; no reasoning is written")
+    return said
+
+
+def _telling(format_: TurnFormat) -> list[str]:
+    """Name the settings of a format, those left out that only say more of the same."""
+    told: list[Opening] = []
+    for opening in sorted(format_.openings, key=lambda opening: len(opening.setting)):
+        if not any(_covers(other, opening) for other in told):
+            told.append(opening)
+    return [_of(opening) for opening in told]
+
+
+def _covers(one: Opening, other: Opening) -> bool:
+    same = all(repr(other.setting.get(name)) == repr(one.setting[name]) for name in one.setting)
+    return same and one.tools is other.tools
+
+
+def _of(opening: Opening | None) -> str:
+    setting = "" if opening is None else setting_words(opening.setting)
+    bare = "" if opening is None or opening.tools else " without tools"
+    return f"{setting or 'nothing set'}{bare}"
+
+
+def _named(format_: TurnFormat) -> str:
+    return setting_words(format_.setting) or "nothing set"
+
+
+def fault_section(formats: Formats, gate: Gate, width: int) -> Lines:
+    """Show what the gate does not let pass; nothing where all passes."""
+    if gate.ok:
+        return []
+    drawn = heading(f"Gate: {gate.passed} of {gate.asked} texts pass", width)
+    drawn += rows(list(_faults(formats, gate)), width)
+    left_out = len(gate.faults) - FAULTS_SHOWN
+    if left_out > 0:
+        drawn += prose(f"and {left_out} more", width)
+    return drawn
+
+
+def _faults(formats: Formats, gate: Gate) -> Iterator[tuple[str, Text]]:
+    for fault in gate.faults[:FAULTS_SHOWN]:
+        setting = setting_words(fault.setting)
+        under = f" with {setting}" if setting and len(formats) > 1 else ""
+        words = f"not {fault.question.value}{under}: {visible(fault.detail)}"
+        yield fault.title, Text(words)
