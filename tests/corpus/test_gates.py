@@ -1,0 +1,101 @@
+"""A sample of real templates, and the project's own, by both judges of formats per setting.
+
+All of them: `python -m tests.corpus --gate`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from autoparser.analysis.analysis import analyze
+from tests.analysis.tiny import CONTENT, REASONING, calls, turn
+
+from .behind import MESSAGES, Silence
+from .gate_causes import BEGUN, CAUSES, TOOLLESS, UNASKED, UNCHECKED, UNITED, cause_of
+from .gate_judge import Fault, Verdict, Way, asker, default_differs, verdicts
+from .gate_table import gate_table, unexplained
+from .gates import Gated, gated, gates, own_paths
+
+EVERY = 12
+
+
+@pytest.fixture(scope="module")
+def sample(corpus: list[Path]) -> list[Gated]:
+    return gates([*corpus[::EVERY], *own_paths()[::EVERY]])
+
+
+def test_nothing_is_bad_without_a_cause(sample: list[Gated]) -> None:
+    assert not unexplained(sample), gate_table(sample)
+
+
+def test_almost_everything_passes(sample: list[Gated]) -> None:
+    asked = sum(each.counts.asked for each in sample)
+    assert asked > 300
+    assert sum(each.counts.passed for each in sample) >= 0.95 * asked
+
+
+def test_defaults_are_what_an_unset_render_shows(sample: list[Gated]) -> None:
+    differing = [each.name for each in sample if each.differs and not each.counts.failed_checks]
+    assert differing == []
+
+
+def test_the_causes_name_templates(corpus: list[Path]) -> None:
+    assert set(CAUSES) <= {path.stem for path in (*corpus, *own_paths())}
+
+
+def test_the_table_names_what_does_not_pass() -> None:
+    found = gated(next(path for path in own_paths() if path.stem == "reasoning-delimiter"))
+    text = gate_table([found])
+    assert "reasoning-delimiter: 3 of 8" in text
+    assert CAUSES["reasoning-delimiter"] in text
+    assert unexplained([found]) == []
+
+
+CALLED = calls(opening="<do>", close="</do>")
+
+
+def test_a_sound_template_passes_every_way() -> None:
+    switched = "{% if deep %}(r){% endif %}"
+    template = turn(REASONING, CONTENT, CALLED, end="<end>\n", prompt=f"A:{switched}")
+    found = list(verdicts(analyze(template)))
+    assert {repr(each.setting) for each in found} >= {"{}", "{'deep': True}"}
+    assert {each.title for each in found if each.silence is None} == set(MESSAGES)
+    assert [each for each in found if each.faults] == []
+    behind = [each for each in found if each.setting == {"deep": True}]
+    assert {each.silence for each in behind} == {None, Silence.OTHERWISE}
+
+
+def verdict(*ways: Way, **further: bool) -> Verdict:
+    faults = tuple(Fault(way, True, "it is misread") for way in ways)
+    return replace(Verdict({}, True, "a call", None, faults=faults), **further)
+
+
+@pytest.mark.parametrize(
+    ("judged", "beside", "cause", "reason"),
+    [
+        (verdict(Way.PROMPT, Way.BOTH, bare=True), (), BEGUN, "told a prompt that adds nothing"),
+        (verdict(Way.SETTING, bare=True), (), UNASKED, "told the setting, the prompt is unknown"),
+        (verdict(Way.PROMPT), (), UNITED, "only the setting tells"),
+        (verdict(*Way, checked=False), (), UNCHECKED, "the format is no good anyway"),
+        (verdict(*Way, tools=False), (verdict(),), TOOLLESS, "with tools all is well"),
+        (verdict(*Way, tools=False), (verdict(*Way),), "", "with tools nothing is, either"),
+        (verdict(*Way), (), "", "nothing is known"),
+    ],
+)
+def test_what_is_open_is_told_by_what_fails(
+    judged: Verdict, beside: tuple[Verdict, ...], cause: str, reason: str
+) -> None:
+    assert cause_of("no template", judged, (judged, *beside)) == cause, reason
+
+
+def test_the_judge_is_no_friend_of_the_format() -> None:
+    # What closes a call is not read where arguments stand side by side: it is content then.
+    pairs = "{% for k, v in f.arguments.items() %}{{ k }}={{ v|tojson }}{% endfor %}"
+    analysis = analyze(turn(CONTENT, calls(f"<do {{{{ f.name }}}}({pairs})>"), end="<end>\n"))
+    bad = {each.title for each in verdicts(analysis) if each.faults}
+    assert bad == {"all parts, two calls", "a value of every type"}
+    assert default_differs(analysis) == ""
+    assert asker(analysis, {}, tools=True).closing == ""
