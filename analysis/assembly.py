@@ -43,7 +43,7 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
     known = {repr(setting) for setting in settings}
     own = [prompt for prompt in draft.prompts if repr(prompt.setting) in known]
     openings = describe_openings(own, draft.header, format_.reasoning)
-    return _with_whole_header(replace(format_, openings=openings, unconfirmed=unconfirmed))
+    return _with_whole_header(replace(format_, openings=openings))
 
 
 def _with_whole_header(format_: TurnFormat) -> TurnFormat:
