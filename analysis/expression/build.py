@@ -62,8 +62,13 @@ def belonging(formats: Formats, request: Request) -> tuple[Begun, ...]:
     found = formats.behind(prompt)
     if found:
         return found
-    inside = formats.within(prompt) or (formats.default,)
-    return tuple(Begun(each.format, None) for each in inside)
+    inside = formats.within(prompt)
+    if inside:
+        return tuple(Begun(each.format, None) for each in inside)
+    default = formats.under({}, tools=tools) or formats.default
+    # A default prompt that writes nothing of a turn is one that nothing can end with.
+    blank = default.opening is not None and not default.opening.text.strip()
+    return (default if blank else Begun(default.format, None),)
 
 
 def _turn(begun: Begun, request: Request) -> Turn:

@@ -39,22 +39,31 @@ def prompted(format_: TurnFormat, opening: Opening | None, request: Request) -> 
     """
     if request.start is not None:
         return Prompted(request.start, lead(format_, format_.header, request.start))
-    if opening is not None:
+    if opening is not None and (request.prompt is None or opening.text.strip()):
         prompt = opening.text if request.prompt is None else request.prompt
         return _behind(format_, opening, prompt)
     if request.prompt is None:
         return Prompted(Start.HEADER, lead(format_, format_.header, Start.HEADER))
-    reasoning, mark = format_.reasoning, format_.header_mark
+    reasoning = format_.reasoning
     opened = None if reasoning is None else reasoning.opened_by(request.prompt)
     if opened is not None:
         return Prompted(Start.REASONING, opened)
-    unwritten = lead(format_, format_.header, Start.HEADER)
-    if mark and mark in request.prompt:
-        written = request.prompt.rpartition(mark)[2]
-        # Behind a stop comes what is not the message: the results of its calls, in one turn.
-        ended = any(stop in written for stop in format_.stop_strings)
-        return Prompted(Start.HEADER, unwritten, "" if ended or written.isspace() else written)
-    return Prompted(Start.HEADER, unwritten)
+    prefill = prefilled(format_, request.prompt)
+    if opening is not None and not prefill:
+        # The template has no generation prompt, so a prompt of it begins no turn.
+        return _behind(format_, opening, "")
+    return Prompted(Start.HEADER, lead(format_, format_.header, Start.HEADER), prefill)
+
+
+def prefilled(format_: TurnFormat, prompt: str) -> str:
+    """Give what a prompt has written of the message itself, behind the header of its last turn."""
+    mark = format_.header_mark
+    if not mark or mark not in prompt:
+        return ""
+    written = prompt.rpartition(mark)[2]
+    # Behind a stop comes what is not the message: the results of its calls, in one turn.
+    ended = any(stop in written for stop in format_.stop_strings)
+    return "" if ended or written.isspace() else written
 
 
 def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> Prompted:

@@ -15,6 +15,7 @@ from autoparser.analysis.format import (
 )
 
 from .nodes import Body, Start, Strict, StrictItem, StrictRow
+from .prompted import prefilled
 from .request import Request
 
 
@@ -67,15 +68,18 @@ def written_of(format_: TurnFormat, opening: Opening | None, request: Request) -
         return _opened(format_)
     if request.start is not None:
         return header
+    prompt = request.prompt
     if opening is not None:
         core = opening.text.rstrip()
-        prompt = request.prompt
-        return opening.text if prompt is None or not core else prompt[prompt.rindex(core) :]
-    if request.prompt is None:
+        if prompt is not None and core:
+            return prompt[prompt.rindex(core) :]
+        if prompt is None or not prefilled(format_, prompt):
+            return opening.text
+    if prompt is None:
         return header
     bare = header.strip()
-    if bare and bare in request.prompt:
-        return bare + request.prompt.rpartition(bare)[2]
+    if bare and bare in prompt:
+        return bare + prompt.rpartition(bare)[2]
     return header
 
 

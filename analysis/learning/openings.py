@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from autoparser.analysis.alignment import common_prefix
+from autoparser.analysis.conversation import Message
 from autoparser.analysis.format import Block, Literal, Opening, Written
 from autoparser.analysis.probing import Prober, Setting
+
+from .observer import Observer
 
 
 class PromptText(NamedTuple):
@@ -29,12 +32,22 @@ def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str 
     prompt = prober.probe((prober.user,), tools=tools, generation=True, setting=setting)
     if not prompt.rendered:
         return None
+    if alone.rendered and prompt.text == alone.text:
+        return _unasked(prober, setting) if tools else ""
     if alone.rendered and prompt.text.startswith(alone.text):
         return prompt.text[len(alone.text) :]
     user = prober.sentinels.user
     end = prompt.text.rfind(user) + len(user)
     shared = len(common_prefix(prompt.text, alone.text)) if alone.rendered else end
     return prompt.text[max(shared, end) :]
+
+
+def _unasked(prober: Prober, setting: Setting) -> str:
+    """Return the generation prompt that a template writes whether it is asked for or not."""
+    observer = Observer(prober.using(setting=setting))
+    behind = observer.behind
+    turn = observer.turn(Message(prober.sentinels.content))
+    return behind if behind and turn.text.startswith(behind) else ""
 
 
 def prompts_under(prober: Prober, settings: Sequence[Setting]) -> tuple[PromptText, ...]:
@@ -80,7 +93,7 @@ def _written(text: str, header: str, reasoning: Block) -> Written:
     head = header.strip()
     if head not in text:
         return Written.OTHER
-    rest = text[text.rindex(head) + len(head) :].strip()
+    rest = (text[text.rindex(head) + len(head) :] if head else text).strip()
     opening, close = reasoning.open.core, reasoning.close.core
     if opening and rest == opening:
         return Written.REASONING_OPEN
