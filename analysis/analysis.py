@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, cast
 
-from autoparser.analysis.assembly import requires_nonnull_content
 from autoparser.analysis.check import Check, Continuation, continuations, self_check
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.document import document
@@ -324,7 +323,7 @@ def _learned(template: ChatTemplate) -> Analysis:
     learnt = learn_formats(prober, draft, negotiated.showing)
     view = view_of(
         learnt.formats,
-        requires_nonnull_content=requires_nonnull_content(learnt.observer, learnt.draft),
+        requires_nonnull_content=learnt.draft.requires_nonnull_content,
     )
     return Analysis(
         template=template,

@@ -18,9 +18,8 @@ class Learnt:
     """All formats, and how the one was found that shows most."""
 
     formats: Formats
-    observer: Observer
-    """Observes under the setting of the fullest format."""
     draft: Draft
+    """What the phases found under the setting of the fullest format."""
     findings: tuple[Finding, ...]
 
 
@@ -47,6 +46,7 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
     draft = replace(
         draft,
         settings=settings.each,
+        prompts=prompts_under(prober, settings.each),
         beginnings=tuple(dict.fromkeys(_beginning(prober, turn) for turn in turns)),
     )
     main = next(group for group in groups if _holds(group, showing))
@@ -61,7 +61,7 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
     alike = replace(fullest, openings=(), setting={})
     full = next(each for each in shared if replace(each, openings=(), setting={}) == alike)
     together = Formats(tuple(shared), dict(prober.setting), fullest=full, untried=settings.untried)
-    return Learnt(together, observer, concluded, findings)
+    return Learnt(together, concluded, findings)
 
 
 def format_under(
@@ -82,7 +82,10 @@ def format_under(
     format_ = next(alike, None)
     if format_ is None:
         group = _Group((setting,), turns)
-        draft = replace(draft, settings=(*_settings(formats), setting))
+        known_settings = (*_settings(formats), setting)
+        draft = replace(
+            draft, settings=known_settings, prompts=prompts_under(prober, known_settings)
+        )
         format_ = _under(prober, draft, group, formats.fullest)
         return Begun(format_, next(iter(format_.openings), None))
     openings = describe_openings(prompts, format_.header, format_.reasoning)

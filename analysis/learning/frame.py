@@ -82,6 +82,10 @@ class Frame:
         """One whole call, of sentinels, with marks where its number stands."""
         return f"{self.repetition.open}{self.inner}{self.repetition.close}"
 
+    def written(self, at: int) -> str:
+        """Give the call number `at`, in the sentinels of the first."""
+        return numbered(self.call, self.index_base + at)
+
     def first_open(self) -> str:
         """Give what opens the first call."""
         return numbered(self.repetition.open, self.index_base)

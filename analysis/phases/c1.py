@@ -8,6 +8,7 @@ from autoparser.analysis.conversation import Presence
 from autoparser.analysis.format import Edges, Layout, Part, Strip
 from autoparser.analysis.learning.layouts import PRESENCES, learn_layout
 from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.probing import EmptyContent, Probe
 
 from .draft import Draft
 from .finding import Evidence, Finding
@@ -22,7 +23,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     missing = [presence for presence in PRESENCES if presence not in draft.layouts]
     layouts = {presence: learn_layout(observer, presence) for presence in missing}
     draft = replace(draft, layouts={**draft.layouts, **layouts})
-    evidence = (
+    evidence: tuple[Evidence, ...] = (
         Evidence("content / a call", observer.shown(PLAIN).probe, observer.shown(CALLS).probe),
         Evidence(
             "content / reasoning and content",
@@ -35,10 +36,32 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
             observer.shown(TOLD_AND_CALLED).probe,
         ),
     )
+    null = _null_beside_calls(observer, draft)
+    if null is not None:
+        draft = replace(draft, requires_nonnull_content=True)
+        difference = "a call without content / a call and null content"
+        evidence = (*evidence, Evidence(difference, observer.shown(CALLS).probe, null))
     words = [_beside_calls(draft.layouts[TOLD_AND_CALLED])] if draft.shows_calls else []
     words.append(_stripped(draft.layouts[PLAIN].content))
+    if null is not None:
+        fate = "printed as a word" if null.rendered else "refused"
+        words.append(f"null beside a call is {fate}")
     markers = ("content_start", "content_end")
     return draft, Finding("C1", "content", ", ".join(words), evidence, markers)
+
+
+def _null_beside_calls(observer: Observer, draft: Draft) -> Probe | None:
+    """Render null content beside a call; None where that is written as no content is.
+
+    It is asked once, under the setting that shows most.
+    """
+    if not draft.shows_calls or draft.fullest is not None:
+        return None
+    prober = observer.prober
+    null = Observer(prober.using(shape=replace(prober.shape, empty_content=EmptyContent.NULL)))
+    turn = null.shown(CALLS)
+    same = not turn.refusal and turn.text == observer.shown(CALLS).text
+    return None if same else turn.probe
 
 
 def _beside_calls(layout: Layout) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import Arguments, Layout, ReasoningRetention, Row, TurnFormat
+from autoparser.analysis.format import Arguments, CallFormat, Layout, ReasoningRetention, TurnFormat
 from autoparser.analysis.learning.cut import Cut
+from autoparser.analysis.learning.ends import SeenEnd
 from autoparser.analysis.learning.frame import Frame
 from autoparser.analysis.learning.layouts import Section
 from autoparser.analysis.learning.openings import PromptText
-from autoparser.analysis.learning.prompt_words import WordedCall, WordedPair
+from autoparser.analysis.learning.prompt_reasoning import NamedReasoning
+from autoparser.analysis.learning.prompt_words import WordedCall
 from autoparser.analysis.learning.switches import Switch
 from autoparser.analysis.probing import Setting, Suggestions
 
@@ -35,7 +37,8 @@ class Draft:
     layouts: Mapping[Presence, Layout] = field(default_factory=dict[Presence, Layout])
     cut: Cut | None = None
     retention: ReasoningRetention = field(default_factory=ReasoningRetention)
-    worded_reasoning: WordedPair | None = None
+    named_reasoning: NamedReasoning | None = None
+    """What opens and closes reasoning, where no turn shows it but prompts or words do."""
     worded_call: WordedCall | None = None
     prompts: tuple[PromptText, ...] = ()
     """What each setting's generation prompt adds."""
@@ -44,5 +47,8 @@ class Draft:
     """What ends every turn, whatever its last part is."""
     frame: Frame | None = None
     section: Section | None = None
+    ends: tuple[SeenEnd, ...] = ()
     arguments: Arguments | None = None
-    empty_row: Row | None = None
+    calls: CallFormat | None = None
+    requires_nonnull_content: bool = False
+    """Null content beside a call raises, or is printed as a word."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from autoparser.analysis.format import Part
 from autoparser.analysis.learning.observer import Observer
-from autoparser.analysis.learning.openings import prompts_under
-from autoparser.analysis.learning.prompt_words import find_worded_reasoning
+from autoparser.analysis.learning.prompt_reasoning import NamedReasoning, read_prompts
+from autoparser.analysis.learning.prompt_words import WordedPair, find_worded_reasoning
 from autoparser.analysis.probing import Probe, Setting
 
 from .draft import Draft
@@ -14,10 +15,12 @@ from .finding import Evidence, Finding
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See what each setting's generation prompt has already written of the turn."""
+    """See what each setting's generation prompt has written of the turn, and of reasoning.
+
+    It needs the header, and so comes behind T3.
+    """
     prober = observer.prober
     default, *others = draft.settings
-    draft = replace(draft, prompts=prompts_under(prober, draft.settings))
 
     def prompt(setting: Setting) -> Probe:
         return prober.probe((prober.user,), generation=True, setting=setting)
@@ -34,8 +37,8 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     if not draft.shows_reasoning and draft.cut is None and draft.fullest is None:
         worded = find_worded_reasoning(observer, draft.switches)
     if worded is not None:
-        draft = replace(draft, worded_reasoning=worded)
         pairs.append(Evidence("switch unset / set", worded.without, worded.told))
+    draft = replace(draft, named_reasoning=_named(observer, draft, worded))
     texts = {each.text for each in draft.prompts}
     if len(texts) > 1:
         conclusion = f"{len(texts)} different generation prompts, by the switches"
@@ -50,6 +53,21 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     return draft, Finding(
         "R2", "reasoning switch", conclusion, tuple(pairs), confirmed=worded is None
     )
+
+
+def _named(observer: Observer, draft: Draft, worded: WordedPair | None) -> NamedReasoning | None:
+    """Name what opens and closes reasoning that turns do not show; None where they do."""
+    parts = {part for layout in draft.layouts.values() for part in layout.parts}
+    if draft.shows_reasoning or Part.REASONING in parts:
+        return None
+    if draft.fullest is not None and Part.REASONING in draft.fullest.shown:
+        block = draft.fullest.reasoning
+        return None if block is None else NamedReasoning(block.open.text, block.close.text)
+    cut = "" if draft.cut is None else draft.cut.text
+    named = read_prompts(observer, draft.prompts, draft.header, cut)
+    if not named.close and worded is not None:
+        return NamedReasoning(worded.open, worded.close, confirmed=False)
+    return named
 
 
 def _words(setting: Setting) -> str:

@@ -14,8 +14,12 @@ from .finding import Finding
 Phase: TypeAlias = Callable[[Observer, Draft], tuple[Draft, Finding]]
 
 PHASES: tuple[Phase, ...] = tuple(
-    module.examine for module in (r1, r2, r3, c1, t1, t2, t3, t4, t5, t6, t7, a1, a2, a3)
+    module.examine for module in (r1, r3, c1, t1, t2, t3, r2, t4, t5, t6, t7, a1, a2, a3)
 )
+"""Each behind those that it needs: R2 reads prompts by the header, which T3 learns."""
+
+_TOLD = "RCTA"
+"""The seeds' order of the findings: of reasoning, of content, of calls, of arguments."""
 
 
 def run_phases(observer: Observer, draft: Draft) -> tuple[Draft, tuple[Finding, ...]]:
@@ -24,4 +28,5 @@ def run_phases(observer: Observer, draft: Draft) -> tuple[Draft, tuple[Finding, 
     for examine in PHASES:
         draft, finding = examine(observer, draft)
         findings.append(finding)
+    findings.sort(key=lambda each: (_TOLD.index(each.phase[0]), each.phase))
     return draft, tuple(findings)

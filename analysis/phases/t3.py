@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from autoparser.analysis.conversation import Presence
 from autoparser.analysis.format import Limit
+from autoparser.analysis.learning.ends import learn_ends
 from autoparser.analysis.learning.header import learn_header
 from autoparser.analysis.learning.layouts import (
     behind_calls,
@@ -22,7 +23,7 @@ CALLS = Presence(calls=True)
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Tell what repeats with each call from what separates calls and from what surrounds them."""
+    """Tell what repeats with each call from what separates calls, surrounds them, ends turns."""
     layouts = draft.layouts
     cut = "" if draft.cut is None else draft.cut.text
     header = learn_header(
@@ -37,6 +38,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
             # What a later call repeats of the header belongs to the call.
             header = frame.repetition.prefix
     section = cut_section(layouts, header, turn_end)
+    ends = learn_ends(observer, section.layouts, header, turn_end, section, frame)
     draft = replace(
         draft,
         layouts=section.layouts,
@@ -44,9 +46,18 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         section=section,
         frame=frame,
         turn_end=turn_end,
+        ends=ends,
     )
-    evidence = Evidence(
-        "two calls / three calls", observer.shown(CALLS, 2).probe, observer.shown(CALLS, 3).probe
+    evidence = (
+        Evidence(
+            "two calls / three calls",
+            observer.shown(CALLS, 2).probe,
+            observer.shown(CALLS, 3).probe,
+        ),
+        *(
+            Evidence(f"the last turn, of {each.end.after} / an earlier one", each.last, each.later)
+            for each in ends
+        ),
     )
     if frame is None:
         conclusion = "no calls to separate"
@@ -56,4 +67,6 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         conclusion = f"{frame.repetition.separator!r} separates calls"
     else:
         conclusion = "nothing separates calls"
-    return draft, Finding("T3", "separators", conclusion, (evidence,), ("call_separator",))
+    stops = dict.fromkeys(each.stop for each in ends if each.stop)
+    conclusion += f"; {' or '.join(map(repr, stops)) or 'nothing'} ends a turn"
+    return draft, Finding("T3", "separators", conclusion, evidence, ("call_separator",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.conversation import Json, Presence
-from autoparser.analysis.format import Part
+from autoparser.analysis.format import CallFormat, Part
 from autoparser.analysis.learning.calls import learn_calls, learn_empty_row
 from autoparser.analysis.learning.observer import Observer
 
@@ -14,7 +14,7 @@ from .finding import Evidence, Finding
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See what encloses the arguments, and what is written where there are none."""
+    """See what encloses the arguments, and put the call together, with none and with some."""
     marks = observer.prober.sentinels
     none: dict[str, Json] = {}
     evidence = Evidence(
@@ -22,10 +22,10 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         observer.with_arguments(none).probe,
         observer.with_arguments({marks.keys[0]: marks.values[0]}).probe,
     )
-    draft = replace(draft, empty_row=_empty_row(observer, draft))
+    draft = replace(draft, calls=_calls(observer, draft))
     if draft.arguments is None:
         conclusion = "no arguments to compare"
-    elif draft.empty_row is not None:
+    elif draft.calls is not None and draft.calls.empty_row is not None:
         conclusion = "a call without arguments is written differently"
     else:
         members = draft.arguments.members
@@ -37,14 +37,13 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     )
 
 
-def _empty_row(observer: Observer, draft: Draft) -> tuple[str, ...] | None:
-    layout = draft.layouts.get(Presence(calls=True))
+def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
     section = draft.section
-    if layout is None or layout.parts != (Part.CALLS,) or section is None:
-        return None
-    if draft.frame is None or draft.arguments is None:
+    if draft.frame is None or draft.arguments is None or section is None:
         return None
     calls = learn_calls(observer, draft.frame, draft.arguments, section.open, section.close)
-    if calls is None:
-        return None
-    return learn_empty_row(observer, calls, layout.literals[0], layout.literals[1])
+    layout = draft.layouts.get(Presence(calls=True))
+    if calls is None or layout is None or layout.parts != (Part.CALLS,):
+        return calls
+    empty_row = learn_empty_row(observer, calls, layout.literals[0], layout.literals[1])
+    return replace(calls, empty_row=empty_row)

@@ -66,8 +66,9 @@ class Bridge:
         self._joints = joints
         self._switches = switches
         self._retention = retention
-        self._skeletons = Skeletons(analysis)
-        self._history = History(analysis, self._skeletons, vocabulary)
+        self._format = analysis.under(switches).format
+        self._skeletons = Skeletons(analysis, self._format)
+        self._history = History(self._format, self._skeletons, vocabulary)
         self._stops = sorted(responses.stops, key=len, reverse=True)
         # What a bridge has given comes back as the next prompt, and is known to be ids.
         self._given: tuple[int, ...] = ()
@@ -200,7 +201,7 @@ class Bridge:
 
     def _written(self, turn: Turn) -> str:
         try:
-            return self._analysis.formats.fullest.write(turn)
+            return self._format.write(turn)
         except RefusedMessageError:
             return ""
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from itertools import product
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Dialogue, Presence
+from autoparser.analysis.format import TurnFormat
 
 from .renders import Message, Messages
 from .shares import agreed
@@ -28,12 +28,11 @@ class Kept(StrEnum):
 class History:
     """Finds out by renders, once for each kind of turn and each row of roles that follows."""
 
-    def __init__(self, analysis: Analysis, skeletons: Skeletons, vocabulary: Vocabulary) -> None:
+    def __init__(self, format_: TurnFormat, skeletons: Skeletons, vocabulary: Vocabulary) -> None:
         """Prepare; nothing is rendered yet."""
         self._skeletons = skeletons
         self._vocabulary = vocabulary
         self._known: dict[tuple[Presence, tuple[str, ...], bool], Kept] = {}
-        format_ = analysis.formats.fullest
         block = format_.reasoning
         self._open, self._close = ("", "") if block is None else (block.open.core, block.close.core)
         self._header = format_.header.strip()

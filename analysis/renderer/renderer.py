@@ -61,7 +61,7 @@ class Renderer:
         self._vocabulary = Vocabulary(tokenizer)
         self._joints = Joints(analysis.formats.united)
         self._reasoning_fields = fields_of(analysis.shape)
-        self._responses = Responses(analysis, self._vocabulary)
+        self._responses = Responses(analysis, self._vocabulary, self.switches)
         self._bridge = Bridge(
             analysis,
             self._vocabulary,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
@@ -44,10 +44,13 @@ class PromptEnd:
 class Responses:
     """Reads outputs; keeps the parser of each kind of prompt."""
 
-    def __init__(self, analysis: Analysis, vocabulary: Vocabulary) -> None:
-        """Prepare to read what the models of this template write."""
+    def __init__(
+        self, analysis: Analysis, vocabulary: Vocabulary, switches: Mapping[str, object]
+    ) -> None:
+        """Prepare to read what the models of this template write under these switches."""
         self._analysis = analysis
         self._vocabulary = vocabulary
+        self._switches = switches
         self._parsers: dict[tuple[str, str], OutputParser] = {}
         # An output is read, and then bridged: it is the same one.
         self._last: tuple[tuple[object, ...], Response] | None = None
@@ -102,7 +105,9 @@ class Responses:
             if len(self._parsers) >= MOST_PARSERS:
                 self._parsers.clear()
             tools_of(tools)
-            known = self._analysis.parser(tools, prompt=opening or None)
+            known = self._analysis.parser(
+                tools, prompt=opening or None, chat_template_kwargs=self._switches or None
+            )
             self._parsers[key] = known
         return known
 

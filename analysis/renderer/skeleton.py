@@ -26,7 +26,7 @@ from autoparser.analysis.conversation import (
 )
 from autoparser.analysis.errors import TemplateRenderError
 from autoparser.analysis.expression import request_of
-from autoparser.analysis.format import Part
+from autoparser.analysis.format import Part, TurnFormat
 from autoparser.analysis.parsing import ParsedMessage
 from autoparser.analysis.probing import Sentinels, choose_sentinels
 
@@ -54,9 +54,10 @@ class Base:
 class Skeletons:
     """Builds such conversations for one template."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        """Choose the sentinels."""
+    def __init__(self, analysis: Analysis, format_: TurnFormat) -> None:
+        """Choose the sentinels; turns are written in this format."""
         self._analysis = analysis
+        self._format = format_
         self.marks: Sentinels = choose_sentinels(analysis.template.text)
         self._template = analysis.rendering
         self._bases: list[Base] = []
@@ -132,7 +133,7 @@ class Skeletons:
 
         Where it is not known what ends such a turn, markup of its last part may come first.
         """
-        format_ = self._analysis.formats.fullest
+        format_ = self._format
         layout = format_.layouts[turn.presence]
         if not layout.parts:
             raise RefusedBridge(Reason.END_UNKNOWN, str(turn.presence))
@@ -159,12 +160,8 @@ class Skeletons:
     @property
     def calls(self) -> bool:
         """Whether the template writes calls in a turn."""
-        layout = self._analysis.formats.fullest.layouts.get(Presence(calls=True))
-        return (
-            self._analysis.formats.fullest.calls is not None
-            and layout is not None
-            and not layout.refusal
-        )
+        layout = self._format.layouts.get(Presence(calls=True))
+        return self._format.calls is not None and layout is not None and not layout.refusal
 
 
 def refused_as(error: TemplateRenderError) -> RefusedBridge:

@@ -69,6 +69,18 @@ def finding_of(template: ChatTemplate, phase: str) -> Finding:
         ("T2", NOTHING, "no calls to compare"),
         ("T3", TAGGED, "'|' separates calls"),
         ("T3", turn(CONTENT, CALLED), "nothing separates calls"),
+        ("T3", turn(CONTENT, CALLED, end="<end>"), "nothing separates calls; '<end>' ends a turn"),
+        (
+            "T3",
+            turn(CONTENT, CALLED, end="{% if m.tool_calls %}<go>{% else %}<end>{% endif %}"),
+            "'<end>' or '<go>' ends a turn",
+        ),
+        ("T3", turn(CONTENT, end=""), "no calls to separate; nothing ends a turn"),
+        (
+            "C1",
+            turn("{% if m.content is none %}null{% else %}{{ m.content }}{% endif %}", CALLED),
+            "null beside a call is printed as a word",
+        ),
         ("T4", TAGGED, "the name is written once"),
         ("T4", turn(CONTENT, calls("<{{ f.name }}>{{ f.arguments|tojson }}</{{ f.name }}>")), "2"),
         ("T5", turn(CONTENT, CALLED), "', ' separates arguments, their order: as given"),
@@ -145,3 +157,28 @@ def test_what_only_words_say_is_not_confirmed() -> None:
     analysis = analyze(template)
     unconfirmed = [finding.phase for finding in analysis.phases if not finding.confirmed]
     assert unconfirmed == ["R2"]
+
+
+def test_ends_come_with_the_renders_that_show_them() -> None:
+    finding = finding_of(turn(CONTENT, CALLED, end="<end>"), "T3")
+    shown = [each.difference for each in finding.evidence]
+    assert shown == [
+        "two calls / three calls",
+        "the last turn, of content / an earlier one",
+        "the last turn, of calls / an earlier one",
+    ]
+
+
+def test_a_turn_of_calls_ends_whatever_its_arguments_are() -> None:
+    # Only how many there are is written: no notation can be made of that.
+    counted = calls("(call {{ f.name }} of {{ f.arguments|length }})")
+    format_ = analyze(turn(CONTENT, counted, end="<end>")).format
+    assert format_.calls is None
+    assert [str(end.after) for end in format_.ends] == ["content", "calls"]
+
+
+def test_prompts_name_reasoning_that_no_turn_shows() -> None:
+    prompt = "<bot>{% if deep %}<why>{% else %}<why></why>{% endif %}"
+    format_ = analyze(turn(CONTENT, opening="<bot>", prompt=prompt)).format
+    assert (format_.reasoning_open, format_.reasoning_close) == ("<why>", "</why>")
+    assert [str(part) for part in format_.unconfirmed] == ["reasoning"]

@@ -57,7 +57,8 @@ def test_the_prompt_says_whether_the_text_begins_in_the_reasoning() -> None:
     opened = renderer(XML).render([user()], add_generation_prompt=True).token_ids
     assert made.parse_response(ids, closed).content == "Sunny."
     assert made.parse_response(ids, opened).reasoning_content == "Sunny."
-    assert made.parse_response(ids).reasoning_content == "Sunny."
+    assert made.parse_response(ids).content == "Sunny."
+    assert renderer(XML).parse_response(ids).reasoning_content == "Sunny."
 
 
 def test_the_text_ends_at_the_stop_token() -> None:
