@@ -58,7 +58,11 @@ UNASKED = "open: the generation prompt comes unasked; told the setting alone, it
 UNITED = "open: prompts of two settings end alike; told the prompt alone, one setting's are misread"
 TOOLLESS = "open: turns are written otherwise where no tools are offered"
 LEADING = "open: a header that begins with whitespace is read as content"
-_OPEN = {"Featherless-Chat-Models-llama2-13b-chat-hf": LEADING}
+ROLED = "open: the prompt begins reasoning under a header of its own, which is read as content"
+_OPEN = {
+    "Featherless-Chat-Models-llama2-13b-chat-hf": LEADING,
+    "ai-sage-GigaChat3.1-Audio-10B-A1.8B": ROLED,
+}
 
 
 def cause_of(name: str, verdict: Verdict, judged: Sequence[Verdict]) -> str:

@@ -79,7 +79,7 @@ def verdicts(analysis: Analysis) -> Iterator[Verdict]:
 def asker(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Asker:
     """Make what renders under a setting."""
     variables = {**analysis.stand_ins, **setting}
-    return Asker(analysis.template, analysis.shape, variables, tools)
+    return Asker(analysis.rendering, analysis.shape, variables, tools)
 
 
 def _under(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Iterator[Verdict]:
@@ -160,7 +160,7 @@ def _refusal(start: LLMatcher, behind: Behind) -> str:
 
 def misreading(asked: Asker, behind: Behind, parsed: ParsedMessage) -> str:
     """Say how what was read differs from what the template wrote; nothing where it does not."""
-    if parsed.status not in (Status.OK, Status.REPAIRED):
+    if not parsed.status.regular and parsed.status is not Status.REPAIRED:
         return f"it is read with the status {parsed.status}"
     try:
         found = _message(behind.message, parsed)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from .behind import Silence
 from .gate_causes import CAUSES, cause_of
-from .gate_judge import Verdict
+from .gate_judge import Verdict, Way
 from .gates import Gated
 
 
@@ -101,6 +101,9 @@ def _judge(done: Sequence[Gated]) -> Iterator[str]:
     yield "a second judge, by plain renders: told the setting, the prompt, both"
     yield f"{len(asked):>6}  continuations asked"
     yield f"{passed:>6}  passed in all three ways: {passed / max(len(asked), 1):.2%}"
+    for way in Way:
+        told = sum(all(fault.way is not way for fault in verdict.faults) for verdict in asked)
+        yield f"{told:>6}    {way}"
     bad = _bad(done)
     names = {each.name for each, _, _ in bad}
     yield f"{len(names):>6}  templates do not pass"

@@ -5,7 +5,6 @@ All of them: `python -m tests.corpus --gate`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,9 +67,9 @@ def test_a_sound_template_passes_every_way() -> None:
     assert {each.silence for each in behind} == {None, Silence.OTHERWISE}
 
 
-def verdict(*ways: Way, **further: bool) -> Verdict:
+def verdict(*ways: Way, tools: bool = True, bare: bool = False, checked: bool = True) -> Verdict:
     faults = tuple(Fault(way, True, "it is misread") for way in ways)
-    return replace(Verdict({}, True, "a call", None, faults=faults), **further)
+    return Verdict({}, tools, "a call", None, bare=bare, checked=checked, faults=faults)
 
 
 @pytest.mark.parametrize(
