@@ -56,7 +56,7 @@ def belonging(formats: Formats, request: Request) -> tuple[Begun, ...]:
     if begun is not None:
         if prompt is None:
             return (begun,)
-        return (Begun(begun.format, ending(begun.format, prompt)),)
+        return (_after(begun, prompt),)
     if prompt is None:
         return (formats.under({}, tools=tools) or formats.default,)
     found = formats.behind(prompt)
@@ -65,10 +65,16 @@ def belonging(formats: Formats, request: Request) -> tuple[Begun, ...]:
     inside = formats.within(prompt)
     if inside:
         return tuple(Begun(each.format, None) for each in inside)
-    default = formats.under({}, tools=tools) or formats.default
-    # A default prompt that writes nothing of a turn is one that nothing can end with.
-    blank = default.opening is not None and not default.opening.text.strip()
-    return (default if blank else Begun(default.format, None),)
+    return (_after(formats.under({}, tools=tools) or formats.default, prompt),)
+
+
+def _after(begun: Begun, prompt: str) -> Begun:
+    """Say which of a format's openings a prompt ends with, where its setting is known."""
+    opening = ending(begun.format, prompt)
+    if opening is None and begun.opening is not None and not begun.opening.text.strip():
+        # The template writes no generation prompt, and that is what the prompt ends with.
+        opening = begun.opening
+    return Begun(begun.format, opening)
 
 
 def _turn(begun: Begun, request: Request) -> Turn:

@@ -37,8 +37,9 @@ def strict(format_: TurnFormat, request: Request, written: str, start: Start) ->
             continue
         shown = format_.layouts.get(presence._replace(reasoning=True))
         drops = shown is None or Part.REASONING not in shown.parts
-        # Where other settings keep reasoning, models are not meant to write any under these.
-        drops = drops and Part.REASONING not in format_.elsewhere
+        # Where other settings keep reasoning, models write none under these, but for a prompt that
+        # opens it: then it is only the history that has none.
+        drops = drops and (start is Start.REASONING or Part.REASONING not in format_.elsewhere)
         for items in _cut(format_, layout, written, start, format_.reasoning if drops else None):
             row = _ended(format_, items)
             if row.has(Part.CALLS) and not (request.calls and format_.calls):

@@ -29,6 +29,9 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     header = learn_header(
         observer, layouts, [prompt.text for prompt in draft.prompts], cut, draft.beginnings
     )
+    if draft.fullest is not None and header.startswith(draft.fullest.header):
+        # What more every turn begins with here is a part that they leave empty.
+        header = draft.fullest.header
     frame = None if draft.frame is None else draft.frame.without_header(header)
     turn_end = learn_turn_end(layouts)
     if frame is not None:

@@ -96,6 +96,8 @@ def sample(
     if message.reasoning and opening is not None and opening.written is Written.REASONING_CLOSED:
         raise NotWrittenError("the prompt closes the reasoning")
     opened = opening is not None and opening.written is Written.REASONING_OPEN
+    if message.reasoning and Part.REASONING in format_.elsewhere and not opened:
+        raise NotWrittenError("no turn has reasoning under these switches")
     pieces = _turn(format_, with_naming_ids(format_.calls, message), opened=opened)
     return Sample(_unprompted(format_, pieces, prompt, opening))
 
@@ -131,8 +133,6 @@ def _check(format_: TurnFormat, message: Message) -> None:
         raise NotWrittenError("the template writes no calls")
     if message.reasoning and format_.reasoning is None:
         raise NotWrittenError("the template knows no reasoning")
-    if message.reasoning and Part.REASONING in format_.elsewhere:
-        raise NotWrittenError("no turn has reasoning under these switches")
     if calls is not None and len(message.calls) > 1 and calls.limit is Limit.REFUSED:
         raise NotWrittenError(Limit.REFUSED.value)
 
