@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.expression import JsonCall, RowCall, Section, Turn
 from autoparser.analysis.format import Limit, Literal
 from autoparser.analysis.reading import (
@@ -21,7 +20,7 @@ from .calls import CallEnd, Surroundings, read_call
 from .collector import Collector
 from .marks import behind_calls
 from .message import Status
-from .triggers import call_open, is_marked, trigger
+from .triggers import call_open, is_marked
 
 
 class SectionReader:
@@ -35,10 +34,9 @@ class SectionReader:
             stops=tuple(behind_calls(turn)), offered=offered, tentative=not is_marked(section)
         )
         opening = call_open(section.call)
-        noisy = bool(opening.core) and is_unit(trigger(opening))
-        texts = (trigger(opening), section.close.core, *(end.core for end in turn.ends))
+        texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
         self._noise: Stops[None] | None = None
-        if noisy:
+        if opening.noticed_by_marker:
             self._noise = Stops([("", text, None) for text in texts])
 
     def read(self, tape: Tape, collector: Collector, space: int = 0) -> Reading[bool]:
@@ -89,7 +87,7 @@ class SectionReader:
     def _opens(self, tape: Tape) -> Reading[bool]:
         """Take what opens the section, if it is there, and what stands before the first call."""
         opening = self.section.open
-        if not opening.core or not (yield from at_text(tape, trigger(opening))):
+        if not opening.core or not (yield from at_text(tape, opening.trigger)):
             return False
         opened = yield from read_literal(tape, opening)
         yield from self._skip_noise(tape)
@@ -134,8 +132,8 @@ class SectionReader:
                 tape.take(len(header.core), SpanKind.MARKUP)
             return True
         opens = call_open(section.call)
-        if opens.core and (opened or is_unit(trigger(opens))):
-            wanted = trigger(opens)
+        if opens.core and (opened or opens.noticed_by_marker):
+            wanted = opens.trigger
         elif isinstance(section.call, JsonCall) and (opened or not is_marked(section)):
             wanted = "{"
         elif opened and isinstance(section.call, RowCall):
