@@ -236,5 +236,6 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
 def _forgiven(calls: CallFormat) -> list[str]:
     """Give what begins a call whose first marker was forgotten: the marker before its name."""
     units = FormatLiteral.of(literal_at(calls.row, 0)).units
-    named = calls.row[1:2] == (Slot.NAME,) and len(units) > 1
-    return [units[-1]] if named and any(map(str.isalnum, units[-1])) else []
+    if calls.row[1:2] != (Slot.NAME,) or len(units) == 1:
+        return []
+    return [unit for unit in units[-1:] if any(map(str.isalnum, unit))]
