@@ -10,12 +10,12 @@ from unicodedata import category
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from autoparser.analysis.alignment import edge_units, is_unit
 from autoparser.analysis.constrained import (
     JSON_CLOSERS,
     DecodingTokenizer,
     load_tokenizer,
 )
+from autoparser.analysis.format import Literal as FormatLiteral
 from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.grammar.rules import (
     Choice,
@@ -76,9 +76,8 @@ def marker_fit(grammar: Grammar, tokenizer: DecodingTokenizer) -> MarkerFit:
 
 def _frame(grammar: Grammar) -> tuple[str, ...]:
     """Give the markers that begin and end a turn."""
-    ends = (unit for text in grammar.stop_strings for unit in edge_units(text))
-    units = (*grammar.turn.header.units, *ends)
-    return tuple(unit for unit in dict.fromkeys(map(str.strip, units)) if is_unit(unit))
+    ends = (marker for text in grammar.stop_strings for marker in FormatLiteral.of(text).markers)
+    return tuple(dict.fromkeys((*grammar.turn.header.markers, *ends)))
 
 
 def _markers(grammar: Grammar) -> tuple[str, ...]:
@@ -88,7 +87,7 @@ def _markers(grammar: Grammar) -> tuple[str, ...]:
 def _is_whole(marker: str) -> bool:
     """Say whether a marker is closed and holds nothing that changes: it could be a token."""
     closed = category(marker[-1:] or " ") in ("Pe", "Pf", "Sm")
-    return is_unit(marker) and closed and "=" not in marker and '"' not in marker
+    return closed and "=" not in marker and '"' not in marker
 
 
 def closing_texts(rules: Rules) -> tuple[str, ...]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from autoparser.analysis.alignment import edge_units
+from autoparser.analysis.alignment import edge_units, first_marker, is_unit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Literal:
-    """Text that the template writes, the whitespace at its edges apart."""
+    """Text that the template writes, the whitespace at its edges apart.
+
+    What of it looks like a marker is answered once, for all who read it.
+    """
 
     before: str = ""
     core: str = ""
@@ -29,10 +33,44 @@ class Literal:
         """All that is written."""
         return f"{self.before}{self.core}{self.after}"
 
-    @property
+    @cached_property
     def units(self) -> tuple[str, ...]:
-        """The parts of the core between which a model may put whitespace."""
-        return tuple(unit.strip() for unit in edge_units(self.core) if unit.strip())
+        """The parts of the core between which a model may put whitespace.
+
+        The space behind `(call ` makes a marker of it, so what follows the core is looked at too.
+        """
+        units = map(str.strip, edge_units(f"{self.core}{self.after}"))
+        return tuple(unit for unit in units if unit)
+
+    @cached_property
+    def markers(self) -> tuple[str, ...]:
+        """The units that look like a marker: a word in brackets or between signs."""
+        return tuple(filter(is_unit, self.units))
+
+    @property
+    def is_marker(self) -> bool:
+        """Whether all of it is one marker."""
+        return is_unit(self.core)
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it begins with a marker."""
+        return bool(self.units) and is_unit(self.units[0])
+
+    @property
+    def first(self) -> str:
+        """The core up to and with its first marker; all of it where it has none."""
+        return first_marker(self.core).strip()
+
+    @property
+    def trigger(self) -> str:
+        """The text by which a reader notices it: the marker it begins with, or all of it."""
+        return self.first if self.is_marked else self.core
+
+    @property
+    def noticed_by_marker(self) -> bool:
+        """Whether one marker is its trigger: no word behind it belongs to that."""
+        return is_unit(self.trigger)
 
     @property
     def mark(self) -> str:

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from autoparser.analysis.alignment import first_marker
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.format import Arguments, CallFormat, Container, JsonType, Limit, Row, Slot
+from autoparser.analysis.format import (
+    Arguments,
+    CallFormat,
+    Container,
+    JsonType,
+    Limit,
+    Literal,
+    Row,
+    Slot,
+)
 
 from .notations import object_style
 from .paths import Brancher, Item, Path, joined
@@ -43,7 +51,7 @@ class CallWriter:
         self.table, self.calls, self.tools = table, calls, tools
         self.many = parallel and calls.limit is Limit.MANY
         tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, Slot)]
-        closers = [first_marker(text.strip()).strip() for text in tail if text.strip()]
+        closers = [Literal.of(text).first for text in tail if text.strip()]
         self.stops = [text for text in (*closers, *stops) if text[1:]]
         self._members = _without_refused(calls.arguments)
         self.head = _head(calls, table.brancher)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Turn
 from autoparser.analysis.format import Literal, Part, Slot
@@ -92,10 +91,8 @@ class Grammar:
     @cached_property
     def preserved_tokens(self) -> tuple[str, ...]:
         """The markers that a tokenizer must not drop when it decodes."""
-        units = (
-            unit for text in self._literals() for unit in Literal.of(text).units if is_unit(unit)
-        )
-        return tuple(dict.fromkeys(units))
+        markers = (marker for text in self._literals() for marker in Literal.of(text).markers)
+        return tuple(dict.fromkeys(markers))
 
     def _literals(self) -> list[str]:
         texts = [

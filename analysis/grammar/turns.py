@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from autoparser.analysis.alignment import edge_units, first_marker, is_unit
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Body, Kept, StrictItem, StrictRow, Turn
-from autoparser.analysis.format import CallFormat, Part, Slot
+from autoparser.analysis.format import CallFormat, Literal as FormatLiteral, Part, Slot
 from autoparser.analysis.parsing.closers import section_closers
 
 from .calls import CallWriter, GrammarError, literal_at
@@ -107,7 +106,7 @@ class _Maker:
         turn, reasoning = self.turn, self.turn.reasoning
         around = [] if reasoning is None else [reasoning.open.core, reasoning.close.core]
         content = [turn.content.open, turn.content.close, *turn.content.others]
-        header = [turn.header.core] if any(map(is_unit, turn.header.units)) else []
+        header = [turn.header.core] if turn.header.markers else []
         ends = [end.core for end in turn.ends]
         marks = [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
         return _texts([*marks, *_stray_after_calls(turn)])
@@ -117,9 +116,9 @@ class _Maker:
         """The texts that end reasoning, or that a reader skips in it."""
         reasoning = self.turn.reasoning
         edges = [] if reasoning is None else [reasoning.close.core]
-        if reasoning is not None and is_unit(reasoning.open.core):
+        if reasoning is not None and reasoning.open.is_marker:
             edges.append(reasoning.open.core)
-        return _texts([*edges, *(end.core for end in self.turn.ends if is_unit(end.core))])
+        return _texts([*edges, *(end.core for end in self.turn.ends if end.is_marker)])
 
     @cached_property
     def forgiven(self) -> tuple[str, ...]:
@@ -149,8 +148,8 @@ class _Maker:
     def _call_stops(self, calls: CallFormat) -> list[str]:
         """Give the texts that end a value which was not closed, as a reader sees it."""
         texts = [end.core for end in self.turn.ends]
-        begins = (first_marker(text).strip() for text in (*self.heads, calls.section_close.strip()))
-        return [*texts, *(text for text in begins if is_unit(text))]
+        begins = map(FormatLiteral.of, (*self.heads, calls.section_close))
+        return [*texts, *(each.first for each in begins if FormatLiteral.of(each.first).is_marker)]
 
     def paths(self, rows: Sequence[StrictRow]) -> list[Path]:
         """Give the ways to write rows, or what is left of them; rows that begin alike go together.
@@ -232,10 +231,9 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
     first = literal_at(row, 0)
     heads: list[str] = []
     for literal in (calls.section_open, first):
-        core = literal.strip()
-        marker = _marker(core) or (core if any(char.isalnum() for char in core) else "")
-        if marker:
-            heads.append(marker)
+        written = FormatLiteral.of(literal)
+        if written.is_marked or written.mark:
+            heads.append(written.trigger)
     if heads:
         return heads
     head = (calls.section_open + first).strip()
@@ -246,14 +244,7 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
 
 def _forgiven(calls: CallFormat) -> list[str]:
     """Give what begins a call whose first marker was forgotten: the marker before its name."""
-    units = [unit.strip() for unit in edge_units(literal_at(calls.row, 0)) if unit.strip()]
-    named = calls.row[1:2] == (Slot.NAME,) and len(units) > 1
-    return [units[-1]] if named and any(map(str.isalnum, units[-1])) else []
-
-
-def _marker(literal: str) -> str:
-    """Give the first marker of a literal, where it begins with one."""
-    units = edge_units(literal)
-    if not units or not is_unit(units[0]):
-        return ""
-    return first_marker(literal).strip()
+    units = FormatLiteral.of(literal_at(calls.row, 0)).units
+    if calls.row[1:2] != (Slot.NAME,) or len(units) == 1:
+        return []
+    return [unit for unit in units[-1:] if any(map(str.isalnum, unit))]

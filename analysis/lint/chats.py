@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autoparser.analysis.alignment import common_prefix, edge_units, is_unit
+from autoparser.analysis.alignment import common_prefix
 from autoparser.analysis.conversation import Dialogue, Json, Message
+from autoparser.analysis.format import Literal
 from autoparser.analysis.probing import EmptyContent
 
 from .renders import Render
@@ -98,5 +99,5 @@ def appends(subject: Subject) -> bool:
     what they leave out they may well mean to. An end marker may give way to the answer.
     """
     alone = subject.play((subject.user,))
-    rest = alone.text[len(common_prefix(alone.text, told(subject).text)) :].strip()
-    return subject.marks.user in alone.text and all(map(is_unit, edge_units(rest)))
+    rest = Literal.of(alone.text[len(common_prefix(alone.text, told(subject).text)) :])
+    return subject.marks.user in alone.text and "".join(rest.markers) == rest.core

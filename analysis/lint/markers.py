@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
-from autoparser.analysis.alignment import edge_units, is_unit
+from autoparser.analysis.format import Literal
 
 _MARKER = re.compile(r"([<\[|｜]+)(/?)([|｜]*)([\w.:\-▁]+)")
 _JOINT = re.compile(r"([_\-▁.:]+)")
@@ -33,8 +33,8 @@ class Balance(NamedTuple):
 def balance(text: str, but: Collection[str] = ()) -> Balance:
     """Count the markers of a text; those of `but`, such as special tokens, are left out."""
     found = Balance(Counter(), Counter(), {})
-    for unit in edge_units(text):
-        if unit in but or not is_unit(unit):
+    for unit in Literal.of(text).markers:
+        if unit in but:
             continue
         pair, opens = _pair_of(unit)
         if pair is not None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.expression import Turn
 from autoparser.analysis.format import Literal
 from autoparser.analysis.reading import Stops
 
-from .triggers import call_opens, is_marked, named_triggers, trigger
+from .triggers import call_opens, is_marked, named_triggers
 
 
 class Mark(Enum):
@@ -29,7 +28,7 @@ def reasoning_stops(turn: Turn) -> Stops[Mark]:
     """Give what ends reasoning."""
     if turn.reasoning is None:
         return Stops([])
-    ends = (_stop(end, Mark.END) for end in turn.ends if is_unit(end.core))
+    ends = (_stop(end, Mark.END) for end in turn.ends if end.is_marker)
     return Stops([_stop(turn.reasoning.close, Mark.REASONING_CLOSE), *ends])
 
 
@@ -49,7 +48,7 @@ def _content_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[tuple
     if turn.calls is not None:
         space = turn.calls.space
         for literal in call_opens(turn.calls):
-            text = trigger(literal)
+            text = literal.trigger
             if any(text == end.core for end in turn.ends):
                 text = literal.core
             yield space + literal.before, text, Mark.CALLS
@@ -70,7 +69,7 @@ def _content_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[tuple
 
 def is_tagged(header: Literal) -> bool:
     """Whether a header is noticed anywhere in a text, since a part of it is no mere words."""
-    return any(is_unit(unit) for unit in header.units)
+    return bool(header.markers)
 
 
 def behind_calls(turn: Turn) -> Iterator[str]:
@@ -80,8 +79,8 @@ def behind_calls(turn: Turn) -> Iterator[str]:
     if turn.calls is not None:
         section = turn.calls
         for literal in (*call_opens(section), section.close):
-            if literal.core and is_unit(trigger(literal)):
-                yield trigger(literal)
+            if literal.noticed_by_marker:
+                yield literal.trigger
 
 
 def _stop(literal: Literal, mark: Mark) -> tuple[str, str, Mark]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from autoparser.analysis.alignment import first_marker, is_unit
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import ArgumentList, Name, RowCall, RowItem, Word
 from autoparser.analysis.format import Literal, Slot
@@ -106,7 +105,7 @@ class RowReader:
             if (yield from behind_space(self.tape, unit)):
                 yield from skip_space(self.tape)
                 self.tape.take(len(unit), SpanKind.MARKUP)
-                if len(units) > first + 1 and is_unit(unit):
+                if len(units) > first + 1 and unit in literal.markers:
                     yield from self._noise(units[first + 1])
                 rest = Literal.of(literal.core[literal.core.index(unit) + len(unit) :])
                 return (yield from read_literal(self.tape, replace(rest, after=literal.after)))
@@ -211,12 +210,8 @@ class RowReader:
         if self.name and any(isinstance(each, Name) for each in rest):
             # A call that is closed by its name.
             texts = [each.text for each in rest if isinstance(each, Literal)]
-            return [first_marker(self.name.join(texts).strip()).strip()]
-        return [
-            first_marker(each.core).strip()
-            for each in rest
-            if isinstance(each, Literal) and each.core
-        ]
+            return [Literal.of(self.name.join(texts)).first]
+        return [each.first for each in rest if isinstance(each, Literal) and each.core]
 
 
 def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.expression import JsonCall, RowCall, Section, Turn
 from autoparser.analysis.format import Limit, Literal
 from autoparser.analysis.reading import (
@@ -23,7 +22,7 @@ from .closers import call_closers, section_closers
 from .collector import Collector
 from .marks import behind_calls
 from .message import Status
-from .triggers import call_open, is_marked, trigger
+from .triggers import call_open, is_marked
 
 
 class SectionReader:
@@ -40,10 +39,9 @@ class SectionReader:
         inner = call_closers(turn, section)
         self._inner_closers = tuple(each for each in inner if each not in section.close.units)
         opening = call_open(section.call)
-        noisy = bool(opening.core) and is_unit(trigger(opening))
-        texts = (trigger(opening), section.close.core, *(end.core for end in turn.ends))
+        texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
         self._noise: Stops[None] | None = None
-        if noisy:
+        if opening.noticed_by_marker:
             self._noise = Stops([("", text, None) for text in texts])
 
     def read(self, tape: Tape, collector: Collector, space: int = 0) -> Reading[bool]:
@@ -106,7 +104,7 @@ class SectionReader:
     def _opens(self, tape: Tape) -> Reading[bool]:
         """Take what opens the section, if it is there, and what stands before the first call."""
         opening = self.section.open
-        if not opening.core or not (yield from at_text(tape, trigger(opening))):
+        if not opening.core or not (yield from at_text(tape, opening.trigger)):
             return False
         opened = yield from read_literal(tape, opening)
         yield from self._skip_noise(tape)
@@ -153,8 +151,8 @@ class SectionReader:
                 tape.take(len(header.core), SpanKind.MARKUP)
             return True
         opens = call_open(section.call)
-        if opens.core and (opened or is_unit(trigger(opens))):
-            wanted = trigger(opens)
+        if opens.core and (opened or opens.noticed_by_marker):
+            wanted = opens.trigger
         elif isinstance(section.call, JsonCall) and (opened or not is_marked(section)):
             wanted = "{"
         elif opened and isinstance(section.call, RowCall):

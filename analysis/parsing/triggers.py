@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.alignment import edge_units, first_marker, is_unit
 from autoparser.analysis.expression import JsonCall, Name, RowCall, RowItem, Section
 from autoparser.analysis.format import Literal
 
@@ -20,9 +19,7 @@ def call_open(call: RowCall | JsonCall) -> Literal:
 def call_opens(section: Section) -> Iterator[Literal]:
     """Give the literals that may open calls: the section's, or one call's where that is missing."""
     for literal in (section.open, call_open(section.call)):
-        if (literal.core and is_unit(trigger(literal))) or (
-            literal.core and any(char.isalnum() for char in literal.core)
-        ):
+        if literal.is_marked or literal.mark:
             yield literal
 
 
@@ -61,13 +58,6 @@ def _begin(item: RowItem) -> tuple[str, ...]:
     if not item.units:
         return (item.text,)
     return (item.units[0], f"{item.before}{item.units[0]}")
-
-
-def trigger(literal: Literal) -> str:
-    """Give the text by which a literal is noticed: its first marker, or all of it."""
-    units = edge_units(literal.core)
-    marked = bool(units) and is_unit(units[0])
-    return first_marker(literal.core).strip() if marked else literal.core
 
 
 def is_marked(section: Section) -> bool:

@@ -43,8 +43,6 @@ class Draft:
     prompts: tuple[PromptText, ...] = ()
     """What each setting's generation prompt adds."""
     header: str = ""
-    turn_end: str = ""
-    """What ends every turn, whatever its last part is."""
     frame: Frame | None = None
     section: Section | None = None
     ends: tuple[SeenEnd, ...] = ()

@@ -38,7 +38,8 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         worded = find_worded_reasoning(observer, draft.switches)
     if worded is not None:
         pairs.append(Evidence("switch unset / set", worded.without, worded.told))
-    draft = replace(draft, named_reasoning=_named(observer, draft, worded))
+    named = _named(observer, draft, worded)
+    draft = replace(draft, named_reasoning=named)
     texts = {each.text for each in draft.prompts}
     if len(texts) > 1:
         conclusion = f"{len(texts)} different generation prompts, by the switches"
@@ -50,6 +51,8 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         conclusion += f"; {draft.untried} further variables were not tried"
     if worded is not None:
         conclusion += "; a switch's words in the prompt name a pair of tags"
+    elif named is not None and not named.confirmed:
+        conclusion += f"; reasoning, which no turn shows, begins with {named.open!r} there"
     return draft, Finding(
         "R2", "reasoning switch", conclusion, tuple(pairs), confirmed=worded is None
     )

@@ -48,7 +48,6 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         header=header,
         section=section,
         frame=frame,
-        turn_end=turn_end,
         ends=ends,
     )
     evidence = (

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from autoparser.analysis.alignment import edge_units, prefix_length
+from autoparser.analysis.alignment import prefix_length
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.format import (
     Block,
     Limit,
+    Literal,
     Opening,
     Part,
     RefusedMessageError,
@@ -219,8 +220,8 @@ def _unprompted(
     if core and text.startswith(core):
         space = len(common_start(prompt[len(core) :], text[len(core) :]))
         return dropped(pieces, len(core) + space)
-    units = edge_units(format_.header.strip())
-    if prompt.strip() and units and asked.text.rstrip().endswith(units[-1].strip()):
+    units = Literal.of(format_.header).units
+    if prompt.strip() and units and asked.text.rstrip().endswith(units[-1]):
         # The prompt ends in the header, however it began it.
         return dropped(pieces, len(format_.header))
     return dropped(pieces, len(common_start(prompt, text)))

@@ -7,8 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from itertools import pairwise
 
-from autoparser.analysis.alignment import edge_units, is_unit
-from autoparser.analysis.format import CallFormat, JsonFields, JsonType, Limit, Slot, Text
+from autoparser.analysis.format import CallFormat, JsonFields, JsonType, Limit, Literal, Slot, Text
 
 from .modes import CallIdPosition, ToolFormat
 
@@ -149,15 +148,15 @@ def _open_call(
 
 def _own_opening(opening: str, behind: str, calls: CallFormat) -> str:
     """Give the part of a call's opening that is a marker of its own, such as a complete tag."""
-    units = edge_units(opening)
-    first = units[0] if units else ""
+    literal = Literal.of(opening)
     line, _, below = opening.partition("\n")
-    if is_unit(first) and below.strip():
+    if literal.is_marked and below.strip():
         return line.strip()
-    if not is_unit(first):
+    if not literal.is_marked:
         # A sign without brackets, before the bracket that holds the name.
         bracketed = bool(opening) and unicodedata.category(opening[-1]) in _OPENING
         return opening[:-1] if bracketed else ""
+    first = literal.units[0]
     rest = opening[len(first) :].strip()
     entry = "".join(str(piece) for piece in calls.arguments.members.entry)
     if not _finished(first) or (rest and first in entry) or (not rest and _closes(first, behind)):
@@ -173,7 +172,7 @@ def _finished(unit: str) -> bool:
 
 def _closes(opening: str, behind: str) -> bool:
     """Whether the text behind the name closes the tag before it."""
-    units = edge_units(behind.strip())
+    units = Literal.of(behind).units
     return bool(units) and units[0].replace("/", "", 1) == opening and units[0] != opening
 
 
@@ -182,8 +181,8 @@ def _close_call(markers: dict[str, str], close: str) -> None:
     if not markers.get("per_call_start"):
         markers["func_close"] = close
         return
-    units = edge_units(close)
-    last = units[-1] if units and is_unit(units[-1]) else close
+    literal = Literal.of(close)
+    last = literal.units[-1] if literal.units and literal.units[-1] in literal.markers else close
     markers["per_call_end"] = last
     markers["func_close"] = close[: len(close) - len(last)]
 
@@ -252,11 +251,11 @@ def _quotes(text: Text) -> tuple[str, str]:
 
 def _split_middle(middle: str) -> tuple[str, str]:
     """Tell what closes the key from what opens the value: the first complete unit closes."""
-    middle = middle.strip()
-    units = [unit for unit in edge_units(middle) if unit.strip()]
-    if len(units) > 1 and is_unit(units[0]) and _finished(units[0]):
-        return units[0], middle[len(units[0]) :]
-    return middle, ""
+    literal = Literal.of(middle)
+    first = literal.units[0] if literal.is_marked else ""
+    if first and len(literal.units) > 1 and _finished(first):
+        return first, literal.core[len(first) :]
+    return literal.core, ""
 
 
 def fence_markers(calls: CallFormat) -> dict[str, str]:
@@ -265,6 +264,6 @@ def fence_markers(calls: CallFormat) -> dict[str, str]:
         match = _FENCE.search(text.rstrip().removesuffix("[").rstrip() if text else "")
         if match:
             announced = text[: match.start()].strip()
-            marker = "" if any(is_unit(unit) for unit in edge_units(announced)) else announced
+            marker = "" if Literal.of(announced).markers else announced
             return {"code_block_language": match.group(2), "code_block_marker": marker}
     return {}

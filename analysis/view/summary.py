@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autoparser.analysis.alignment import edge_units, is_unit
-from autoparser.analysis.format import Formats, JsonFields, Limit, TurnFormat
+from autoparser.analysis.format import Formats, JsonFields, Limit, Literal, TurnFormat
 
 from .call_markers import (
     argument_markers,
@@ -91,7 +90,5 @@ def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:
 def _preserved(markers: MarkerRegistry, format_: TurnFormat) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for text in (*markers.items().values(), *format_.stop_strings):
-        for unit in edge_units(text):
-            if is_unit(unit):
-                found[unit] = None
+        found |= dict.fromkeys(Literal.of(text).markers)
     return tuple(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from autoparser.analysis.alignment import edge_units, is_unit
 from autoparser.analysis.conversation import Json, ToolCall
 from autoparser.analysis.export.limits import Limit, Piece
 from autoparser.analysis.format import (
@@ -13,6 +12,7 @@ from autoparser.analysis.format import (
     Container,
     Escape,
     JsonType,
+    Literal,
     Notation,
     Row,
     Slot,
@@ -245,7 +245,7 @@ def _pair_patterns(
 
 def _is_marker(piece: str | Slot) -> bool:
     """Whether a piece closes a value by itself, being nothing that a value may well hold."""
-    return not isinstance(piece, Slot) and any(map(is_unit, edge_units(piece)))
+    return not isinstance(piece, Slot) and bool(Literal.of(piece).markers)
 
 
 def _row_pattern(row: Row, before: Row, members: Container) -> str:

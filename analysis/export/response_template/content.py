@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.alignment import first_marker
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.export.limits import Limit, Piece
-from autoparser.analysis.format import Block, Part
+from autoparser.analysis.format import Block, Literal, Part
 
 from .joints import ANY, between
 from .patterns import (
@@ -80,7 +79,7 @@ def _explicit_closes(around: Surroundings) -> Iterator[str]:
         elif text.strip():
             core = text.strip()
             end = next((each for each in around.ends if core.startswith(each)), "")
-            yield f"{at_most(space_at_start(text))}{exact(end or first_marker(core).strip())}"
+            yield f"{at_most(space_at_start(text))}{exact(end or Literal.of(core).first)}"
         elif joint.right is Part.CALLS and around.calls is not None:
             yield f"{at_most(text)}(?={around.calls.ahead})"
         elif text and joint.right is None:

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.export.limits import Limit, Piece
-from autoparser.analysis.format import Block, Part, Written
+from autoparser.analysis.format import Block, Literal, Part, Written
 
 from .content import content_alone, opened_alike
 from .joints import ANY, Joint, between
@@ -49,7 +48,7 @@ def reasoning_field(around: Surroundings, block: Block) -> dict[str, Json]:
     """Read reasoning between its literals."""
     edges = _edges(around, block)
     closing = f"{edges.before_close}{exact(block.close.core)}{edges.behind_close}"
-    ends = [core for core in around.ends if is_unit(core) and core != block.close.core]
+    ends = [core for core in around.ends if Literal.of(core).is_marker and core != block.close.core]
     if ends:
         closing = either([closing, f"(?={either(map(exact, ends))})"])
     return {

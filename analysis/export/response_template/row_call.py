@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.export.limits import Limit, Piece
-from autoparser.analysis.format import CallFormat, Slot
+from autoparser.analysis.format import CallFormat, Literal, Slot
 
 from .arguments import Reader, arguments_reader
 from .framing import CallsField, framed
@@ -110,11 +109,11 @@ def _ids(tail: Sequence[str | Slot]) -> tuple[Limit, ...]:
 
 def _closers(tail: Sequence[str | Slot]) -> tuple[Limit, ...]:
     """Say which strings end a call that nothing but its name opens and a mere sign closes."""
-    close = tail[0].strip() if tail and not isinstance(tail[0], Slot) else ""
-    if not close or is_unit(close) or any(char.isalnum() for char in close):
+    close = Literal.of(tail[0] if tail and not isinstance(tail[0], Slot) else "")
+    if not close.core or close.is_marker or close.mark:
         return ()
-    why = f"a {close[0]} in them ends the call, where the next one seems to follow"
-    return (Limit(Piece.STRINGS, why, characters=close[0]),)
+    why = f"a {close.core[0]} in them ends the call, where the next one seems to follow"
+    return (Limit(Piece.STRINGS, why, characters=close.core[0]),)
 
 
 @dataclass(frozen=True, slots=True)
