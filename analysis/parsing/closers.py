@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.alignment import edge_units, first_marker, is_unit
 from autoparser.analysis.expression import Body, RowCall, Section, Turn
 from autoparser.analysis.format import Literal, Part
 
 from .marks import Mark
-from .triggers import call_opens, trigger
+from .triggers import call_opens
 
 
 class OpenParts:
@@ -97,7 +96,7 @@ def _alone(turn: Turn, section: Section, closes: Sequence[Literal]) -> tuple[str
     """Give the markers of these literals that mean nothing else in a turn."""
     others = [*turn.ends, turn.header, turn.content.open, *turn.content.others]
     others += [] if turn.reasoning is None else [turn.reasoning.open]
-    taken = {literal.core for literal in others} | {trigger(each) for each in call_opens(section)}
+    taken = {literal.core for literal in others} | {each.trigger for each in call_opens(section)}
     markers = dict.fromkeys(marker for literal in closes for marker in _markers(literal.core))
     return tuple(
         marker for marker in markers if not any(other.startswith(marker) for other in taken)
@@ -106,9 +105,8 @@ def _alone(turn: Turn, section: Section, closes: Sequence[Literal]) -> tuple[str
 
 def _markers(text: str) -> Iterator[str]:
     """Cut a text into its markers; what stands between them is left out."""
-    rest = text.strip()
-    while rest:
-        marker = first_marker(rest).strip()
-        if is_unit(edge_units(marker)[0]):
-            yield marker
-        rest = rest[len(marker) :].strip()
+    rest = Literal.of(text)
+    while rest.core:
+        if rest.is_marked:
+            yield rest.first
+        rest = Literal.of(rest.core[len(rest.first) :])
