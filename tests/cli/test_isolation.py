@@ -69,9 +69,9 @@ def test_every_command_ends_an_endless_template(
     command: str, call: Run, bad: Callable[[str], Path]
 ) -> None:
     source = bad(ENDLESS)
-    ran = call(command, source, "--timeout", "1.2")
+    ran = call(command, source, "--timeout", "2.4")
     assert (ran.code, ran.out) == (2, "")
-    limit = "1.2 s" if command == "render" else "0.1 s"
+    limit = "2.4 s" if command == "render" else "0.2 s"
     assert ran.err == (
         f"{source}: line 1: cannot render the conversation: it takes more than {limit};"
         " if it needs more, raise the limit with --timeout\n"
@@ -83,7 +83,7 @@ def test_every_command_ends_an_endless_template(
     [
         (LARGE, ("--memory", "100"), "more than 100 MB of memory"),
         (LONG, ("--max-output", "1000"), "more than 1000 characters"),
-        (STUCK, ("--timeout", "1.2"), "more than 0.1 s"),
+        (STUCK, ("--timeout", "2.4"), "more than 0.1 s"),
     ],
     ids=["memory", "output", "stuck"],
 )

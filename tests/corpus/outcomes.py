@@ -12,6 +12,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.check import Check
 from autoparser.analysis.format import Part
 
 from .probes import renders_call, renders_reasoning
@@ -106,7 +107,7 @@ def _analysed(name: str, template: ChatTemplate) -> Outcome:
         return Outcome(name, Ending.UNUSABLE, _cause_of_error(error), str(error))
     except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
         return Outcome(name, Ending.CRASHED, type(error).__name__, repr(error))
-    check, format_ = analysis.check, analysis.format
+    check, format_ = worst(analysis), analysis.formats.fullest
     return Outcome(
         name,
         Ending.PASSED if check.ok else Ending.FAILED,
@@ -120,6 +121,11 @@ def _analysed(name: str, template: ChatTemplate) -> Outcome:
     )
 
 
+def worst(analysis: Analysis) -> Check:
+    """Give the verdict on the first format that does not hold, else that on the default's."""
+    return next((check for check in analysis.checks if not check.ok), analysis.check)
+
+
 def _cause_of_error(error: AutoparserError) -> str:
     """Give the kind of error, without the words of the template itself."""
     kind = error.message.partition(":")[0]
@@ -127,11 +133,11 @@ def _cause_of_error(error: AutoparserError) -> str:
 
 
 def _cause_of_verdict(analysis: Analysis) -> str:
-    check = analysis.check
+    check = worst(analysis)
     smallest = check.smallest
     if smallest is not None:
         return f"{smallest.reason}, first with: {smallest.title}"
-    if analysis.format.calls is not None:
+    if analysis.formats.fullest.calls is not None:
         kind = "writes calls"
     elif check.refused:
         kind = "refuses calls or other messages, as its format says"

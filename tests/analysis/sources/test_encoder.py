@@ -37,7 +37,8 @@ def test_the_format_of_an_encoder_is_found() -> None:
         '<-invoke name="',
     )
     assert [(switch.name, switch.values) for switch in analysis.switches] == [
-        ("thinking_mode", ("thinking", "chat"))
+        ("thinking_mode", ("thinking", "chat")),
+        ("drop_thinking", (True, False)),
     ]
     assert template.source == Provenance(
         SourceKind.ENCODER, f"{DASHES}:encode_messages?thinking_mode=thinking", ran_code=True
