@@ -53,10 +53,16 @@ def _with_whole_header(format_: TurnFormat) -> TurnFormat:
     """
     texts = {opening.text for opening in format_.openings}
     first = next(iter(format_.openings), None)
-    if first is None or len(texts) > 1 or first.written is not Written.OTHER:
+    if first is None or len(texts) > 1:
         return format_
-    layouts = [layout for layout in format_.layouts.values() if not layout.refusal]
-    if not layouts or not all(layout.literals[0].startswith(first.text) for layout in layouts):
+    begun = [layout.literals[0] for layout in format_.layouts.values() if not layout.refusal]
+    if not begun or not all(text.startswith(first.text) for text in begun):
+        return format_
+    # An opening that no turn of these settings closes again opens nothing in them.
+    close = "" if format_.reasoning is None else format_.reasoning.close.core
+    closed = any(close in text[len(first.text) :] for text in begun)
+    opens = first.written is Written.REASONING_OPEN and Part.REASONING in format_.elsewhere
+    if first.written is not Written.OTHER and (not opens or closed):
         return format_
     openings = tuple(replace(each, written=Written.HEADER) for each in format_.openings)
     return replace(format_, header=first.text, openings=openings)

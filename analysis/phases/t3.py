@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import Limit
+from autoparser.analysis.format import Layout, Limit, TurnFormat
 from autoparser.analysis.learning.ends import learn_ends
 from autoparser.analysis.learning.header import learn_header
 from autoparser.analysis.learning.layouts import (
@@ -22,6 +23,22 @@ from .finding import Evidence, Finding
 CALLS = Presence(calls=True)
 
 
+def _leaves_empty(fullest: TurnFormat, header: str, layouts: Mapping[Presence, Layout]) -> bool:
+    """Whether what more every turn begins with, than turns do that have it all, is an empty block.
+
+    Under some settings every turn opens reasoning and closes it at once: the model may still reason
+    there, and only the history has none.
+    """
+    if not header.startswith(fullest.header) or fullest.reasoning is None:
+        return False
+    close = fullest.reasoning.close.core
+    rests = [layout.literals[0][len(fullest.header) :] for layout in layouts.values()]
+    begun = [
+        rest for rest, layout in zip(rests, layouts.values(), strict=True) if not layout.refusal
+    ]
+    return bool(close) and all(not rest.strip() or close in rest for rest in begun)
+
+
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """Tell what repeats with each call from what separates calls, surrounds them, ends turns."""
     layouts = draft.layouts
@@ -29,8 +46,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     header = learn_header(
         observer, layouts, [prompt.text for prompt in draft.prompts], cut, draft.beginnings
     )
-    if draft.fullest is not None and header.startswith(draft.fullest.header):
-        # What more every turn begins with here is a part that they leave empty.
+    if draft.fullest is not None and _leaves_empty(draft.fullest, header, layouts):
         header = draft.fullest.header
     frame = None if draft.frame is None else draft.frame.without_header(header)
     turn_end = learn_turn_end(layouts)
