@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.assembly import assemble
+from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.format import Begun, Formats, TurnFormat, share
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.openings import describe_openings, prompts_under
@@ -69,13 +71,22 @@ def format_under(
 ) -> Begun:
     """Find what belongs to any setting, by renders where it is none of those that were learnt.
 
-    `draft` is what is known before the phases. Raises TemplateRenderError where the template
-    raises on the setting, whatever the conversation.
+    `draft` is what is known before the phases. Raises AutoparserError where the template raises
+    on the setting itself.
     """
     known = formats.under(setting, tools=tools)
     if known is not None:
         return known
-    setting = {**formats.base, **setting}
+    asked, setting = setting, {**formats.base, **setting}
+    error = prober.probe((prober.user,), setting=setting).error
+    if error is not None and prober.probe((prober.user,)).rendered:
+        words = ", ".join(f"{name}={json.dumps(value)}" for name, value in asked.items())
+        raise AutoparserError(
+            f"the template raises under {words}: {error.reason}",
+            file=prober.template.origin,
+            place=None if error.line is None else f"line {error.line}",
+            hint="give values that it takes",
+        ) from error
     turns = turns_under(prober, setting)
     prompts = prompts_under(prober, (setting,))
     alike = (each for each in formats if turns_under(prober, each.setting) == turns)

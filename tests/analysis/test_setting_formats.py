@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from llguidance import LLMatcher, LLTokenizer
 
-from autoparser import Analysis, ChatTemplate, analyze
+from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.analysis import analyze as analyzed
 from autoparser.analysis.conversation import Json, Message
 from autoparser.analysis.format import Part
@@ -254,3 +254,10 @@ def test_renders_grow_with_the_settings_and_not_with_their_product() -> None:
         "<|end|>{% else", "{% if b %}(b){% endif %}<|end|>{% else"
     )
     assert analysis_of(two).renders < 7 * analysis_of(plain).renders
+
+
+def test_a_value_that_the_template_refuses_is_an_error_with_its_words() -> None:
+    picky = "{% if deep is defined and deep not in [1, 2] %}{{ raise_exception('no ' ~ deep) }}"
+    analysis = analysis_of(f"{picky}{{% endif %}}{ONLY_WITH_A_SWITCH}")
+    with pytest.raises(AutoparserError, match="raises under deep=7: no 7"):
+        analysis.parser(chat_template_kwargs={"deep": 7})
