@@ -6,17 +6,19 @@ import json
 from collections.abc import Sequence
 
 from autoparser.analysis.alignment import diff_split
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.check import Check, Failure
 from autoparser.analysis.lint import Evidence, Finding, Report, Severity, Shown
 from autoparser.reports.verdict import basis, sandbox_words, why
 from autoparser.reports.visible import visible
+from autoparser.reports.words import setting_words
 
 from .element import Element, Node, fragment, h
 from .parts import badge, definitions, lead, opening
 from .phases import difference
 from .signs import whole
 
-__all__ = ["findings", "self_check"]
+__all__ = ["findings", "self_check", "self_checks"]
 
 _KINDS = {Severity.ERROR: "bad", Severity.WARNING: "doubt", Severity.INFO: "plain"}
 MOST_FAILURES = 12
@@ -99,8 +101,19 @@ def _side(shown: Shown, render: Element, side: str) -> Element:
     )
 
 
+def self_checks(analysis: Analysis) -> Element:
+    """Say of every setting's format how it does on the fixed messages."""
+    if len(analysis.checks) == 1:
+        return self_check(analysis.check)
+    pairs = zip(analysis.formats, analysis.checks, strict=True)
+    return fragment(
+        fragment(h("h3", setting_words(format_.setting) or "nothing set"), self_check(check))
+        for format_, check in pairs
+    )
+
+
 def self_check(check: Check) -> Element:
-    """Say how the analysis does on the fixed messages; show those on which it fails."""
+    """Say how a format does on the fixed messages; show those on which it fails."""
     if check.ok:
         return lead(f"{check.passed} of {check.total} fixed messages pass: {basis(check)}.")
     forbidden = sandbox_words(check)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.portrait import Portrait
-from autoparser.reports.words import setting_words
 
 from .document import Section, document
 from .element import h
-from .findings import findings, self_check
+from .findings import findings, self_checks
 from .header import name_of, provenance, summary, top
 from .parser import grammar, parser
 from .phases import phases
@@ -54,14 +53,9 @@ def _sections(portrait: Portrait, version: str) -> Iterator[Section]:
     yield Section("parser", "The parser", parser(analysis))
     yield Section("grammar", "The grammar", grammar(portrait))
     yield Section("masks", "Mask cost", masks(portrait.masks))
-    for at, check in enumerate(analysis.checks):
-        under = setting_words(analysis.formats.each[at].setting) if at else ""
-        yield Section(
-            f"check-{at}" if at else "check",
-            f"Self-check with {under}" if under else "Self-check",
-            self_check(check),
-            f"{check.passed}/{check.total}",
-        )
-    passed = f"{analysis.gate.passed}/{analysis.gate.asked}"
-    yield Section("gate", "Gate", gate(analysis.gate), passed)
+    passed = sum(check.passed for check in analysis.checks)
+    total = sum(check.total for check in analysis.checks)
+    yield Section("check", "Self-check", self_checks(analysis), f"{passed}/{total}")
+    found = analysis.gate
+    yield Section("gate", "Gate", gate(found), f"{found.passed}/{found.asked}")
     yield Section("provenance", "Provenance", provenance(portrait, version))
