@@ -220,12 +220,16 @@ class Analysis:
         """Whether every setting's format is as the template writes, and passes the gate."""
         return all(check.ok for check in self.checks) and self.gate.ok
 
-    @cached_property
+    @property
     def gate(self) -> Gate:
         """Whether what the template writes behind its prompts is accepted and read back.
 
         It is computed when it is first asked for: it needs a grammar and a parser of every prompt.
         """
+        return self._gate
+
+    @cached_property
+    def _gate(self) -> Gate:
         return gate(self.formats, self.continuations)
 
     @property

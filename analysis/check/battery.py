@@ -139,7 +139,10 @@ def loose_tools() -> tuple[Json, ...]:
     for tool in battery_tools():
         parameters = cast("dict[str, Json]", tool["parameters"])
         properties = cast("dict[str, Json]", parameters["properties"])
-        met = {key: loose.get(key, schema) for key, schema in properties.items()}
-        function = {**tool, "parameters": {**parameters, "properties": met, "required": []}}
+        met: dict[str, Json] = {key: loose.get(key, each) for key, each in properties.items()}
+        function: dict[str, Json] = {
+            **tool,
+            "parameters": {**parameters, "properties": met, "required": []},
+        }
         offered.append({"type": "function", "function": function})
     return tuple(offered)
