@@ -83,7 +83,7 @@ def test_every_command_ends_an_endless_template(
     [
         (LARGE, ("--memory", "100"), "more than 100 MB of memory"),
         (LONG, ("--max-output", "1000"), "more than 1000 characters"),
-        (STUCK, ("--timeout", "2.4"), "more than 0.1 s"),
+        (STUCK, ("--timeout", "2.4"), "more than 0.2 s"),
     ],
     ids=["memory", "output", "stuck"],
 )
