@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     )
     from autoparser.analysis.export import Export, response_template
     from autoparser.analysis.expression import RequestError
-    from autoparser.analysis.format import RefusedMessageError, TurnFormat
+    from autoparser.analysis.format import Begun, Formats, RefusedMessageError, TurnFormat
+    from autoparser.analysis.gate import Gate, GateFault
     from autoparser.analysis.grammar import Grammar, GrammarError
     from autoparser.analysis.isolation import Limits, TaskOutcome, WorkerPool
     from autoparser.analysis.learning.switches import Switch
@@ -80,6 +81,7 @@ __all__ = [
     "Advice",
     "Analysis",
     "AutoparserError",
+    "Begun",
     "BridgeRefusal",
     "Cause",
     "ChatTemplate",
@@ -90,6 +92,9 @@ __all__ = [
     "Export",
     "Failure",
     "Finding",
+    "Formats",
+    "Gate",
+    "GateFault",
     "Grammar",
     "GrammarError",
     "Json",
@@ -166,7 +171,8 @@ _HOMES = {
     ),
     "export": ("Export", "response_template"),
     "expression": ("RequestError",),
-    "format": ("RefusedMessageError", "TurnFormat"),
+    "format": ("Begun", "Formats", "RefusedMessageError", "TurnFormat"),
+    "gate": ("Gate", "GateFault"),
     "grammar": ("Grammar", "GrammarError"),
     "isolation": ("Limits", "TaskOutcome", "WorkerPool"),
     "learning.switches": ("Switch",),
