@@ -180,20 +180,16 @@ def _written_calls(format_: TurnFormat, message: Message) -> int:
 
 def _message(format_: TurnFormat, asked: Message, parsed: ParsedMessage) -> Message | None:
     """Give the message that was read; ids that the template does not write are those asked for."""
-    written = format_.calls is not None and format_.calls.has(Slot.ID)
+    written, known = format_.calls is not None and format_.calls.has(Slot.ID), len(asked.calls)
     try:
         calls = tuple(
             ToolCall(
                 call.name,
                 json.loads(call.arguments),
-                call.id if written and call.id else next(iter(_ids(asked, at)), ""),
+                call.id if written and call.id else asked.calls[at].id if at < known else "",
             )
             for at, call in enumerate(parsed.tool_calls)
         )
     except ValueError:
         return None
     return Message(parsed.content or "", parsed.reasoning_content or "", calls)
-
-
-def _ids(asked: Message, at: int) -> list[str]:
-    return [call.id for call in asked.calls[at : at + 1]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from autoparser.analysis.assembly import assemble
 from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.format import Begun, Formats, TurnFormat, share
+from autoparser.analysis.format import Begun, Formats, TurnFormat, share, written_alike
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.openings import describe_openings, prompts_under
 from autoparser.analysis.learning.settings import settings_to_learn, turns_under
@@ -60,8 +60,7 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
     ]
     shared = share(formats)
     # Sharing leaves the order, but may have put the fullest one into an equal one before it.
-    alike = replace(fullest, openings=(), setting={})
-    full = next(each for each in shared if replace(each, openings=(), setting={}) == alike)
+    full = next(each for each in shared if written_alike(each, fullest))
     together = Formats(tuple(shared), dict(prober.setting), fullest=full, untried=settings.untried)
     return Learnt(together, concluded, findings)
 
@@ -88,7 +87,6 @@ def format_under(
             hint="give values that it takes",
         ) from error
     turns = turns_under(prober, setting)
-    prompts = prompts_under(prober, (setting,))
     alike = (each for each in formats if turns_under(prober, each.setting) == turns)
     format_ = next(alike, None)
     if format_ is None:
@@ -99,6 +97,7 @@ def format_under(
         )
         format_ = _under(prober, draft, group, formats.fullest)
         return Begun(format_, next(iter(format_.openings), None))
+    prompts = prompts_under(prober, (setting,))
     openings = describe_openings(prompts, format_.header, format_.reasoning)
     fitting = (opening for opening in openings if opening.tools is tools)
     opening = next(fitting, None) or next(iter(openings), None)

@@ -19,6 +19,7 @@ from autoparser.analysis.format import (
     TurnFormat,
     Written,
     type_of,
+    with_naming_ids,
 )
 
 from .limits import Export, Piece
@@ -105,7 +106,7 @@ def try_out(
     passed = left_out = 0
     mismatches: list[Mismatch] = []
     for case in battery() if cases is None else cases:
-        message = _with_ids(format_, case.message)
+        message = with_naming_ids(format_.calls, case.message)
         try:
             turn = format_.write(message)
         except RefusedMessageError:
@@ -175,17 +176,6 @@ def tools() -> tuple[Json, ...]:
         if "parent" in parameters["properties"]:
             parameters["properties"]["parent"] = {"type": ["string", "null"]}
     return tuple({"type": "function", "function": tool} for tool in offered)
-
-
-def _with_ids(format_: TurnFormat, message: Message) -> Message:
-    """Give the calls ids that tell their names, where the id is all that is written."""
-    calls = format_.calls
-    if calls is None or not calls.has(Slot.ID) or calls.has(Slot.NAME):
-        return message
-    named = (
-        replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(message.calls)
-    )
-    return replace(message, calls=tuple(named))
 
 
 def _gives_ids(format_: TurnFormat, export: Export) -> bool:

@@ -1,7 +1,7 @@
 """The format of an assistant turn, as frozen values that can write it."""
 
 from .call import ArgumentForm, Arguments, CallFormat, Limit
-from .formats import Begun, Formats, ending, share
+from .formats import Begun, Formats, ending, share, written_alike
 from .ids import named_by_id, with_naming_ids
 from .joint import Joint, joints_of
 from .json_call import JsonFields
@@ -66,4 +66,5 @@ __all__ = [
     "share",
     "type_of",
     "with_naming_ids",
+    "written_alike",
 ]

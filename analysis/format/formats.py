@@ -145,13 +145,17 @@ def _key(setting: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, repr(value)) for name, value in setting.items()))
 
 
+def written_alike(one: TurnFormat, other: TurnFormat) -> bool:
+    """Whether two formats differ in their settings and openings alone."""
+    return replace(one, openings=(), setting={}) == replace(other, openings=(), setting={})
+
+
 def share(formats: list[TurnFormat]) -> list[TurnFormat]:
     """Put formats together that differ in their settings and openings alone."""
     shared: list[TurnFormat] = []
     for each in formats:
-        bare = replace(each, openings=(), setting={})
         for at, other in enumerate(shared):
-            if replace(other, openings=(), setting={}) == bare:
+            if written_alike(other, each):
                 shared[at] = replace(other, openings=(*other.openings, *each.openings))
                 break
         else:
