@@ -28,8 +28,9 @@ from autoparser.analysis.format import (
     Slot,
     TurnFormat,
 )
-from autoparser.analysis.grammar import Grammar, Vocabulary, grammar_of
+from autoparser.analysis.grammar import Grammar, grammar_of
 from autoparser.analysis.parsing import OutputParser, ParsedMessage, Status
+from autoparser.analysis.tokens import OpaqueTokens
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
@@ -132,7 +133,7 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
     from llguidance import LLMatcher  # noqa: PLC0415 - only the gate needs it
 
     try:
-        start: LLMatcher = LLMatcher(_byte_tokenizer(), grammar.lark(Vocabulary()), log_level=0)
+        start: LLMatcher = LLMatcher(_byte_tokenizer(), grammar.lark(OpaqueTokens()), log_level=0)
     except AutoparserError as error:
         reason = f"no grammar: {error}"
         return lambda _: reason

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.check import Check, Failure
     from autoparser.analysis.conversation import Json, Message, Presence, ToolCall
     from autoparser.analysis.document import SCHEMA, document
+    from autoparser.analysis.encoders import load_encoder
     from autoparser.analysis.errors import (
         AutoparserError,
         Limit,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     )
     from autoparser.analysis.export import Export, response_template
     from autoparser.analysis.expression import RequestError
+    from autoparser.analysis.fetching import fetch
     from autoparser.analysis.format import Begun, Formats, RefusedMessageError, TurnFormat
     from autoparser.analysis.gate import Gate, GateFault
     from autoparser.analysis.grammar import Grammar, GrammarError
@@ -72,8 +74,9 @@ if TYPE_CHECKING:
         scenarios_of,
         shipped_scenarios,
     )
-    from autoparser.analysis.sources import fetch, load_encoder, load_template, load_tokenizer
+    from autoparser.analysis.sources import load_template
     from autoparser.analysis.template import ChatTemplate, Provenance, isolated
+    from autoparser.analysis.tokens import load_tokenizer
     from autoparser.analysis.view import MarkerRegistry, View
 
 __all__ = [
@@ -157,6 +160,7 @@ _HOMES = {
     "check": ("Check", "Failure"),
     "conversation": ("Json", "Message", "Presence", "ToolCall"),
     "document": ("SCHEMA", "document"),
+    "encoders": ("load_encoder",),
     "errors": (
         "AutoparserError",
         "Limit",
@@ -171,6 +175,7 @@ _HOMES = {
     ),
     "export": ("Export", "response_template"),
     "expression": ("RequestError",),
+    "fetching": ("fetch",),
     "format": ("Begun", "Formats", "RefusedMessageError", "TurnFormat"),
     "gate": ("Gate", "GateFault"),
     "grammar": ("Grammar", "GrammarError"),
@@ -204,8 +209,9 @@ _HOMES = {
         "scenarios_of",
         "shipped_scenarios",
     ),
-    "sources": ("fetch", "load_encoder", "load_template", "load_tokenizer"),
+    "sources": ("load_template",),
     "template": ("ChatTemplate", "Provenance", "isolated"),
+    "tokens": ("load_tokenizer",),
     "view": ("MarkerRegistry", "View"),
 }
 """Which module of the engine each name is in."""

@@ -12,7 +12,6 @@ from .source import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.constrained import DecodingTokenizer
     from autoparser.analysis.decode import (
         DecodingTrial,
         LoadedModel,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         Server,
     )
     from autoparser.analysis.grammar import Grammar
+    from autoparser.analysis.tokens import ModelTokenizer
 
     from .source import Asked
 
@@ -112,29 +112,29 @@ def load_tokenizer_of(
     analysis: Analysis,
     grammar: Grammar,
     loaded: LoadedModel | None,
-) -> tuple[DecodingTokenizer, str]:
+) -> tuple[ModelTokenizer, str]:
     """Load the tokenizer that was named, or the model's or the source's own; or make one.
 
     Gives its name beside it. A model's is never made: its tokens are what they are.
     """
-    from autoparser.analysis.constrained import load_tokenizer
     from autoparser.analysis.decode import made_tokenizer
+    from autoparser.analysis.tokens import tokenizer_of
 
     if loaded is not None:
         path = given or model or Path()
-        return load_tokenizer(path, vocab_size=loaded.width), str(path)
+        return tokenizer_of(path, vocab_size=loaded.width), str(path)
     local = given or _beside(asked_for.source)
     if local is not None and local.exists():
-        return load_tokenizer(local), str(local)
+        return tokenizer_of(local), str(local)
     # What is no path has no directory that declares the end of an answer; the template does.
     found = asked_for.tokenizer(given, analysis.template, segmenting=False)
     if found is None:
         return made_tokenizer(grammar), MADE
     end = analysis.template.special_tokens.get("eos_token")
-    return load_tokenizer(found, eos=end), str(given or asked_for.source)
+    return tokenizer_of(found, eos=end), str(given or asked_for.source)
 
 
-def bytes_tokenizer(grammar: Grammar) -> tuple[DecodingTokenizer, str]:
+def bytes_tokenizer(grammar: Grammar) -> tuple[ModelTokenizer, str]:
     """Make the tokenizer by which text is judged, and name it."""
     from autoparser.analysis.decode import made_tokenizer
 
@@ -143,7 +143,7 @@ def bytes_tokenizer(grammar: Grammar) -> tuple[DecodingTokenizer, str]:
 
 def _beside(source: str | None) -> Path | None:
     """Find the tokenizer of the model that a local source is of."""
-    from autoparser.analysis.sources import tokenizer_beside
+    from autoparser.analysis.tokens import tokenizer_beside
 
     beside = None if source in (None, STANDARD_INPUT) else tokenizer_beside(source)
     # A GGUF file and a model on the Hub are their own tokenizers.

@@ -41,7 +41,7 @@ def fetch(
     Exit code: 0 if it is there, 2 if not.
     """
     from autoparser.analysis.document import source_document
-    from autoparser.analysis.sources import fetch as fetched
+    from autoparser.analysis.fetching import fetch as fetched
     from autoparser.reports import fetch_report
 
     found = fetched(model, revision=revision, to=output)

@@ -26,7 +26,8 @@ from .switches import SwitchOption, read_switches
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.conversation import Json
-    from autoparser.analysis.grammar import Grammar, Vocabulary
+    from autoparser.analysis.grammar import Grammar
+    from autoparser.analysis.tokens import OpaqueTokens
 
 __all__ = ["GrammarFormat", "grammar", "written"]
 
@@ -130,7 +131,7 @@ def grammar(
     known = None
     if tokenizer is not None or form in (GrammarFormat.LARK, GrammarFormat.JSON):
         lark = form is GrammarFormat.LARK
-        known = _vocabulary(asked_for, tokenizer, analysis, needed=lark)
+        known = _opaque(asked_for, tokenizer, analysis, needed=lark)
     if known is not None:
         _warn_of_markers(asked_for.label, made, known)
     text = written(made, form, known, template_document(analysis.template))
@@ -141,11 +142,11 @@ def grammar(
     return 0
 
 
-def _vocabulary(
+def _opaque(
     asked_for: Asked, tokenizer: Path | None, analysis: Analysis, *, needed: bool
-) -> Vocabulary | None:
+) -> OpaqueTokens | None:
     """Give the tokens that a grammar is made for; None where there are none, nor need be."""
-    from autoparser.analysis.grammar import vocabulary_of
+    from autoparser.analysis.tokens import opaque_tokens
 
     loaded = asked_for.tokenizer(
         tokenizer,
@@ -153,13 +154,13 @@ def _vocabulary(
         segmenting=False,
         needed="Lark is made for a tokenizer" if needed else None,
     )
-    return None if loaded is None else vocabulary_of(loaded)
+    return None if loaded is None else opaque_tokens(loaded)
 
 
 def written(
     made: Grammar,
     form: GrammarFormat,
-    known: Vocabulary | None,
+    known: OpaqueTokens | None,
     template: dict[str, Json] | None = None,
 ) -> str:
     """Write a grammar as text; as JSON, with what the template is.
@@ -173,14 +174,14 @@ def written(
             # xgrammar reads what llama.cpp does.
             return made.gbnf()
         case GrammarFormat.LARK:
-            return made.lark(cast("Vocabulary", known))
+            return made.lark(cast("OpaqueTokens", known))
         case GrammarFormat.STRUCTURAL_TAG:
             return json_text(made.structural_tag(), indent=2)
         case GrammarFormat.JSON:
             return json_text({"template": template, **_everything(made, known)}, indent=2)
 
 
-def _everything(made: Grammar, known: Vocabulary | None) -> dict[str, Json]:
+def _everything(made: Grammar, known: OpaqueTokens | None) -> dict[str, Json]:
     """Give a grammar in every form that can be written, and why the others cannot."""
     refused: dict[str, Json] = {}
 
@@ -208,9 +209,9 @@ def _everything(made: Grammar, known: Vocabulary | None) -> dict[str, Json]:
     }
 
 
-def _warn_of_markers(source: str, made: Grammar, known: Vocabulary) -> None:
+def _warn_of_markers(source: str, made: Grammar, known: OpaqueTokens) -> None:
     """Say which of the template's markers are no tokens of their own."""
-    missing = [token for token in made.preserved_tokens if token not in known.added]
+    missing = [token for token in made.preserved_tokens if token not in known.ids]
     if missing:
         warn(
             source,

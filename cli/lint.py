@@ -250,7 +250,7 @@ def _request(
 ) -> Request:
     from autoparser.analysis.lint import Confidence
     from autoparser.analysis.lint.project import Choice, FailOn, Request, usual_jobs
-    from autoparser.analysis.sources import load_tokenizer
+    from autoparser.analysis.tokens import load_tokenizer
 
     select, ignore, extend = chosen
     rules = Choice(

@@ -87,7 +87,9 @@ class Asked:
 
         ``tokenizer`` reads the ids of an encoder that gives ids.
         """
-        from autoparser.analysis.sources import load_encoder, load_template, tokenizer_beside
+        from autoparser.analysis.encoders import load_encoder
+        from autoparser.analysis.sources import load_template
+        from autoparser.analysis.tokens import tokenizer_beside
 
         if self.encoder is not None:
             beside = None if self.source is None else tokenizer_beside(self.source)
@@ -104,7 +106,7 @@ class Asked:
 
     def tokenizer_name(self, given: Path | None) -> str:
         """Give what messages about its tokenizer call that."""
-        from autoparser.analysis.sources import tokenizer_beside
+        from autoparser.analysis.tokens import tokenizer_beside
 
         beside = None if self.source in (None, STANDARD_INPUT) else tokenizer_beside(self.source)
         return str(given or beside or self.label)
@@ -123,7 +125,7 @@ class Asked:
         model's own tokenizer cuts them. ``needed`` is what cannot be done without, in words;
         then none is an error.
         """
-        from autoparser.analysis.sources import load_tokenizer, read_tokenizer, tokenizer_beside
+        from autoparser.analysis.tokens import load_tokenizer, read_tokenizer, tokenizer_beside
 
         if given is not None:
             # A bare word is a path; only what holds a slash may be a model on the Hub.

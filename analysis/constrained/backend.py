@@ -19,6 +19,8 @@ from typing import Self
 
 from llguidance import LLMatcher, LLParserLimits
 
+from autoparser.analysis.tokens import ModelTokenizer
+
 from .constraint import Constraint, ConstraintKind
 from .ebnf import lark_grammar
 from .errors import ConstraintError
@@ -27,7 +29,6 @@ from .grammar import MatcherGrammar, one_message
 from .statistics import GrammarStatistics, StatisticsCounter
 from .structural_lark import structural_grammar
 from .structural_reading import read_structural_tag
-from .tokenizer import DecodingTokenizer
 
 __all__ = ["GrammarBackend"]
 
@@ -38,9 +39,7 @@ _GateKey = tuple[Constraint, str, str, Opening]
 class GrammarBackend:
     """Compiles constraints for one tokenizer through llguidance, and keeps them."""
 
-    def __init__(
-        self, tokenizer: DecodingTokenizer, *, workers: int = 4, capacity: int = 256
-    ) -> None:
+    def __init__(self, tokenizer: ModelTokenizer, *, workers: int = 4, capacity: int = 256) -> None:
         """``capacity`` is how many constraints are kept, ``workers`` the threads that compile."""
         self.tokenizer = tokenizer
         self._capacity = capacity
@@ -126,7 +125,7 @@ class GrammarBackend:
 
     def dispatch_ebnf(self, text: str) -> str:
         """Write a grammar in Lark or GBNF as llguidance's grammar."""
-        return LLMatcher.grammar_from_lark(lark_grammar(text, self.tokenizer))
+        return LLMatcher.grammar_from_lark(lark_grammar(text, self.tokenizer.opaque))
 
     def dispatch_structural_tag(self, text: str) -> str:
         """Write a structural tag (``{"whitespace", "tag"}``, JSON) as llguidance's grammar."""

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from autoparser.analysis.tokens import ModelTokenizer
+
 from .bitmask import Row, allowed_tokens, is_allowed
-from .literals import split_text
-from .tokenizer import AddedTokenText, DecodingTokenizer
 from .walk import Turn
 
 __all__ = ["JSON_CLOSERS", "RandomSampler"]
@@ -38,7 +38,7 @@ class RandomSampler:
 
     def __init__(
         self,
-        tokenizer: DecodingTokenizer,
+        tokenizer: ModelTokenizer,
         seed: int,
         *,
         ending: float = 0.2,
@@ -50,7 +50,7 @@ class RandomSampler:
         self._random = Random(seed)
         self._ending = ending
         self._closing = closing
-        self._closers = [_tokens(closer, tokenizer) for closer in closers if closer]
+        self._closers = [tokenizer.encode_marked(closer) for closer in closers if closer]
         self._begun: dict[int, list[int]] = {}
 
     def choose(self, turns: Sequence[Turn], mask: memoryview) -> Sequence[int]:  # noqa: ARG002 - the protocol's
@@ -82,14 +82,3 @@ class RandomSampler:
             if is_allowed(row, token):
                 return token
         return self._random.choice(list(allowed_tokens(row)))
-
-
-def _tokens(text: str, tokenizer: DecodingTokenizer) -> list[int]:
-    """Give the tokens of ``text`` in the middle of an answer: nothing is put before it."""
-    tokens: list[int] = []
-    for piece in split_text(text, tokenizer):
-        if isinstance(piece, AddedTokenText):
-            tokens.append(piece.id)
-        else:
-            tokens += tokenizer.encode_plain(piece.encode())
-    return tokens

@@ -21,16 +21,17 @@ from llguidance.gbnf_to_lark import (
     resolve,
 )
 
+from autoparser.analysis.tokens import OpaqueTokens
+
 from .errors import ConstraintError
-from .literals import lark_string, split_text
-from .tokenizer import AddedTokenText, DecodingTokenizer
+from .literals import lark_string
 
 __all__ = ["lark_grammar"]
 
 _UNICODE_ESCAPE = re.compile(r"\\(?:\\|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
 
 
-def lark_grammar(text: str, tokenizer: DecodingTokenizer) -> str:
+def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
     """Give the grammar in Lark: as it is, or from GBNF with added tokens as ``<[id]>``.
 
     A text in Lark is its author's, who writes tokens as ``<[id]>``. GBNF knows no tokens, so its
@@ -41,7 +42,7 @@ def lark_grammar(text: str, tokenizer: DecodingTokenizer) -> str:
     try:
         rules = GrammarParser().parse(_UNICODE_ESCAPE.sub(_unescape, text))
         for rule in rules.values():
-            rule.alternatives = _with_tokens(rule.alternatives, tokenizer)
+            rule.alternatives = _with_tokens(rule.alternatives, opaque)
         resolve(rules)
     except GbnfToLarkError as error:
         raise ConstraintError(str(error), place="ebnf") from error
@@ -55,10 +56,10 @@ def lark_grammar(text: str, tokenizer: DecodingTokenizer) -> str:
 class _TokenNode(ASTNode):
     """An added token, in a sequence of the grammar."""
 
-    token: AddedTokenText
+    number: int
 
     def __str__(self) -> str:
-        return f"<[{self.token.id}]>"
+        return f"<[{self.number}]>"
 
     def is_terminal(self) -> bool:
         return False
@@ -74,20 +75,19 @@ class _TextNode(ASTNode):
         return lark_string(self.text)
 
 
-def _with_tokens(node: ASTNode, tokenizer: DecodingTokenizer) -> ASTNode:
+def _with_tokens(node: ASTNode, opaque: OpaqueTokens) -> ASTNode:
     if isinstance(node, LiteralNode):
-        pieces = split_text(_literal_text(node.value), tokenizer)
+        pieces = opaque.pieces(_literal_text(node.value))
         nodes: list[ASTNode] = [
-            _TokenNode(piece) if isinstance(piece, AddedTokenText) else _TextNode(piece)
-            for piece in pieces
+            _TokenNode(piece) if isinstance(piece, int) else _TextNode(piece) for piece in pieces
         ]
         return nodes[0] if len(nodes) == 1 else SequenceNode(nodes)
     if isinstance(node, SequenceNode):
-        node.nodes = [_with_tokens(part, tokenizer) for part in node.nodes]
+        node.nodes = [_with_tokens(part, opaque) for part in node.nodes]
     elif isinstance(node, AlternativeNode):
-        node.alternatives = [_with_tokens(part, tokenizer) for part in node.alternatives]
+        node.alternatives = [_with_tokens(part, opaque) for part in node.alternatives]
     elif isinstance(node, RepetitionNode):
-        node.node = _with_tokens(node.node, tokenizer)
+        node.node = _with_tokens(node.node, opaque)
     return node
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from autoparser.analysis.tokens import ModelTokenizer
+
 from .bitmask import allow_all, allow_only, row_of
 from .grammar import check_rollback, refusal
-from .tokenizer import DecodingTokenizer
 
 __all__ = ["FreeGrammar"]
 
@@ -14,13 +15,13 @@ __all__ = ["FreeGrammar"]
 class FreeGrammar:
     """Any tokens, until one ends the answer."""
 
-    def __init__(self, tokenizer: DecodingTokenizer) -> None:
+    def __init__(self, tokenizer: ModelTokenizer) -> None:
         self._tokenizer = tokenizer
         self._taken = 0
         self._ended = False
 
     @property
-    def tokenizer(self) -> DecodingTokenizer:
+    def tokenizer(self) -> ModelTokenizer:
         """The tokenizer that the masks are for."""
         return self._tokenizer
 

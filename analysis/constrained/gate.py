@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from autoparser.analysis.tokens import ModelTokenizer
+
 from .bitmask import allow, allow_all, allow_only, clear, row_of
 from .errors import ConstraintError
 from .grammar import GrammarObject, check_rollback, refusal
 from .marker import Marker
-from .tokenizer import DecodingTokenizer
-from .vocabulary import token_index
 
 __all__ = ["Opening", "ReasoningGate", "opening_of"]
 
@@ -112,7 +112,7 @@ class ReasoningGate:
             self._refused_at(0)
 
     @property
-    def tokenizer(self) -> DecodingTokenizer:
+    def tokenizer(self) -> ModelTokenizer:
         """The tokenizer that the masks are for."""
         return self._grammar.tokenizer
 
@@ -267,7 +267,7 @@ class ReasoningGate:
 
     def _opening_tokens(self) -> list[int]:
         """Give the tokens that go on with the opening marker, or end it."""
-        index = token_index(self.tokenizer)
+        index = self.tokenizer.index
         left = self._start.text[self._state.matched :]
         found = [token for size in range(1, len(left)) for token in index.equal_to(left[:size])]
         for token, text in index.beginning_with(left):
@@ -279,7 +279,7 @@ class ReasoningGate:
     def _refused_at(self, matched: int) -> tuple[int, ...]:
         """Give the tokens that end the thinking and go on in a way that is refused."""
         if matched not in self._refused:
-            index = token_index(self.tokenizer)
+            index = self.tokenizer.index
             self._refused[matched] = tuple(
                 token
                 for token, rest in self._end.overshooting(matched, index)

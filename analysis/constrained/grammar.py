@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 from llguidance import LLMatcher
 
+from autoparser.analysis.tokens import ModelTokenizer
+
 from .bitmask import WORD_BYTES, MaskError, allow_only, row_of, row_words
 from .errors import ConstraintError, RefusedTokenError
 from .statistics import StatisticsCounter
-from .tokenizer import DecodingTokenizer
 
 __all__ = ["GrammarObject", "MatcherGrammar"]
 
@@ -19,7 +20,7 @@ class GrammarObject(Protocol):
     """What an engine holds for one request; not to be shared between threads."""
 
     @property
-    def tokenizer(self) -> DecodingTokenizer:
+    def tokenizer(self) -> ModelTokenizer:
         """The tokenizer that the masks are for."""
         ...
 
@@ -70,7 +71,7 @@ class MatcherGrammar:
     def __init__(
         self,
         matcher: LLMatcher,
-        tokenizer: DecodingTokenizer,
+        tokenizer: ModelTokenizer,
         statistics: StatisticsCounter | None = None,
     ) -> None:
         self._matcher = matcher
@@ -82,7 +83,7 @@ class MatcherGrammar:
         self._row_bytes = tokenizer.mask_words * WORD_BYTES
 
     @property
-    def tokenizer(self) -> DecodingTokenizer:
+    def tokenizer(self) -> ModelTokenizer:
         """The tokenizer that the masks are for."""
         return self._tokenizer
 
@@ -173,7 +174,7 @@ class MatcherGrammar:
         return b"" if self._ended else self._matcher.compute_ff_bytes()
 
 
-def refusal(tokenizer: DecodingTokenizer, token: int, taken: int) -> RefusedTokenError:
+def refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedTokenError:
     """Say which token was refused, and where."""
     known = 0 <= token < tokenizer.vocab_size
     text = tokenizer.bytes_of(token).decode(errors="replace") if known else "not in the vocabulary"

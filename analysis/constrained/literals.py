@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import json
 
-from .tokenizer import AddedTokenText, DecodingTokenizer
+from autoparser.analysis.tokens import OpaqueTokens
 
-__all__ = ["lark_literal", "lark_regex_text", "split_text"]
-
-Piece = str | AddedTokenText
+__all__ = ["lark_literal", "lark_regex_text", "lark_string"]
 
 
-def split_text(text: str, tokenizer: DecodingTokenizer) -> tuple[Piece, ...]:
-    """Split ``text`` at the added tokens that llguidance cannot take as text, leftmost-longest.
-
-    Other added tokens stay text. llguidance takes them by their bytes there; as ``<[id]>`` it would
-    take them too, but lose count of the bytes and fail to roll them back (1.9).
-    """
-    parts = tokenizer.marker_pattern.split(text)
-    return tuple(
-        tokenizer.markers[part] if place % 2 else part
-        for place, part in enumerate(parts)
-        if place % 2 or part
-    )
-
-
-def lark_literal(text: str, tokenizer: DecodingTokenizer) -> str:
+def lark_literal(text: str, opaque: OpaqueTokens) -> str:
     """Write ``text`` as a row of Lark strings and ``<[id]>``; ``""`` if it is empty."""
     written = [
-        f"<[{piece.id}]>" if isinstance(piece, AddedTokenText) else lark_string(piece)
-        for piece in split_text(text, tokenizer)
+        f"<[{piece}]>" if isinstance(piece, int) else lark_string(piece)
+        for piece in opaque.pieces(text)
     ]
     return " ".join(written) or '""'
 

@@ -13,9 +13,9 @@ from time import perf_counter
 from typing import Any
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.tokens import ModelTokenizer
 
 from .grammar import GrammarObject
-from .tokenizer import DecodingTokenizer
 from .walk import Turn, Walk, walks
 
 __all__ = [
@@ -163,7 +163,7 @@ class Speed:
 
 def measure(
     grammars: Sequence[GrammarObject],
-    tokenizer: DecodingTokenizer,
+    tokenizer: ModelTokenizer,
     sampler: ModelSampler,
     limit: int,
 ) -> Speed:

@@ -17,9 +17,11 @@ from collections.abc import Iterable, Iterator
 
 from llguidance import regex_to_lark
 
+from autoparser.analysis.tokens import ModelTokenizer
+
 from .ebnf import lark_grammar
 from .errors import ConstraintError
-from .literals import lark_literal, lark_regex_text, lark_string, split_text
+from .literals import lark_literal, lark_regex_text, lark_string
 from .structural import (
     Arm,
     Choice,
@@ -33,14 +35,13 @@ from .structural import (
     Subgrammar,
     Text,
 )
-from .tokenizer import AddedTokenText, DecodingTokenizer
 
 __all__ = ["structural_grammar"]
 
 ANY = r"/(.|\n)*/"
 
 
-def structural_grammar(tag: Part, tokenizer: DecodingTokenizer) -> str:
+def structural_grammar(tag: Part, tokenizer: ModelTokenizer) -> str:
     """Write a structural tag as a grammar that ``LLMatcher`` takes (JSON with Lark inside).
 
     Raises ``ConstraintError`` where free text is not followed by fixed text.
@@ -55,8 +56,9 @@ def structural_grammar(tag: Part, tokenizer: DecodingTokenizer) -> str:
 
 
 class _Writer:
-    def __init__(self, tokenizer: DecodingTokenizer) -> None:
+    def __init__(self, tokenizer: ModelTokenizer) -> None:
         self.tokenizer = tokenizer
+        self.opaque = tokenizer.opaque
         self.rules: list[str] = []
         self.subgrammars: dict[str, str] = {}
         self._known: dict[str, str] = {}
@@ -87,12 +89,12 @@ class _Writer:
     def _bound(self, part: Part, *, last: bool) -> str:
         match part:
             case Text(options):
-                return _either(lark_literal(option, self.tokenizer) for option in options)
+                return _either(lark_literal(option, self.opaque) for option in options)
             case Json(schema):
                 return f"%json {json.dumps(schema, ensure_ascii=False)}"
             case Subgrammar(text):
                 name = f"sub_{len(self.subgrammars) + 1}"
-                self.subgrammars[name] = lark_grammar(text, self.tokenizer)
+                self.subgrammars[name] = lark_grammar(text, self.opaque)
                 return f"@{name}"
             case Choice(parts):
                 return _either(self.expression(part, last=last) for part in parts)
@@ -106,9 +108,7 @@ class _Writer:
         if not part.separator:
             most = "" if part.most is None else part.most
             return f"{inner}{{{part.least},{most}}}"
-        again = (
-            "" if part.most == 1 else f" ({lark_literal(part.separator, self.tokenizer)} {inner})*"
-        )
+        again = "" if part.most == 1 else f" ({lark_literal(part.separator, self.opaque)} {inner})*"
         return f"{inner}{again}" if part.least else f"({inner}{again})?"
 
     def _unbound(
@@ -134,11 +134,11 @@ class _Writer:
             for trigger, body in zip(triggers, bodies, strict=True)
         )
         direct = _either(
-            f"{lark_literal(trigger, self.tokenizer)} {body}"
+            f"{lark_literal(trigger, self.opaque)} {body}"
             for trigger, body in zip(triggers, bodies, strict=True)
         )
         rest = f"{skip} {self._until(text, ends) if ends else text}"
-        end = _either(lark_literal(end, self.tokenizer) for end in ends) if ends else ""
+        end = _either(lark_literal(end, self.opaque) for end in ends) if ends else ""
         if part.once:
             return f"{direct} {end}" if part.starts_with_arm else f"({skip} {led} {end} | {rest})"
         looped = f"({skip} {led})* {rest}"
@@ -157,10 +157,10 @@ class _Writer:
         cut: dict[str, list[tuple[str, Part]]] = {}
         for begin, body in zip(arm.begins, arm.bodies, strict=True):
             length = 0
-            for piece in split_text(begin, self.tokenizer):
-                size = len(piece.text if isinstance(piece, AddedTokenText) else piece)
+            for piece in self.opaque.pieces(begin):
+                size = len(self.opaque.texts[piece] if isinstance(piece, int) else piece)
                 if length + size >= len(arm.trigger):
-                    whole = isinstance(piece, AddedTokenText)
+                    whole = isinstance(piece, int)
                     length = length + size if whole else len(arm.trigger)
                     break
                 length += size
@@ -172,19 +172,19 @@ class _Writer:
         return _either(self._until_one(text, end) for end in ends)
 
     def _until_one(self, text: str, end: str) -> str:
-        head, *rest = (*split_text(end, self.tokenizer), "")
-        if isinstance(head, AddedTokenText):
-            return f"{text} {lark_literal(end, self.tokenizer)}"
+        head, *rest = (*self.opaque.pieces(end), "")
+        if isinstance(head, int):
+            return f"{text} {lark_literal(end, self.opaque)}"
         if rest == [""]:
             return self._rule(f"{text} {lark_string(head)}", modifier="[lazy]")
-        behind = lark_literal(end[len(head) :], self.tokenizer)
+        behind = lark_literal(end[len(head) :], self.opaque)
         return f"{self._terminal(f'{text} {lark_string(head)}')} {behind}"
 
     def _text(self, excludes: tuple[str, ...]) -> str:
         """Give the terminal of any text without ``excludes``."""
         banned: list[str] = []
         for exclude in excludes:
-            pieces = split_text(exclude, self.tokenizer)
+            pieces = self.opaque.pieces(exclude)
             if len(pieces) > 1:
                 raise ConstraintError(
                     f"{exclude!r} cannot be excluded: it holds a token among other text",
@@ -197,10 +197,10 @@ class _Writer:
     def _skip(self, text: str, ends: Iterable[str], excludes: Iterable[str]) -> str:
         """Write the added tokens that free text may hold, each with the text before it."""
         reserved = {
-            piece.id
+            piece
             for fixed in (*ends, *excludes)
-            for piece in split_text(fixed, self.tokenizer)
-            if isinstance(piece, AddedTokenText)
+            for piece in self.opaque.pieces(fixed)
+            if isinstance(piece, int)
         }
         taken = [
             token.id

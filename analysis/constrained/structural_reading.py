@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard, cast
 
+from autoparser.analysis.tokens import ModelTokenizer
+
 from .errors import ConstraintError
 from .schema import Whitespace, read_schema, with_whitespace
 from .structural import (
@@ -20,7 +22,6 @@ from .structural import (
     Subgrammar,
     Text,
 )
-from .tokenizer import DecodingTokenizer
 
 __all__ = ["read_structural_tag"]
 
@@ -29,7 +30,7 @@ _WITHOUT_MEANING: dict[str, object] = {"style": "json", "any_order": False, "exc
 
 
 def read_structural_tag(
-    tag: Mapping[str, Any], whitespace: Whitespace, tokenizer: DecodingTokenizer
+    tag: Mapping[str, Any], whitespace: Whitespace, tokenizer: ModelTokenizer
 ) -> Part:
     """Read a structural tag; ``tokenizer`` gives the texts of tokens that it names.
 
@@ -46,7 +47,7 @@ def read_structural_tag(
 
 
 class _Reader:
-    def __init__(self, whitespace: Whitespace, tokenizer: DecodingTokenizer) -> None:
+    def __init__(self, whitespace: Whitespace, tokenizer: ModelTokenizer) -> None:
         self.whitespace: Whitespace = whitespace
         self.tokenizer = tokenizer
 

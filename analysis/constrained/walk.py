@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from autoparser.analysis.tokens import ModelTokenizer
+
 from .bitmask import Row, count_allowed, new_mask, row_of
 from .errors import ConstraintError
 from .grammar import GrammarObject
-from .tokenizer import DecodingTokenizer
 
 __all__ = ["Sampler", "Turn", "Walk", "walk", "walks"]
 
@@ -55,16 +56,14 @@ class Sampler(Protocol):
         ...
 
 
-def walk(
-    grammar: GrammarObject, tokenizer: DecodingTokenizer, sampler: Sampler, limit: int
-) -> Walk:
+def walk(grammar: GrammarObject, tokenizer: ModelTokenizer, sampler: Sampler, limit: int) -> Walk:
     """Write one answer of at most ``limit`` tokens; see ``walks``."""
     return walks([grammar], tokenizer, sampler, limit)[0]
 
 
 def walks(
     grammars: Sequence[GrammarObject],
-    tokenizer: DecodingTokenizer,
+    tokenizer: ModelTokenizer,
     sampler: Sampler,
     limit: int,
 ) -> list[Walk]:

@@ -10,7 +10,6 @@ from random import Random
 from autoparser.analysis.constrained import (
     Constraint,
     ConstraintError,
-    DecodingTokenizer,
     GrammarBackend,
     GrammarObject,
     RandomSampler,
@@ -18,8 +17,9 @@ from autoparser.analysis.constrained import (
     walk,
 )
 from autoparser.analysis.format import Begun
-from autoparser.analysis.grammar import Grammar, vocabulary_of
+from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.parsing import OutputParser
+from autoparser.analysis.tokens import ModelTokenizer
 
 from .judge import Judge
 from .run import Answer
@@ -38,7 +38,7 @@ class DecodingTrial:
     grammar: Grammar
     parser: OutputParser
     """Of the same request."""
-    tokenizer: DecodingTokenizer
+    tokenizer: ModelTokenizer
     prompt: str | None = None
     """The request's rendered prompt, or its tail; None: the template's default one."""
 
@@ -50,7 +50,7 @@ class DecodingTrial:
         llguidance refuses.
         """
         with GrammarBackend(self.tokenizer, workers=1) as backend:
-            return backend.grammar(Constraint.ebnf(self.grammar.lark(self.tokenizer.hf)))
+            return backend.grammar(Constraint.ebnf(self.grammar.lark(self.tokenizer)))
 
     @cached_property
     def judge(self) -> Judge:
@@ -67,7 +67,7 @@ class DecodingTrial:
 
         `limit` is in tokens. Raises as `compiled` does.
         """
-        closers = closing_texts(self.grammar.rules(vocabulary_of(self.tokenizer.hf)))
+        closers = closing_texts(self.grammar.rules(self.tokenizer.opaque))
         compiled, tokenizer = self.compiled, self.tokenizer
         for number in range(seed, seed + count):
             haste = Random(number).choice(HASTE)

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 from unicodedata import category
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-
-from autoparser.analysis.constrained import (
-    JSON_CLOSERS,
-    DecodingTokenizer,
-    load_tokenizer,
-)
+from autoparser.analysis.constrained import JSON_CLOSERS
 from autoparser.analysis.format import Literal as FormatLiteral
 from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.grammar.rules import (
@@ -26,27 +19,19 @@ from autoparser.analysis.grammar.rules import (
     Rules,
     Sequence as InRow,
 )
+from autoparser.analysis.tokens import ModelTokenizer, byte_tokenizer, tokenizer_of
 
 END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 """The token that ends an answer in a vocabulary made here; no template writes it."""
 
 
-def made_tokenizer(grammar: Grammar, *, markers: bool = True) -> DecodingTokenizer:
+def made_tokenizer(grammar: Grammar, *, markers: bool = True) -> ModelTokenizer:
     """Make a tokenizer of one token a byte, and one for each of the format's markers.
 
     Without `markers`, they are text.
     """
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    model = models.BPE(vocab={sign: number for number, sign in enumerate(alphabet)}, merges=[])
-    # Its stubs name no type of the tokens that are added.
-    made: Any = Tokenizer(model)
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    made.decoder = decoders.ByteLevel()
-    made.add_special_tokens([AddedToken(END, special=True, normalized=False)])
-    made.add_tokens(
-        [AddedToken(text, special=False, normalized=False) for text in _markers(grammar) if markers]
-    )
-    return load_tokenizer(made, eos=END)
+    added = [(END, True), *((text, False) for text in _markers(grammar) if markers)]
+    return tokenizer_of(byte_tokenizer(added), eos=END)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +44,7 @@ class MarkerFit:
     """Those of them that begin or end a turn, which the tokenizer of the model has as tokens."""
 
 
-def marker_fit(grammar: Grammar, tokenizer: DecodingTokenizer) -> MarkerFit:
+def marker_fit(grammar: Grammar, tokenizer: ModelTokenizer) -> MarkerFit:
     """Look for the format's markers in a vocabulary.
 
     A longer marker may be put together of a token and text; that is as good.

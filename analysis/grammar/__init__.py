@@ -4,14 +4,10 @@ from .calls import GrammarError
 from .grammar import Grammar
 from .requests import grammar_of
 from .schema import SchemaError
-from .tokenizer import Vocabulary, guidance_tokenizer, vocabulary_of
 
 __all__ = [
     "Grammar",
     "GrammarError",
     "SchemaError",
-    "Vocabulary",
     "grammar_of",
-    "guidance_tokenizer",
-    "vocabulary_of",
 ]

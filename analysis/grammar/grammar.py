@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Turn
 from autoparser.analysis.format import Literal, Part, Slot
+from autoparser.analysis.tokens import OpaqueTokens, tokenizer_of
 
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable
 from .lark import write_lark
 from .rules import Rules
 from .structural_tag import write_structural_tag
-from .tokenizer import Vocabulary, vocabulary_of
 from .turns import call_heads, rules_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-_NO_TOKENS = Vocabulary()
+_ALL_TEXT = OpaqueTokens()
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Grammar:
     lazy: bool = False
     """Whether it begins only where one of the triggers was written."""
 
-    def rules(self, vocabulary: Vocabulary | None = None) -> Rules:
-        """Give the grammar before any target's syntax; it cuts no token of the vocabulary.
+    def rules(self, opaque: OpaqueTokens | None = None) -> Rules:
+        """Give the grammar before any target's syntax; it cuts no opaque token.
 
         Raises GrammarError where the template writes nothing that the request asks for, and
         SchemaError for schemas that cannot be read or held to.
@@ -53,12 +53,15 @@ class Grammar:
             parallel=self.parallel,
             json_schema=self.json_schema,
             lazy=self.lazy,
-            vocabulary=vocabulary or _NO_TOKENS,
+            opaque=opaque or _ALL_TEXT,
         )
 
-    def lark(self, tokenizer: Tokenizer | Vocabulary) -> str:
-        """Write it as Lark for llguidance, made for this tokenizer; raises as `rules` does."""
-        known = tokenizer if isinstance(tokenizer, Vocabulary) else vocabulary_of(tokenizer)
+    def lark(self, tokenizer: Tokenizer | OpaqueTokens | object) -> str:
+        """Write it as Lark for llguidance, made for this tokenizer, or for its opaque tokens.
+
+        `tokenizer` is else all that `tokenizer_of` takes; raises as that and as `rules` does.
+        """
+        known = tokenizer if isinstance(tokenizer, OpaqueTokens) else tokenizer_of(tokenizer).opaque
         return write_lark(self.rules(known), known)
 
     def gbnf(self) -> str:

@@ -1,7 +1,7 @@
 """Rules as Lark for llguidance, made for one tokenizer.
 
-To llguidance every added token of a tokenizer is special: quoted text never matches it. So each
-literal is cut at the added tokens, and these are written as `<[id]>`.
+Quoted text never matches an opaque token of a tokenizer. So each literal is cut at these, and they
+are written as `<[id]>`.
 
 Free text that an added token closes is one terminal; whitespace that has to stand before the
 token is its end. llguidance's mask is quick only while some text at hand may be anything at all,
@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Kept
 from autoparser.analysis.format import Strip
+from autoparser.analysis.tokens import OpaqueTokens
 
 from .rules import (
     Choice,
@@ -34,7 +35,6 @@ from .rules import (
     Sequence,
 )
 from .strings import escaped, quoted
-from .tokenizer import Vocabulary
 
 _EDGES: Mapping[Strip, str] = {
     Strip.NOTHING: "",
@@ -49,9 +49,9 @@ _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class _LarkWriter:
-    def __init__(self, vocabulary: Vocabulary, begun: _LarkWriter | None = None) -> None:
+    def __init__(self, opaque: OpaqueTokens, begun: _LarkWriter | None = None) -> None:
         """Begin with nothing, or with what another one has written."""
-        self.vocabulary = vocabulary
+        self.opaque = opaque
         self.root: str = "" if begun is None else begun.root
         self.named: dict[str, str] = {} if begun is None else begun.named.copy()
         self.lines: dict[str, str] = {} if begun is None else begun.lines.copy()
@@ -112,7 +112,7 @@ class _LarkWriter:
         return known
 
     def _text(self, text: str) -> str:
-        pieces = self.vocabulary.pieces(text)
+        pieces = self.opaque.pieces(text)
         self.plain = self.plain and all(isinstance(each, int) or each.isascii() for each in pieces)
         return " ".join(_token(each) if isinstance(each, int) else quoted(each) for each in pieces)
 
@@ -212,7 +212,7 @@ class _LarkWriter:
     def _is_any(self, prose: Prose) -> bool:
         """Whether nothing has to be kept out of a text: what might be holds an added token."""
         tokens = all(
-            any(isinstance(piece, int) for piece in self.vocabulary.pieces(text))
+            any(isinstance(piece, int) for piece in self.opaque.pieces(text))
             for text in prose.exclude
         )
         return tokens and not prose.shape
@@ -220,12 +220,9 @@ class _LarkWriter:
     def _first_token(self, text: str) -> tuple[str, int | None, str]:
         """Cut a text at its first added token: the text before it, its id, the text behind."""
         before = ""
-        for piece in self.vocabulary.pieces(text):
+        for piece in self.opaque.pieces(text):
             if isinstance(piece, int):
-                token = next(
-                    each for each, number in self.vocabulary.added.items() if number == piece
-                )
-                return before, piece, text[len(before) + len(token) :]
+                return before, piece, text[len(before) + len(self.opaque.texts[piece]) :]
             before += piece
         return before, None, ""
 
@@ -234,13 +231,13 @@ _FRAMES: Kept[_LarkWriter] = Kept(64)
 """What is written of the rules that tools do not change."""
 
 
-def write_lark(rules: Rules, vocabulary: Vocabulary) -> str:
+def write_lark(rules: Rules, opaque: OpaqueTokens) -> str:
     """Write a grammar in llguidance's Lark, its root as `start`."""
     frame = rules.frame
     if frame is None:
-        return _LarkWriter(vocabulary).take(rules).write()
-    begun = _FRAMES.of((frame, vocabulary), None, lambda: _LarkWriter(vocabulary).take(frame))
-    return _LarkWriter(vocabulary, begun).take(rules).write()
+        return _LarkWriter(opaque).take(rules).write()
+    begun = _FRAMES.of((frame, opaque), None, lambda: _LarkWriter(opaque).take(frame))
+    return _LarkWriter(opaque, begun).take(rules).write()
 
 
 def _rule(name: str) -> str:

@@ -13,9 +13,9 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from autoparser.analysis.format import Strip
+from autoparser.analysis.tokens import OpaqueTokens
 
 from .rules import NOTHING, Exit, FreeText, Literal, Node, Prose, choice, sequence
-from .tokenizer import Vocabulary
 
 Item: TypeAlias = str | Node | Prose
 Path: TypeAlias = tuple[Item, ...]
@@ -35,9 +35,9 @@ def joined(*items: Item) -> Path:
 class Brancher:
     """Makes nodes of paths. Some texts are never cut: to a tokenizer they are one token."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, opaque: OpaqueTokens) -> None:
         """Take the tokens that are never cut."""
-        self.vocabulary = vocabulary
+        self.opaque = opaque
         self._units: dict[str, list[str]] = {}
 
     def units(self, text: str) -> list[str]:
@@ -45,8 +45,8 @@ class Brancher:
         known = self._units.get(text)
         if known is None:
             known = self._units[text] = []
-            for piece in self.vocabulary.pieces(text):
-                known += [self.vocabulary.texts[piece]] if isinstance(piece, int) else piece
+            for piece in self.opaque.pieces(text):
+                known += [self.opaque.texts[piece]] if isinstance(piece, int) else piece
         return known
 
     def shared(self, texts: Sequence[str]) -> str:
@@ -63,7 +63,7 @@ class Brancher:
         return "".join(units[0] for units in same)
 
     def _holds_token(self, text: str) -> bool:
-        pieces = self.vocabulary.pieces(text)
+        pieces = self.opaque.pieces(text)
         return len(pieces) > 1 or any(isinstance(piece, int) for piece in pieces)
 
     def branch(self, paths: Sequence[Path], marks: Sequence[str] = ()) -> Node:
@@ -114,8 +114,8 @@ class Brancher:
         head = path[0] if path else None
         if not isinstance(head, str):
             return head
-        first = self.vocabulary.pieces(head)[0]
-        return first[0] if isinstance(first, str) else self.vocabulary.texts[first]
+        first = self.opaque.pieces(head)[0]
+        return first[0] if isinstance(first, str) else self.opaque.texts[first]
 
     def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[Exit]:
         """Group paths by their free text, and by what closes it."""

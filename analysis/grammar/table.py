@@ -6,17 +6,18 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
+from autoparser.analysis.tokens import OpaqueTokens
+
 from .paths import Brancher
 from .rules import NOTHING, Node, Ref
-from .tokenizer import Vocabulary
 
 
 class RuleTable:
     """Gives each rule a name, once; a rule may refer to itself while it is made."""
 
-    def __init__(self, vocabulary: Vocabulary, named: Mapping[str, Node] | None = None) -> None:
-        """Begin with these rules; no rule may cut a token of the vocabulary."""
-        self.brancher = Brancher(vocabulary)
+    def __init__(self, opaque: OpaqueTokens, named: Mapping[str, Node] | None = None) -> None:
+        """Begin with these rules; no rule may cut an opaque token."""
+        self.brancher = Brancher(opaque)
         self.named: dict[str, Node] = dict(named or {})
         self._known: dict[str, Ref] = {}
         self._taken: dict[str, int] = {}

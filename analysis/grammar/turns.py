@@ -10,13 +10,13 @@ from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import Body, Kept, StrictItem, StrictRow, Turn
 from autoparser.analysis.format import CallFormat, Literal as FormatLiteral, Part, Slot
 from autoparser.analysis.parsing.closers import section_closers
+from autoparser.analysis.tokens import OpaqueTokens
 
 from .calls import CallWriter, GrammarError, literal_at
 from .paths import Path, joined
 from .rules import NOTHING, JsonStyle, JsonValue, Literal, Prose, Rules, choice
 from .schema import SchemaReader
 from .table import RuleTable
-from .tokenizer import Vocabulary
 
 _CONTENT_STYLE = JsonStyle()
 _LONG = 64
@@ -41,21 +41,21 @@ def rules_of(
     parallel: bool = True,
     json_schema: Json = None,
     lazy: bool = False,
-    vocabulary: Vocabulary,
+    opaque: OpaqueTokens,
 ) -> Rules:
     """Make the rules of a turn.
 
     `tools` gives the parameters' schema by function name. With `json_schema`, content is JSON that
-    it allows. A lazy grammar begins where the calls begin. No rule cuts a token of the vocabulary.
+    it allows. A lazy grammar begins where the calls begin. No rule cuts an opaque token.
     Raises GrammarError and SchemaError.
     """
-    table = RuleTable(vocabulary)
+    table = RuleTable(opaque)
     maker = _Maker(turn, tools, table, parallel=parallel, json_schema=json_schema)
     calls = maker.calls
     if json_schema is not None or (calls is not None and not calls.head):
         frame, kept = maker.frame(lazy=lazy), None
     else:
-        owners = (turn.strict, turn.reasoning, turn.content, turn.ends, turn.header, vocabulary)
+        owners = (turn.strict, turn.reasoning, turn.content, turn.ends, turn.header, opaque)
         frame = _FRAMES.of(owners, (parallel, lazy, *maker.heads), lambda: maker.frame(lazy=lazy))
         kept = frame.rules
     # In the same order whether it was kept or made here.

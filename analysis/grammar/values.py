@@ -189,7 +189,7 @@ class ValueWriter:
         known = self.closed.get(case)
         if known is None and not refers_back:
             alone = _ALONE.of(
-                (container, outer, self.table.brancher.vocabulary),
+                (container, outer, self.table.brancher.opaque),
                 (told, self.order, *exclude),
                 lambda: self._alone(schema, container, outer, exclude),
             )

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Tool
 from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.grammar import Grammar, Vocabulary
+from autoparser.analysis.grammar import Grammar
+from autoparser.analysis.tokens import OpaqueTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +27,23 @@ class WrittenGrammar:
 
 
 def written_grammar(
-    analysis: Analysis, tools: Sequence[Tool], vocabulary: Vocabulary | None = None
+    analysis: Analysis, tools: Sequence[Tool], opaque: OpaqueTokens | None = None
 ) -> WrittenGrammar:
     """Write the grammar of a request that offers these tools.
 
-    Lark is made for `vocabulary`; without one every marker in it is text.
+    Lark is made for a tokenizer with `opaque` tokens; without any every marker in it is text.
     """
     try:
         grammar = analysis.grammar(list(tools))
     except AutoparserError as error:
         return WrittenGrammar({}, {"any form": str(error)}, (), (), analysis.format.stop_strings)
-    return _in_every_form(grammar, vocabulary or Vocabulary())
+    return _in_every_form(grammar, opaque or OpaqueTokens())
 
 
-def _in_every_form(grammar: Grammar, vocabulary: Vocabulary) -> WrittenGrammar:
+def _in_every_form(grammar: Grammar, opaque: OpaqueTokens) -> WrittenGrammar:
     writers: dict[str, Callable[[], str]] = {
         "GBNF": grammar.gbnf,
-        "Lark": lambda: grammar.lark(vocabulary),
+        "Lark": lambda: grammar.lark(opaque),
         "structural tag": lambda: json.dumps(
             grammar.structural_tag(), indent=2, ensure_ascii=False
         ),

@@ -14,10 +14,11 @@ from time import perf_counter
 from tokenizers import Tokenizer
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.constrained import load_tokenizer, new_mask
+from autoparser.analysis.constrained import new_mask
 from autoparser.analysis.conversation import Tool
 from autoparser.analysis.decode import DecodingTrial
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.tokens import tokenizer_of
 
 WALKS = 6
 MOST_TOKENS = 256
@@ -63,7 +64,7 @@ def mask_cost(
 def _timed(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, walks: int) -> MaskCost:
     stops = analysis.format.stop_strings
     known = [stop for stop in stops if tokenizer.token_to_id(stop) is not None]
-    decoding = load_tokenizer(tokenizer, eos=known[0]) if known else load_tokenizer(tokenizer)
+    decoding = tokenizer_of(tokenizer, eos=known[0] if known else None)
     trial = DecodingTrial(
         analysis.formats.default,
         analysis.grammar(list(tools)),

@@ -11,11 +11,10 @@ from tokenizers import Tokenizer
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Tool
 from autoparser.analysis.decode import made_tokenizer
-from autoparser.analysis.grammar import vocabulary_of
 from autoparser.analysis.lint import Report, Subject, lint
-from autoparser.analysis.renderer.vocabulary import Vocabulary
 from autoparser.analysis.roundtrip import RoundTrip, round_trip, shipped_scenarios
 from autoparser.analysis.roundtrip.replay import Stage
+from autoparser.analysis.tokens import tokenizer_of
 
 from .conversation import Conversation, ten_turns
 from .grammars import WrittenGrammar, written_grammar
@@ -74,13 +73,13 @@ def portray(
         Subject(analysis.template, tokenizer=tokenizer, directory=directory, analysis=analysis)
     )
     say("writing grammars")
-    known = None if tokenizer is None else vocabulary_of(tokenizer)
-    grammar = written_grammar(analysis, chosen, known)
+    own = None if tokenizer is None else tokenizer_of(tokenizer)
+    grammar = written_grammar(analysis, chosen, None if own is None else own.opaque)
     say("playing round trips")
     played = round_trip(analysis, scenarios, tokenizer=tokenizer)
     stage = Stage(analysis)
-    vocabulary = None if tokenizer is None else Vocabulary(tokenizer)
-    strips = tuple(strip_of(stage, row, vocabulary) for row in played.rows)
+    text = None if own is None else own.text
+    strips = tuple(strip_of(stage, row, text) for row in played.rows)
     say("having ten turns")
     encoder = tokenizer or made_tokenizer(analysis.grammar(None)).hf
     unit = TOKENS if tokenizer is not None else BYTES

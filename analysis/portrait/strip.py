@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from autoparser.analysis.errors import AutoparserError, TemplateRenderError
-from autoparser.analysis.renderer.vocabulary import Vocabulary
 from autoparser.analysis.roundtrip import Outcome, Row
 from autoparser.analysis.roundtrip.replay import Stage
+from autoparser.analysis.roundtrip.tokens import AT_NEWLINES, shared_tokens
 from autoparser.analysis.roundtrip.verdict import CONTEXT
+from autoparser.analysis.tokens import TokenText
 
 LEAD = 6
 """Pieces of the prompt that are shown before the turn."""
@@ -22,7 +22,6 @@ SINGLE_NEWLINES = "single-newlines"
 """The variation that writes each newline as a token."""
 
 _WORDS = re.compile(r"\n|[^\S\n]+|\w+|[^\w\s]")
-_AT_NEWLINES = re.compile(r"\n|[^\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +41,11 @@ class Strip:
     """Whether the pieces are tokens; else they are words and signs of the text."""
 
 
-def strip_of(stage: Stage, row: Row, vocabulary: Vocabulary | None) -> Strip:
+def strip_of(stage: Stage, row: Row, tokens: TokenText | None) -> Strip:
     """Cut the turn of a row, as its usual verdict has it."""
-    if vocabulary is not None:
+    if tokens is not None:
         try:
-            return _strip(stage, row, _TokenCut(vocabulary, row), tokens=True)
+            return _strip(stage, row, _TokenCut(tokens, row), tokens=True)
         except AutoparserError:
             # The tokenizer has no token for a character that only this turn has.
             pass
@@ -86,20 +85,16 @@ class _WordCut:
 class _TokenCut:
     """Cuts into tokens."""
 
-    def __init__(self, vocabulary: Vocabulary, row: Row) -> None:
-        self._vocabulary = vocabulary
+    def __init__(self, tokens: TokenText, row: Row) -> None:
+        self._tokens = tokens
         self._newlines = SINGLE_NEWLINES in row.scenario.variations
 
     def text(self, text: str) -> list[str]:
         """Give the text of each token; of those that share a character the first has it."""
-        found = self._vocabulary.encode(text)
-        return [
-            text[max(start, before) : end]
-            for start, end, before in zip(found.starts, found.ends, [0, *found.ends], strict=False)
-        ]
+        return self._tokens.encode(text).pieces(text)
 
     def sampled(self, text: str) -> list[str]:
-        pieces = _AT_NEWLINES.findall(text) if self._newlines else [text]
+        pieces = AT_NEWLINES.findall(text) if self._newlines else [text]
         return [token for piece in pieces for token in self.text(piece)]
 
     def following(self, text: str, prompt: int) -> list[str]:  # noqa: ARG002 - tokens go across
@@ -121,7 +116,7 @@ def _strip(stage: Stage, row: Row, cut: _Cut, *, tokens: bool) -> Strip:
         after = after[: len(prompt) + difference.at] + difference.rendered
         whole = len(difference.rendered) < CONTEXT
     following = cut.following(after, len(prompt))
-    shared = _shared([*asked, *pieces], following)
+    shared = shared_tokens([*asked, *pieces], following)
     lost = len(asked) + len(pieces) - shared
     instead = following[shared : len(following) if whole else -1]
     return Strip(
@@ -132,11 +127,6 @@ def _strip(stage: Stage, row: Row, cut: _Cut, *, tokens: bool) -> Strip:
         tuple(instead[:INSTEAD] or ("",)) if lost else (),
         tokens,
     )
-
-
-def _shared(left: Sequence[str], right: Sequence[str]) -> int:
-    limit = min(len(left), len(right))
-    return next((at for at in range(limit) if left[at] != right[at]), limit)
 
 
 def _prompt(stage: Stage, row: Row) -> str:

@@ -16,6 +16,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Message as Turn
 from autoparser.analysis.errors import TemplateRenderError
 from autoparser.analysis.format import RefusedMessageError
+from autoparser.analysis.tokens import Encoded, TokenText
 
 from .asked import messages_of
 from .attribution import Attributed, Segment, attribute
@@ -27,7 +28,6 @@ from .retention import BridgeRefusal, Reason, RefusedBridge, Retention
 from .shares import TEMPLATE, Joints
 from .skeleton import Base, Skeletons, refused_as
 from .tokens import RenderedTokens, own_tokens
-from .vocabulary import Encoded, Vocabulary
 
 __all__ = ["Bridge", "BridgeRefusal"]
 
@@ -53,7 +53,7 @@ class Bridge:
     def __init__(
         self,
         analysis: Analysis,
-        vocabulary: Vocabulary,
+        tokens: TokenText,
         responses: Responses,
         joints: Joints,
         switches: dict[str, object],
@@ -61,14 +61,14 @@ class Bridge:
     ) -> None:
         """Prepare; the template is rendered when the first bridge is asked for."""
         self._analysis = analysis
-        self._vocabulary = vocabulary
+        self._text = tokens
         self._responses = responses
         self._joints = joints
         self._switches = switches
         self._retention = retention
         self._format = analysis.under(switches).format
         self._skeletons = Skeletons(analysis, self._format)
-        self._history = History(self._format, self._skeletons, vocabulary)
+        self._history = History(self._format, self._skeletons, tokens)
         self._stops = sorted(responses.stops, key=len, reverse=True)
         # What a bridge has given comes back as the next prompt, and is known to be ids.
         self._given: tuple[int, ...] = ()
@@ -84,8 +84,8 @@ class Bridge:
         """Give the next prompt, or say why there is none."""
         prompt = tuple(prompt)
         if prompt != self._given:
-            self._vocabulary.check(prompt, "prev_prompt_ids")
-        self._vocabulary.check(completion, "prev_completion_ids")
+            self._text.check(prompt, "prev_prompt_ids")
+        self._text.check(completion, "prev_completion_ids")
         if not new:
             return BridgeRefusal(Reason.NOTHING_NEW)
         messages = messages_of(new, "new_messages")
@@ -253,8 +253,8 @@ class Bridge:
                 return "", closed
             notes.append("the output had no stop token: the turn was closed")
             return "", rest
-        if self._vocabulary.single(stop) != completion[response.stop]:
-            said = self._vocabulary.decode([completion[response.stop]])
+        if self._text.single(stop) != completion[response.stop]:
+            said = self._text.decode([completion[response.stop]])
             detail = f"{said!r}, not {stop!r}" if stop else f"{said!r}, which it does not write"
             if self._retention is not Retention.ALL:
                 raise RefusedBridge(Reason.END_DIFFERS, detail)
@@ -263,7 +263,7 @@ class Bridge:
         extra = completion[response.stop + 1 :]
         if not extra:
             return stop, closed
-        said = self._vocabulary.decode(extra, completion[: response.stop + 1])
+        said = self._text.decode(extra, completion[: response.stop + 1])
         if not closed.startswith(said):
             raise RefusedBridge(Reason.BEHIND_STOP, repr(said[:40]))
         return "", closed[len(said) :]
@@ -272,10 +272,10 @@ class Bridge:
         """Give the tokens of what is written behind the previous ids, and whose they are."""
         # The stop is there already; it stands here so that the text behind it is encoded as it is
         # in the middle of a text.
-        tokens = self._vocabulary.encode(stop + behind).behind(len(stop))
-        stop_id = self._vocabulary.single(stop) if stop else None
+        tokens = self._text.encode(stop + behind).behind(len(stop))
+        stop_id = self._text.single(stop) if stop else None
         context = () if stop_id is None else (stop_id,)
-        if not self._vocabulary.gives_back(tokens, behind, context):
+        if not self._text.gives_back(tokens, behind, context):
             raise RefusedBridge(Reason.NOT_ENCODED)
         return self._owned(found, tokens, len(found.text) - len(behind))
 

@@ -8,11 +8,11 @@ from itertools import product
 
 from autoparser.analysis.conversation import Dialogue, Presence
 from autoparser.analysis.format import TurnFormat
+from autoparser.analysis.tokens import TokenText
 
 from .renders import Message, Messages
 from .shares import agreed
 from .skeleton import Base, Skeletons
-from .vocabulary import Vocabulary
 
 
 class Kept(StrEnum):
@@ -28,10 +28,10 @@ class Kept(StrEnum):
 class History:
     """Finds out by renders, once for each kind of turn and each row of roles that follows."""
 
-    def __init__(self, format_: TurnFormat, skeletons: Skeletons, vocabulary: Vocabulary) -> None:
+    def __init__(self, format_: TurnFormat, skeletons: Skeletons, tokens: TokenText) -> None:
         """Prepare; nothing is rendered yet."""
         self._skeletons = skeletons
-        self._vocabulary = vocabulary
+        self._text = tokens
         self._known: dict[tuple[Presence, tuple[str, ...], bool], Kept] = {}
         block = format_.reasoning
         self._open, self._close = ("", "") if block is None else (block.open.core, block.close.core)
@@ -62,7 +62,7 @@ class History:
         header = self._header
         if not header or not self._is_headed(base):
             return False
-        text = self._vocabulary.decode(prompt).removesuffix(opening)
+        text = self._text.decode(prompt).removesuffix(opening)
         return header not in text.removesuffix(header)
 
     def _is_headed(self, base: Base) -> bool:
@@ -127,10 +127,10 @@ class History:
         """
         if not self._close:
             return True
-        close = self._vocabulary.single(self._close)
+        close = self._text.single(self._close)
         if close is not None and close not in prompt:
             return False
-        text = self._vocabulary.decode(prompt).removesuffix(opening)
+        text = self._text.decode(prompt).removesuffix(opening)
         at = text.find(self._close)
         while at >= 0:
             opened = [

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.parsing import ParsedMessage
+from autoparser.analysis.tokens import FastTokenizer, tokenizer_of
 
 from .asked import messages_of, retention_of, switches_of, tools_of
 from .attribution import Attributed, attribute
@@ -19,7 +20,6 @@ from .renders import Renders
 from .response import Responses
 from .shares import Joints
 from .tokens import RenderedTokens, own_tokens
-from .vocabulary import FastTokenizer, Vocabulary
 
 Ids: TypeAlias = Sequence[int]
 
@@ -41,7 +41,8 @@ class Renderer:
     ) -> None:
         """Make the renderer of an analysed template.
 
-        `tokenizer` is one of the tokenizers library, or a fast one of transformers.
+        `tokenizer` is one of the tokenizers library, a fast one of transformers, or what
+        `load_tokenizer` loads.
         `switches` are the template's variables, the same for all that is rendered.
         `thinking_retention` says which reasoning a bridge keeps although the template would drop
         it: none, that of the current tool cycle, or all. Raises AutoparserError where the
@@ -58,13 +59,13 @@ class Renderer:
             )
         self.analysis = analysis
         self.switches = switches_of(switches)
-        self._vocabulary = Vocabulary(tokenizer)
+        self._text = tokenizer_of(tokenizer, segmenting=True).text
         self._joints = Joints(analysis.formats.united)
         self._reasoning_fields = fields_of(analysis.shape)
-        self._responses = Responses(analysis, self._vocabulary, self.switches)
+        self._responses = Responses(analysis, self._text, self.switches)
         self._bridge = Bridge(
             analysis,
-            self._vocabulary,
+            self._text,
             self._responses,
             self._joints,
             self.switches,
@@ -92,12 +93,8 @@ class Renderer:
 
         Of tokens that share a character the first has it. Raises TokenizerError.
         """
-        found = self._vocabulary.encode(attributed.text)
-        pieces = (
-            attributed.text[max(start, before) : end]
-            for start, end, before in zip(found.starts, found.ends, [0, *found.ends], strict=False)
-        )
-        return own_tokens(attributed, found), tuple(pieces)
+        found = self._text.encode(attributed.text)
+        return own_tokens(attributed, found), tuple(found.pieces(attributed.text))
 
     def attribute(
         self,
@@ -117,12 +114,12 @@ class Renderer:
 
     def encode(self, text: str) -> list[int]:
         """Give the ids of a text, nothing added. Raises TokenizerError."""
-        return self._vocabulary.encode(text).ids
+        return self._text.encode(text).ids
 
     def decode(self, ids: Ids) -> str:
         """Give the text of ids, special tokens included. Raises TokenizerError."""
-        self._vocabulary.check(ids, "ids")
-        return self._vocabulary.decode(ids)
+        self._text.check(ids, "ids")
+        return self._text.decode(ids)
 
     def parse_response(
         self,

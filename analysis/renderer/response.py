@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.format import Slot
 from autoparser.analysis.parsing import OutputParser, ParsedMessage
+from autoparser.analysis.tokens import TokenText
 
 from .asked import tools_of
-from .vocabulary import Vocabulary
 
 PROMPT_TAIL = 48
 """Tokens at the end of a prompt that are looked at first for a generation prompt."""
@@ -45,11 +45,11 @@ class Responses:
     """Reads outputs; keeps the parser of each kind of prompt."""
 
     def __init__(
-        self, analysis: Analysis, vocabulary: Vocabulary, switches: Mapping[str, object]
+        self, analysis: Analysis, tokens: TokenText, switches: Mapping[str, object]
     ) -> None:
         """Prepare to read what the models of this template write under these switches."""
         self._analysis = analysis
-        self._vocabulary = vocabulary
+        self._text = tokens
         self._switches = switches
         self._parsers: dict[tuple[str, str], OutputParser] = {}
         # An output is read, and then bridged: it is the same one.
@@ -57,7 +57,7 @@ class Responses:
         self._end: tuple[tuple[int, ...], PromptEnd] | None = None
         self.stops = stops_of(analysis)
         inner = _inner_text(analysis)
-        ids = [vocabulary.single(text) for text in self.stops if text not in inner]
+        ids = [tokens.single(text) for text in self.stops if text not in inner]
         self.stop_ids = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
         """Neither a stop string that is several tokens is here, nor one that also stands inside a
         turn, as between its channels: an output does not end where that is first seen."""
@@ -78,7 +78,7 @@ class Responses:
         complete: bool = True,
     ) -> Response:
         """Read an output up to its first stop token."""
-        self._vocabulary.check(ids, "token_ids")
+        self._text.check(ids, "token_ids")
         key = (tuple(ids), self.end_of(prompt), _key(tools), complete)
         if self._last is None or self._last[0] != key:
             self._last = (key, self._parsed(ids, prompt, tools, complete=complete))
@@ -93,7 +93,7 @@ class Responses:
         complete: bool,
     ) -> Response:
         stop = next((at for at, id_ in enumerate(ids) if id_ in self.stop_ids), None)
-        text = self._vocabulary.decode(ids if stop is None else ids[:stop], prompt)
+        text = self._text.decode(ids if stop is None else ids[:stop], prompt)
         parser = self._parser(self.end_of(prompt).opening, tools)
         message = parser.parse(text, complete=complete or stop is not None)
         return Response(message if stop is None else message.ended(), text, stop)
@@ -122,10 +122,10 @@ class Responses:
 
     def _end_of(self, prompt: Sequence[int]) -> PromptEnd:
         first = max(0, len(prompt) - max(PROMPT_TAIL, self._longest))
-        self._vocabulary.check(prompt[first:], "prompt_ids", first)
-        tail = self._vocabulary.decode(prompt[-PROMPT_TAIL:])
+        self._text.check(prompt[first:], "prompt_ids", first)
+        tail = self._text.decode(prompt[-PROMPT_TAIL:])
         if len(tail) < self._longest < len(prompt):
-            tail = self._vocabulary.decode(prompt[-self._longest :])
+            tail = self._text.decode(prompt[-self._longest :])
         bare = tail.rstrip()
         matching = [core for core in self._cores if core and bare.endswith(core)]
         return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else tail)

@@ -6,8 +6,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from autoparser.analysis.tokens import Encoded
+
 from .attribution import Attributed, Segment
-from .vocabulary import Encoded
 
 
 @dataclass(frozen=True, slots=True)

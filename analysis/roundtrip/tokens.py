@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.tokens import tokenizer_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_AT_NEWLINES = re.compile(r"\n|[^\n]+")
+AT_NEWLINES = re.compile(r"\n|[^\n]+")
+"""Finds the pieces of a text whose newlines are tokens of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +35,13 @@ class Encoder:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         """Encode with this tokenizer; special tokens in a text are taken as such."""
-        self._tokenizer = tokenizer
+        self._tokenizer = tokenizer_of(tokenizer)
         self._known: dict[str, list[int]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Give the ids of a text. Raises AutoparserError where there are none."""
+        """Give the ids of a text. Raises TokenizerError where there are none."""
         if text not in self._known:
-            try:
-                ids = self._tokenizer.encode(text, add_special_tokens=False).ids
-            except Exception as error:  # noqa: BLE001 - the tokenizer raises bare exceptions
-                raise _unusable(str(error)) from None
-            if text.strip() and not ids:
-                raise _unusable("it gives no tokens for a text")
-            self._known[text] = ids
+            self._known[text] = self._tokenizer.encode(text)
         return self._known[text]
 
     def compare(self, prompt: str, sampled: str, text: str, *, newlines: bool) -> TokenVerdict:
@@ -55,9 +51,9 @@ class Encoder:
         is else encoded as the tokenizer would, apart from the prompt that it could not change.
         """
         asked = self.encode(prompt)
-        pieces = _AT_NEWLINES.findall(sampled) if newlines else [sampled]
+        pieces = AT_NEWLINES.findall(sampled) if newlines else [sampled]
         written = [token for piece in pieces for token in self.encode(piece)]
-        shared = _shared([*asked, *written], self.encode(text))
+        shared = shared_tokens([*asked, *written], self.encode(text))
         return TokenVerdict(
             holds=shared == len(asked) + len(written),
             sampled=len(written),
@@ -71,13 +67,7 @@ class Encoder:
         return len(self.encode(text))
 
 
-def _shared(left: list[int], right: list[int]) -> int:
+def shared_tokens(left: Sequence[object], right: Sequence[object]) -> int:
+    """Count the tokens that two rows have in common at their beginning."""
     limit = min(len(left), len(right))
     return next((at for at in range(limit) if left[at] != right[at]), limit)
-
-
-def _unusable(reason: str) -> AutoparserError:
-    return AutoparserError(
-        f"the tokenizer cannot encode this template's prompts: {reason}",
-        hint="give the model's own tokenizer.json with --tokenizer",
-    )

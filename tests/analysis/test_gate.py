@@ -13,7 +13,7 @@ from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Formats, TurnFormat
 from autoparser.analysis.gate import Gate, Question, gate
-from autoparser.analysis.grammar import Vocabulary
+from autoparser.analysis.tokens import OpaqueTokens
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
 CALLED = calls(opening="<do>", close="</do>")
@@ -34,7 +34,7 @@ ALIKE = turn(SHOWN, CONTENT, CALLED, end="<end>\n")
 
 def accepts(analysis: Analysis, text: str, setting: Mapping[str, Json]) -> bool:
     grammar = analysis.grammar([], chat_template_kwargs=setting)
-    matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(Vocabulary()), log_level=0)
+    matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(OpaqueTokens()), log_level=0)
     tokens = list(text.encode())
     return matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
 

@@ -12,8 +12,8 @@ from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.analysis import analyze as analyzed
 from autoparser.analysis.conversation import Json, Message
 from autoparser.analysis.format import Part
-from autoparser.analysis.grammar import Vocabulary
 from autoparser.analysis.roundtrip import Outcome, round_trip, shipped_scenarios
+from autoparser.analysis.tokens import OpaqueTokens
 
 HEAD = "{% for m in messages %}{% if m.role == 'assistant' %}"
 TAIL = "{% else %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endif %}{% endfor %}"
@@ -56,7 +56,7 @@ def analysis_of(text: str) -> Analysis:
 
 
 def accepts(analysis: Analysis, text: str, **asked: Any) -> bool:
-    grammar = analysis.grammar([], **asked).lark(Vocabulary())
+    grammar = analysis.grammar([], **asked).lark(OpaqueTokens())
     matcher = LLMatcher(LLTokenizer("byte"), grammar, log_level=0)
     tokens = list(text.encode())
     taken = matcher.try_consume_tokens(tokens)

@@ -23,7 +23,6 @@ from llguidance import LLMatcher
 
 from autoparser.analysis.constrained import (
     Constraint,
-    DecodingTokenizer,
     FreeGrammar,
     GrammarBackend,
     GrammarObject,
@@ -31,6 +30,7 @@ from autoparser.analysis.constrained import (
     new_mask,
 )
 from autoparser.analysis.constrained.model import ModelSampler, choose_device, measure
+from autoparser.analysis.tokens import ModelTokenizer
 from tests.analysis.constrained.tokenizers_here import qwen
 
 RUNS = 9
@@ -128,7 +128,7 @@ def spread(times: list[float]) -> tuple[float, float, float]:
     return statistics.median(times), times[int(len(times) * 0.99)], times[-1]
 
 
-def creation(tokenizer: DecodingTokenizer) -> Iterator[str]:
+def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Give what making a grammar costs, and what it costs the second time."""
     yield (
         f"{'create, ms':<34}{'schemas':>9}{'tag':>9}{'ratio':>7}"
@@ -156,7 +156,7 @@ def creation(tokenizer: DecodingTokenizer) -> Iterator[str]:
         )
 
 
-def masks(tokenizer: DecodingTokenizer) -> Iterator[str]:
+def masks(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Give what masks cost, against those of plain JSON."""
     yield f"\n{'mask, µs':<34}{'median':>9}{'p99':>9}{'most':>9}{'median x':>10}{'p99 x':>8}"
     with GrammarBackend(tokenizer) as backend:
@@ -182,7 +182,7 @@ def _mask_row(
     return f"{name:<34}{median:>9.1f}{high:>9.1f}{most:>9.0f}{ratios}"
 
 
-def xgrammar_beside(tokenizer: DecodingTokenizer) -> Iterator[str]:
+def xgrammar_beside(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Give xgrammar's figures for the same structural tags."""
     try:
         xgrammar: Any = importlib.import_module("xgrammar")
@@ -215,7 +215,7 @@ def xgrammar_beside(tokenizer: DecodingTokenizer) -> Iterator[str]:
         yield f"{f'{count} tools':<34}{milliseconds:>11.1f}{median:>9.1f}{high:>9.1f}{most:>9.0f}"
 
 
-def model_beside(tokenizer: DecodingTokenizer) -> Iterator[str]:
+def model_beside(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Give tokens a second with and without a mask."""
     try:
         torch: Any = importlib.import_module("torch")

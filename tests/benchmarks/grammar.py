@@ -24,10 +24,11 @@ from time import perf_counter
 from llguidance import LLMatcher
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.constrained import Constraint, DecodingTokenizer, GrammarBackend
+from autoparser.analysis.constrained import Constraint, GrammarBackend
 from autoparser.analysis.conversation import Json, Message, ToolCall
 from autoparser.analysis.format import Formats, TurnFormat
-from autoparser.analysis.grammar import Vocabulary, grammar_of, vocabulary_of
+from autoparser.analysis.grammar import grammar_of
+from autoparser.analysis.tokens import ModelTokenizer, OpaqueTokens
 from tests.analysis.constrained.tokenizers_here import deepseek, qwen
 from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import analysis_of
@@ -65,14 +66,14 @@ def turn(format_: TurnFormat, count: int) -> str:
     return format_.write(Message((PROSE * 8).strip(), calls=(call, call)))
 
 
-def creation(tokenizer: DecodingTokenizer) -> Iterator[str]:
+def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Give what making a grammar costs: its text, the load of it, and both against the schemas.
 
     Every run offers tools that were never offered before. `first` is the writing of the very first
     grammar of a format, of which nothing is known; `further` that of any later request to the same
     format, which an engine pays; `ratio` is of each with the load.
     """
-    vocabulary = vocabulary_of(tokenizer.hf)
+    vocabulary = tokenizer.opaque
     columns = ("schemas", "load", "first", "ratio", "further", "ratio", "gbnf")
     yield f"{'create, ms':<{WIDTH}}" + "".join(f"{each:>9}" for each in columns)
     for title, name in FORMATS.items():
@@ -97,7 +98,7 @@ def creation(tokenizer: DecodingTokenizer) -> Iterator[str]:
 
 
 def _written(
-    formats: Iterator[TurnFormat], offers: Iterator[list[Json]], vocabulary: Vocabulary
+    formats: Iterator[TurnFormat], offers: Iterator[list[Json]], vocabulary: OpaqueTokens
 ) -> str:
     return grammar_of(Formats.of(next(formats)), next(offers)).lark(vocabulary)
 
@@ -106,7 +107,7 @@ def _gbnf(format_: TurnFormat, offers: Iterator[list[Json]]) -> str:
     return grammar_of(Formats.of(format_), next(offers)).gbnf()
 
 
-def masks(tokenizer: DecodingTokenizer) -> Iterator[str]:
+def masks(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Give what masks cost along a turn, against those of plain JSON in the same vocabulary."""
     columns = ("median", "p99", "most", "median x", "p99 x")
     yield f"\n{'mask, µs':<{WIDTH}}" + "".join(f"{each:>9}" for each in columns)
@@ -123,8 +124,8 @@ def _deepseek_format() -> TurnFormat:
     return analyze(ChatTemplate(text, template.special_tokens)).format
 
 
-def _masks_of(tokenizer: DecodingTokenizer, formats: Mapping[str, TurnFormat]) -> Iterator[str]:
-    vocabulary = vocabulary_of(tokenizer.hf)
+def _masks_of(tokenizer: ModelTokenizer, formats: Mapping[str, TurnFormat]) -> Iterator[str]:
+    vocabulary = tokenizer.opaque
     with GrammarBackend(tokenizer) as backend:
         plain = backend.grammar(Constraint.json_schema(schema(0)))
         base = spread(mask_us(plain, tokenizer.encode(arguments(0))))

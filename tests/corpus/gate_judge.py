@@ -18,8 +18,9 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.conversation import Json, Message, ToolCall
 from autoparser.analysis.format import RefusedMessageError
-from autoparser.analysis.grammar import Grammar, Vocabulary
+from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.parsing import OutputParser, ParsedMessage, Status
+from autoparser.analysis.tokens import OpaqueTokens
 
 from .behind import MESSAGES, OFFERED, Asker, Behind, Silence
 
@@ -141,7 +142,7 @@ def _bytes() -> LLTokenizer:
 
 def _started(grammar: Grammar) -> LLMatcher | str:
     try:
-        start = LLMatcher(_bytes(), grammar.lark(Vocabulary()), log_level=0)
+        start = LLMatcher(_bytes(), grammar.lark(OpaqueTokens()), log_level=0)
     except AutoparserError as error:
         return f"no grammar: {error}"
     return start.get_error().splitlines()[0] if start.is_error() else start

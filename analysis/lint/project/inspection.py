@@ -21,8 +21,8 @@ from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.run import lint
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.sources import load_tokenizer
 from autoparser.analysis.template import ChatTemplate
+from autoparser.analysis.tokens import load_tokenizer
 
 from .ignores import Ignore, ignores_of
 from .problem import Problem

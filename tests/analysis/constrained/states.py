@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from autoparser.analysis.constrained import (
-    DecodingTokenizer,
     GrammarObject,
     allowed_tokens,
     count_allowed,
@@ -11,6 +10,7 @@ from autoparser.analysis.constrained import (
     new_mask,
     row_of,
 )
+from autoparser.analysis.tokens import ModelTokenizer
 
 
 def allowed(grammar: GrammarObject) -> list[int]:
@@ -37,14 +37,14 @@ def takes(grammar: GrammarObject, tokens: list[int]) -> bool:
     return True
 
 
-def is_answer(grammar: GrammarObject, tokenizer: DecodingTokenizer, tokens: list[int]) -> bool:
+def is_answer(grammar: GrammarObject, tokenizer: ModelTokenizer, tokens: list[int]) -> bool:
     """Whether ``tokens`` are a whole answer, its end included; leaves the grammar fresh."""
     whole = takes(grammar, tokens) and takes(grammar, [tokenizer.eos_id])
     grammar.reset()
     return whole
 
 
-def spelled(text: str, tokenizer: DecodingTokenizer) -> list[int]:
+def spelled(text: str, tokenizer: ModelTokenizer) -> list[int]:
     """Give ``text`` byte by byte, in tokens of one byte."""
     single = {known: token for token, known in enumerate(tokenizer.token_bytes) if len(known) == 1}
     return [single[bytes([byte])] for byte in text.encode()]

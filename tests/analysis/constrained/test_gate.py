@@ -8,14 +8,13 @@ from hypothesis import given, settings, strategies as st
 from autoparser.analysis.constrained import (
     Constraint,
     ConstraintError,
-    DecodingTokenizer,
     GrammarBackend,
     Opening,
     ReasoningGate,
     RefusedTokenError,
-    load_tokenizer,
     opening_of,
 )
+from autoparser.analysis.tokens import ModelTokenizer, tokenizer_of
 
 from .states import allowed, is_answer, spelled, takes
 from .tokenizers_here import byte_tokenizer
@@ -31,7 +30,7 @@ def gate(
     return backend.reasoning_grammar(constraint, end=END, start=START, opening=opening)
 
 
-def cuts(text: str, tokenizer: DecodingTokenizer) -> list[list[int]]:
+def cuts(text: str, tokenizer: ModelTokenizer) -> list[list[int]]:
     """Give every row of the vocabulary's tokens that spells ``text``."""
     known: dict[bytes, list[int]] = {}
     for token, piece in enumerate(tokenizer.token_bytes):
@@ -201,7 +200,7 @@ def test_a_token_that_ends_the_thinking_and_goes_on(plain_backend: GrammarBacken
 
 def test_a_marker_within_one_token() -> None:
     """A token that holds the whole marker and more of the answer."""
-    tokenizer = load_tokenizer(byte_tokenizer("a</t>{", "b</t>x"), eos="<|end|>")
+    tokenizer = tokenizer_of(byte_tokenizer("a</t>{", "b</t>x"), eos="<|end|>")
     with GrammarBackend(tokenizer) as backend:
         guarded = backend.reasoning_grammar(JSON, end="</t>", opening=Opening.OPEN)
         ids = {token.text: token.id for token in tokenizer.added}

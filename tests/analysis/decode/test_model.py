@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constrained import load_tokenizer
 from autoparser.analysis.constrained.model import DeviceError
 from autoparser.analysis.decode import (
     Fault,
@@ -22,6 +21,7 @@ from autoparser.analysis.decode import (
     rendered_prompt,
 )
 from autoparser.analysis.decode.vocabulary import END
+from autoparser.analysis.tokens import tokenizer_of
 
 from .tiny_model import save_tiny_model
 from .trials import CITIES, analysis_of, trial_of
@@ -50,7 +50,7 @@ def test_masked_all_is_clean_and_unmasked_nothing(
     directory: Path, request_: dict[str, Any], limit: int, expected: set[Fault]
 ) -> None:
     model = load_model(directory, "auto")
-    tokenizer = load_tokenizer(directory, vocab_size=model.width)
+    tokenizer = tokenizer_of(directory, vocab_size=model.width)
     analysis = analysis_of(PLAIN)
     prompt = rendered_prompt(
         analysis.template, analysis.shape, request_["tools"], analysis.stand_ins
@@ -80,4 +80,4 @@ def test_a_model_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_the_end_of_an_answer_is_declared(directory: Path) -> None:
-    assert load_tokenizer(directory).bytes_of(load_tokenizer(directory).eos_id).decode() == END
+    assert tokenizer_of(directory).bytes_of(tokenizer_of(directory).eos_id).decode() == END

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constrained import DecodingTokenizer
 from autoparser.analysis.decode import Answer, Fault, Rendering, judged, made_tokenizer
+from autoparser.analysis.tokens import ModelTokenizer
 from tests.analysis.constrained.tokenizers_here import deepseek, qwen, small
 
 from .trials import TOOLS, analysis_of, trial_of
@@ -130,7 +130,7 @@ def test_a_made_tokenizer_has_every_marker() -> None:
 
 TURN = ("<|im_start|>", "<|im_end|>")
 INSIDE = ("<think>", "</think>", "<tool_call>", "</tool_call>", "</function>")
-FITS: list[tuple[DecodingTokenizer, set[str], tuple[str, ...]]] = [
+FITS: list[tuple[ModelTokenizer, set[str], tuple[str, ...]]] = [
     (small(*TURN, *INSIDE), set(), ()),
     (small(*TURN), set(INSIDE), ()),
     (small(TURN[0], *INSIDE), {TURN[1]}, (TURN[1],)),
@@ -139,7 +139,7 @@ FITS: list[tuple[DecodingTokenizer, set[str], tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("tokenizer", "plain", "frame"), FITS)
 def test_markers_that_are_no_tokens_are_named(
-    tokenizer: DecodingTokenizer, plain: set[str], frame: tuple[str, ...]
+    tokenizer: ModelTokenizer, plain: set[str], frame: tuple[str, ...]
 ) -> None:
     fit = trial_of(TAGS, tokenizer=tokenizer).fit
     assert set(fit.plain) == plain

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from autoparser.analysis.constrained import DecodingTokenizer
+from autoparser.analysis.tokens import ModelTokenizer
 
 
-def save_tiny_model(directory: Path, tokenizer: DecodingTokenizer) -> Path:
+def save_tiny_model(directory: Path, tokenizer: ModelTokenizer) -> Path:
     # Whoever calls this has torch.
     torch: Any = importlib.import_module("torch")
     transformers: Any = importlib.import_module("transformers")

@@ -11,9 +11,9 @@ import yaml
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.constrained import DecodingTokenizer
 from autoparser.analysis.decode import DecodingTrial, made_tokenizer
 from autoparser.analysis.expression import belonging, request_of
+from autoparser.analysis.tokens import ModelTokenizer
 
 ROOT = Path(__file__).parents[3]
 TOOLS = yaml.safe_load((ROOT / "fixtures" / "tools.yaml").read_text("utf-8"))
@@ -48,7 +48,7 @@ def trial_of(
     name: str,
     tools: list[object] | None = None,
     *,
-    tokenizer: DecodingTokenizer | None = None,
+    tokenizer: ModelTokenizer | None = None,
     prompt: str | None = None,
     tool_choice: str = "auto",
     parallel: bool = True,

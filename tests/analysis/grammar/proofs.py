@@ -14,8 +14,9 @@ from autoparser.analysis.check import battery
 from autoparser.analysis.conversation import Json, Message
 from autoparser.analysis.expression import Request, Start, build, request_of
 from autoparser.analysis.format import Formats, RefusedMessageError, TurnFormat
-from autoparser.analysis.grammar import Grammar, vocabulary_of
+from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.parsing import OutputParser
+from autoparser.analysis.tokens import opaque_tokens
 from tests.analysis.parsing.loop import with_ids
 
 from .offers import BATTERY, STRICT, offered
@@ -172,7 +173,7 @@ def soundness(
         request = request_of(tools)
         grammar = grammar_for(format_, request)
         loaded = load(grammar, tokenizer, guidance(tokens))
-        closes = closings(grammar.rules(vocabulary_of(tokenizer)))
+        closes = closings(grammar.rules(opaque_tokens(tokenizer)))
         parser = OutputParser(grammar.turn, offered=frozenset(grammar.tools))
         for seed in range(walks):
             text = walk(loaded, closes, seed, hostile=hostile)

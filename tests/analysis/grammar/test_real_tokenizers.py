@@ -17,7 +17,7 @@ from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.check import battery
 from autoparser.analysis.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.grammar import Vocabulary, guidance_tokenizer, vocabulary_of
+from autoparser.analysis.tokens import OpaqueTokens, opaque_tokens
 from tests.analysis.parsing.loop import TEMPLATES, TOKENS, analysis_of
 
 from .offers import BATTERY
@@ -31,7 +31,7 @@ EOS = "<｜end▁of▁sentence｜>"
 class Known:
     """A vocabulary, loaded, and how its tokenizer cuts a text."""
 
-    vocabulary: Vocabulary
+    opaque: OpaqueTokens
     loaded: LLTokenizer
     encode: Callable[[str], list[int]]
 
@@ -44,8 +44,8 @@ def deepseek_tokenizer() -> Tokenizer:
 @cache
 def deepseek() -> Known:
     tokenizer = deepseek_tokenizer()
-    loaded = guidance_tokenizer(tokenizer, tokenizer.token_to_id(EOS))
-    return Known(vocabulary_of(tokenizer), loaded, lambda text: ids(tokenizer, text))
+    loaded = LLTokenizer(tokenizer.to_str(), eos_token=tokenizer.token_to_id(EOS))
+    return Known(opaque_tokens(tokenizer), loaded, lambda text: ids(tokenizer, text))
 
 
 @cache
@@ -56,7 +56,7 @@ def qwen() -> Known:
     def encode(text: str) -> list[int]:
         return list(encoding.encode(text, allowed_special="all"))
 
-    return Known(Vocabulary(dict(encoding._special_tokens)), loaded, encode)
+    return Known(OpaqueTokens(dict(encoding._special_tokens)), loaded, encode)
 
 
 def refused(format_: TurnFormat, known: Known) -> list[str]:
@@ -71,7 +71,7 @@ def refused(format_: TurnFormat, known: Known) -> list[str]:
         request, written = request_for(format_, turn, BATTERY)
         key = (request.prompt, request.start)
         if key not in matchers:
-            lark = grammar_for(format_, request).lark(known.vocabulary)
+            lark = grammar_for(format_, request).lark(known.opaque)
             matchers[key] = LLMatcher(known.loaded, LLMatcher.grammar_from_lark(lark), log_level=0)
         matcher = matchers[key].deep_copy()
         assert not matcher.is_error(), matcher.get_error()
@@ -88,7 +88,7 @@ def refused(format_: TurnFormat, known: Known) -> list[str]:
 
 def test_deepseek_has_markers_of_both_kinds() -> None:
     tokenizer, loaded = deepseek_tokenizer(), deepseek().loaded
-    known = vocabulary_of(tokenizer).added
+    known = opaque_tokens(tokenizer).ids
     for number, token in tokenizer.get_added_tokens_decoder().items():
         assert (token.content in known) is loaded.is_special_token(number), token.content
     assert "</think>" in known
@@ -106,5 +106,5 @@ def test_a_token_inside_a_longer_marker(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "novel-notation"])
 def test_qwen(name: str) -> None:
-    assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(qwen().vocabulary.added)
+    assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(qwen().opaque.ids)
     assert refused(analysis_of(name).format, qwen()) == []

@@ -10,7 +10,6 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from autoparser.analysis.alignment import edge_units, is_unit
 from autoparser.analysis.format import Slot, TurnFormat
-from autoparser.analysis.grammar import guidance_tokenizer
 
 EOS = "<eos-of-the-tests>"
 
@@ -33,7 +32,7 @@ def byte_tokenizer(added: tuple[str, ...] = ()) -> Tokenizer:
 def guidance(added: tuple[str, ...] = ()) -> LLTokenizer:
     """Load such a tokenizer into llguidance."""
     tokenizer = byte_tokenizer(added)
-    return guidance_tokenizer(tokenizer, eos=tokenizer.token_to_id(EOS))
+    return LLTokenizer(tokenizer.to_str(), eos_token=tokenizer.token_to_id(EOS))
 
 
 def ids(tokenizer: Tokenizer, text: str) -> list[int]:

@@ -12,9 +12,9 @@ import pytest
 from huggingface_hub import constants
 
 from autoparser import AutoparserError, TemplateNotFoundError, load_template
-from autoparser.analysis.sources import load_tokenizer
 from autoparser.analysis.sources.gguf import FileWindow, read_header, window
 from autoparser.analysis.template import Provenance, SourceKind
+from autoparser.analysis.tokens import load_tokenizer
 from tests.analysis.sources.gguf_files import (
     TEMPLATE,
     byte_vocabulary,

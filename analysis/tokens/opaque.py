@@ -1,4 +1,4 @@
-"""A tokenizer's JSON for llguidance, in which no text can spell an added token.
+"""Which added tokens llguidance never takes as text, and a vocabulary in which no text spells them.
 
 llguidance takes an added token as a token of its own, never as text, when it is flagged special or
 looks like ``<…>``; only ``<[id]>`` in a grammar reaches it. But where a grammar forces text (a
@@ -11,10 +11,15 @@ the plain tokens that llguidance takes, and the ids stay as they are.
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, cast
 
-from llguidance import LLTokenizer
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from .byte_level import byte_tokenizer
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = ["opaque_ids", "opaque_json"]
 
 OPEN, CLOSE = "\ue000", "\ue001"
 """Characters of the private use area; together with the token's id they stand in no text."""
@@ -25,14 +30,10 @@ def opaque_ids(tokenizer: Tokenizer) -> frozenset[int]:
 
     llguidance is asked, with a vocabulary of single bytes, which loads in a moment.
     """
+    from llguidance import LLTokenizer  # noqa: PLC0415 - slow to import
+
     added = tokenizer.get_added_tokens_decoder()
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    small = Tokenizer(models.BPE({sign: number for number, sign in enumerate(alphabet)}, []))
-    small.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)  # pyright: ignore[reportAttributeAccessIssue]
-    small.decoder = decoders.ByteLevel()  # pyright: ignore[reportAttributeAccessIssue]
-    for token in added.values():
-        same = AddedToken(token.content, special=token.special, normalized=False)
-        small.add_tokens([same])  # pyright: ignore[reportUnknownMemberType]
+    small = byte_tokenizer((token.content, token.special) for token in added.values())
     asked = LLTokenizer(small.to_str())
     found: set[int] = set()
     for number, token in added.items():
@@ -42,7 +43,7 @@ def opaque_ids(tokenizer: Tokenizer) -> frozenset[int]:
     return frozenset(found)
 
 
-def opaque_json(text: str, ids: frozenset[int]) -> str:
+def opaque_json(text: str, ids: Collection[int]) -> str:
     """Rename the added tokens ``ids`` in a tokenizer's JSON ``text``; all ids stay."""
     document = cast("dict[str, Any]", json.loads(text))
     names: dict[str, str] = {}

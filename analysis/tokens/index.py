@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import lru_cache
 
-from .tokenizer import DecodingTokenizer
-
-__all__ = ["TokenIndex", "token_index"]
+__all__ = ["TokenIndex"]
 
 
 class TokenIndex:
@@ -40,9 +37,3 @@ class TokenIndex:
                 (token, text) for text, token in self._sorted if part in text
             )
         return self._holding[part]
-
-
-@lru_cache(maxsize=4)
-def token_index(tokenizer: DecodingTokenizer) -> TokenIndex:
-    """Give the index of a tokenizer, made once (a fraction of a second for a large one)."""
-    return TokenIndex(tokenizer.token_bytes)

@@ -1,4 +1,4 @@
-"""A `tokenizers.Tokenizer` as the renderer uses it: no special tokens added, nothing lost.
+"""Text as a tokenizer's tokens with their places, and back: nothing added, nothing lost.
 
 Contract: what cannot be encoded or decoded is an AutoparserError that says which text or which
 id; no exception of the tokenizer leaves.
@@ -11,11 +11,14 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from operator import index
-from typing import NamedTuple, Protocol, SupportsIndex, cast
-
-from tokenizers import Tokenizer, decoders, pre_tokenizers
+from typing import TYPE_CHECKING, NamedTuple, Protocol, SupportsIndex, cast
 
 from autoparser.analysis.errors import TokenizerError
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+__all__ = ["Encoded", "FastTokenizer", "TokenText"]
 
 
 class FastTokenizer(Protocol):
@@ -43,30 +46,40 @@ class Encoded(NamedTuple):
             [end - place for end in self.ends[first:]],
         )
 
+    def pieces(self, text: str) -> list[str]:
+        """Give each token's part of the text; of those that share a character the first has it."""
+        return [
+            text[max(start, before) : end]
+            for start, end, before in zip(self.starts, self.ends, [0, *self.ends], strict=False)
+        ]
+
 
 CONTEXT = 8
 """Tokens before an output that are decoded with it: some decoders treat the first one apart."""
 
 
-class Vocabulary:
+class TokenText:
     """Turns text into ids with their places, and ids into text."""
 
-    def __init__(self, tokenizer: Tokenizer | FastTokenizer) -> None:
-        """Use a tokenizer as it is, or the one inside a fast tokenizer of transformers.
-
-        Raises TokenizerError for anything else.
-        """
-        inner: object = getattr(tokenizer, "backend_tokenizer", tokenizer)
-        if not isinstance(inner, Tokenizer):
-            raise TokenizerError(
-                f"{type(tokenizer).__name__} is not a tokenizer",
-                place="tokenizer",
-                hint="give what load_tokenizer reads, or a fast tokenizer of transformers",
-            )
-        self.tokenizer = inner
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        """Use a tokenizer as it is; it need not be one that llguidance takes."""
+        self._tokenizer = tokenizer
         # Ids that are known to be in it: to ask for all of them takes seconds.
         self._seen: set[object] = set()
         self.single = lru_cache(maxsize=256)(self._single)
+
+    def ids(self, text: str) -> list[int]:
+        """Give the ids of a text. Raises TokenizerError where there are none."""
+        ids = self._encoding(text).ids
+        if text.strip() and not ids:
+            raise _cannot_encode(text, "it gives no tokens for it")
+        return ids
+
+    def _encoding(self, text: str) -> Encoding:
+        try:
+            return self._tokenizer.encode(text, add_special_tokens=False)
+        except Exception as error:
+            raise _cannot_encode(text, str(error)) from error
 
     def encode(self, text: str) -> Encoded:
         """Give the tokens of a text: together their places cover it.
@@ -76,10 +89,7 @@ class Vocabulary:
         """
         if not text:
             return Encoded([], [], [])
-        try:
-            encoding = self.tokenizer.encode(text, add_special_tokens=False)
-        except Exception as error:
-            raise _cannot_encode(text, str(error)) from error
+        encoding = self._encoding(text)
         ids = encoding.ids
         starts, ends = _places(encoding.offsets)
         rest = text[ends[-1] :] if ids else text
@@ -100,7 +110,7 @@ class Vocabulary:
 
     @property
     def _unknown_token(self) -> str | None:
-        token: object = getattr(self.tokenizer.model, "unk_token", None)
+        token: object = getattr(self._tokenizer.model, "unk_token", None)
         return token if isinstance(token, str) else None
 
     @property
@@ -115,7 +125,9 @@ class Vocabulary:
     @cached_property
     def _byte_level(self) -> bool:
         """Whether every text comes back: each of its bytes has a token, and nothing changes it."""
-        tokenizer = self.tokenizer
+        from tokenizers import decoders, pre_tokenizers  # noqa: PLC0415 - slow to import
+
+        tokenizer = self._tokenizer
         return (
             tokenizer.normalizer is None
             and isinstance(tokenizer.decoder, decoders.ByteLevel)
@@ -132,8 +144,8 @@ class Vocabulary:
         """
         context = list(before[-CONTEXT:])
         try:
-            head = self.tokenizer.decode(context, skip_special_tokens=False) if context else ""
-            text = self.tokenizer.decode([*context, *ids], skip_special_tokens=False)
+            head = self._tokenizer.decode(context, skip_special_tokens=False) if context else ""
+            text = self._tokenizer.decode([*context, *ids], skip_special_tokens=False)
         except Exception as error:  # an id beyond what the tokenizer's numbers hold
             bad = next((id_ for id_ in ids if not self._has(id_)), None)
             raise _unknown_id(bad) from error
@@ -163,15 +175,15 @@ class Vocabulary:
 
     def _single(self, text: str) -> int | None:
         """Give the id of the one token that this text is; None where it is several."""
-        known = self.tokenizer.token_to_id(text)
+        known = self._tokenizer.token_to_id(text)
         if known is not None:
             return known
-        tokens = self.tokenizer.encode(text, add_special_tokens=False).ids if text else []
+        tokens = self._tokenizer.encode(text, add_special_tokens=False).ids if text else []
         return tokens[0] if len(tokens) == 1 else None
 
     def _has(self, id_: object) -> bool:
         try:
-            return self.tokenizer.id_to_token(index(cast("SupportsIndex", id_))) is not None
+            return self._tokenizer.id_to_token(index(cast("SupportsIndex", id_))) is not None
         except (TypeError, OverflowError):  # of what is no number, and of one below 0
             return False
 
@@ -193,7 +205,7 @@ def _unknown_id(id_: object, place: str | None = None) -> TokenizerError:
     return TokenizerError(
         f"the id {id_!r} is not in the vocabulary",
         place=place,
-        hint="give integers, ids of the tokenizer that the renderer was made with",
+        hint="give integers, ids of the tokenizer that was given",
     )
 
 

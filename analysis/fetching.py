@@ -16,15 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoparser.analysis.errors import AutoparserError, TokenizerError
+from autoparser.analysis.sources.directory import ADDITIONAL_TEMPLATES, TEMPLATE_FILE
 from autoparser.analysis.sources.gguf import GgufContents
 from autoparser.analysis.sources.hub import Listing, fetched, hub_name, listing_of
-from autoparser.analysis.sources.vocabulary import tokenizer_of_gguf
+from autoparser.analysis.sources.hub_source import (
+    gguf_on_hub,
+    nothing_there,
+    template_files,
+    templates_in_files,
+)
+from autoparser.analysis.sources.special_tokens import CONFIG_FILE
 from autoparser.analysis.template import Provenance, SourceKind
-
-from .directory import ADDITIONAL_TEMPLATES, TEMPLATE_FILE
-from .hub_source import gguf_on_hub, nothing_there, template_files, templates_in_files
-from .special_tokens import CONFIG_FILE
-from .tokenizer import TOKENIZER_FILE, tokenizer_files
+from autoparser.analysis.tokens import TOKENIZER_FILE, tokenizer_files, tokenizer_of_gguf
 
 __all__ = ["Fetched", "fetch"]
 

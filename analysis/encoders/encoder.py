@@ -40,9 +40,9 @@ from autoparser.analysis.template import (
     SourceKind,
     compared_values,
 )
+from autoparser.analysis.tokens import load_tokenizer
 
-from .encoder_prompt import generation_prompt
-from .tokenizer import load_tokenizer
+from .prompt import generation_prompt
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -12,18 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import AutoparserError, TokenizerError
+from autoparser.analysis.sources.files import part_of
 from autoparser.analysis.sources.gguf import FileWindow, contents_of
 from autoparser.analysis.sources.hub import Listing, fetched, hub_name, listing_of
-from autoparser.analysis.sources.vocabulary import (
-    is_tiktoken,
-    read_tiktoken,
-    read_tokenizer_json,
-    tokenizer_of_gguf,
-)
+from autoparser.analysis.sources.hub_source import gguf_on_hub
+from autoparser.analysis.sources.special_tokens import CONFIG_FILE
 
-from .files import part_of
-from .hub_source import gguf_on_hub
-from .special_tokens import CONFIG_FILE
+from .from_gguf import tokenizer_of_gguf
+from .tiktoken import is_tiktoken, read_tiktoken
+from .tokenizer_json import read_tokenizer_json
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
