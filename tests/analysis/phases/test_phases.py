@@ -21,6 +21,12 @@ TAGGED = turn(
         separator="|",
     ),
 )
+# What stands around an argument is looked up by its name among the tools.
+LOOKED_UP = (
+    "({{ f.name }}{% for k, v in f.arguments.items() %}"
+    " {{ k }}{% if tools and k in tools|tojson %}!{% else %}?{% endif %}={{ v }}"
+    "{% endfor %})"
+)
 
 
 def finding_of(template: ChatTemplate, phase: str) -> Finding:
@@ -94,7 +100,17 @@ def finding_of(template: ChatTemplate, phase: str) -> Finding:
             ),
             "without arguments is written differently",
         ),
-        ("T7", TAGGED, "the caller's id is written"),
+        ("T7", TAGGED, "the caller's id is written before the name"),
+        (
+            "T7",
+            turn(CONTENT, calls("({{ c.id }} {{ f.arguments|tojson }})")),
+            "it alone says which function is called",
+        ),
+        (
+            "T7",
+            turn(CONTENT, calls("({{ f.name }}{{ c.id[-2:] }} {{ f.arguments|tojson }})")),
+            "something that depends on the caller's id is written",
+        ),
         ("T7", turn(CONTENT, CALLED), "ids are not written"),
         (
             "T7",
@@ -102,9 +118,10 @@ def finding_of(template: ChatTemplate, phase: str) -> Finding:
             "counted",
         ),
         ("A1", turn(CONTENT, CALLED), "between '\"' and '\"'"),
-        ("A1", TAGGED, "as they are"),
+        ("A1", TAGGED, "between '<p ' and '>'"),
+        ("A1", turn(CONTENT, calls(LOOKED_UP)), "what stands around them depends on them"),
         ("A2", turn(CONTENT, CALLED), "with the escapes of JSON between '\"' and '\"'"),
-        ("A2", TAGGED, "strings are written as they are"),
+        ("A2", TAGGED, "strings are written as they are between '>' and '</p>'"),
         ("A3", turn(CONTENT, CALLED), "all values are written as JSON"),
         ("A3", turn(CONTENT, calls("({{ f.name }} {{ f.arguments }})")), "True, False, None"),
         ("A3", NOTHING, "no values to compare"),
