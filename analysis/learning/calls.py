@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from autoparser.analysis.format import Arguments, CallFormat, Limit, Row, Slot
 
 from .frame import Frame
 from .indices import INDEX_MARK
-from .observer import Turn
-from .rows import cut_at
-
-
-@dataclass(frozen=True, slots=True)
-class CallSlot:
-    """Where one thing stands in a call."""
-
-    slot: Slot
-    word: str
-    """What stands for it in the text of a call that is made of sentinels."""
-    times: int = 1
-
-
-def learn_slot(slot: Slot, word: str, one: Turn, other: Turn) -> CallSlot | None:
-    """Find what moves with a thing: `word` shows in `one`, and another in its place in `other`.
-
-    None where nothing does: the thing is not written, or what is written comes from elsewhere.
-    """
-    left = 0 if other.refusal else other.text.count(word)
-    times = one.text.count(word) - left
-    return CallSlot(slot, word, times) if times > 0 else None
+from .slots import SeenSlot
 
 
 def put_together(
     frame: Frame,
-    slots: Sequence[CallSlot],
+    slots: Sequence[SeenSlot],
     arguments: Arguments,
     written: str,
     section: tuple[str, str],
@@ -54,7 +32,7 @@ def put_together(
         # characters with what closes the section.
         call, opening, close = around, "", ""
     return CallFormat(
-        row=row_of(call, [*slots, CallSlot(Slot.ARGUMENTS, written)]),
+        row=row_of(call, [*slots, SeenSlot(Slot.ARGUMENTS, written)]),
         arguments=arguments,
         section_open=opening,
         section_close=close,
@@ -65,15 +43,15 @@ def put_together(
     )
 
 
-def row_of(call: str, slots: Sequence[CallSlot]) -> Row:
+def row_of(call: str, slots: Sequence[SeenSlot]) -> Row:
     """Turn the text of a call made of sentinels into a row."""
     row: Row = (call,)
-    for each in (*slots, CallSlot(Slot.INDEX, INDEX_MARK)):
-        row = cut_at(row, each.word, each.slot)
+    for each in (*slots, SeenSlot(Slot.INDEX, INDEX_MARK)):
+        row = each.cut(row)
     return row
 
 
-def row_without_arguments(text: str, calls: CallFormat, slots: Sequence[CallSlot]) -> Row:
+def row_without_arguments(text: str, calls: CallFormat, slots: Sequence[SeenSlot]) -> Row:
     """Turn the text of a first call without arguments into a row.
 
     The number of the call shows where the literal stands that comes before it.

@@ -20,7 +20,8 @@ from autoparser.analysis.format import (
 from .entries import Entries, Place, learn_entries
 from .notations import recognise, rich_array, rich_object
 from .rows import match_row, plain_row, wrap_in
-from .strings import Strings, learn_key_row, learn_strings
+from .slots import SeenSlot
+from .strings import Strings, learn_strings
 from .typed_rows import NUMBERS, TypedRows, learn_typed_rows
 
 _DEPTH = 1
@@ -65,7 +66,11 @@ def _learnt(place: Place, depth: int) -> Container | None:
     entries = learn_entries(place)
     if entries is None:
         return None
-    strings = learn_strings(place, entries, learn_key_row(place, entries))
+    key = place.key(JsonType.STRING)
+    slot = None if key is None else SeenSlot(Slot.KEY, key)
+    strings = learn_strings(place, entries, slot)
+    if strings is None:
+        return None
     types = learn_types(place, entries, strings, depth)
     cut = entries.repetition
     return replace(

@@ -48,8 +48,6 @@ class Place:
 class Entries:
     """What stands around the entries of a container, and in which order they come."""
 
-    only: str
-    """The text of the only entry of a container that holds one string."""
     repetition: Repetition
     """Prefix: all before the first entry; suffix: all after the last."""
     order: Order = Order.GIVEN
@@ -100,8 +98,7 @@ def learn_entries(place: Place) -> Entries | None:
         repetition = decompose(pair.literals[0], pair.literals[border], pair.literals[-1])
         if place.keyed and numbers[0] == 1:
             order = _sorting(place)
-    inner = one[len(single.literals[0]) : len(one) - len(single.literals[-1])]
-    return Entries(f"{repetition.open}{inner}{repetition.close}", repetition, order)
+    return Entries(repetition, order)
 
 
 def _labels(place: Place) -> Mapping[str, tuple[Slot, int]]:

@@ -10,6 +10,7 @@ from autoparser.analysis.format import Edges, Escape, Guard, JsonType, Row, Slot
 
 from .entries import Entries, Place
 from .rows import cut_at, match_row, without_equal_quotes
+from .slots import SeenSlot
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +23,13 @@ class Strings:
     """What becomes of the string between these literals, or with the quotes that it chooses."""
 
 
-def learn_key_row(place: Place, entries: Entries) -> Row:
-    """Put slots for its key into the only entry; what stands for its value stays."""
-    key = place.key(JsonType.STRING)
-    return (entries.only,) if key is None else cut_at((entries.only,), key, Slot.KEY)
-
-
-def learn_strings(place: Place, entries: Entries, key_row: Row) -> Strings:
-    """Learn an entry with a string; `key_row` is the only entry, with slots for its key."""
+def learn_strings(place: Place, entries: Entries, key: SeenSlot | None) -> Strings | None:
+    """Learn an entry with a string; None where a container with one entry is written otherwise."""
     word = place.sentinels.values[0]
-    row = cut_at(key_row, word, Slot.VALUE)
+    only = entries.inside(place.site(place.strings(1)))
+    if only is None:
+        return None
+    row = cut_at((only,) if key is None else key.cut((only,)), word, Slot.VALUE)
     for each in (row, without_equal_quotes(row)):
         if each is None:
             continue

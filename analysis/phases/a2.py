@@ -34,13 +34,12 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         observer.with_arguments(plain).probe,
         observer.with_arguments(hostile).probe,
     )
-    if draft.listed is None or draft.key_row is None:
-        conclusion = "no values to compare"
-    else:
+    strings = None
+    if draft.listed is not None:
         place = draft.listed.place(observer)
-        strings = learn_strings(place, draft.listed.entries, draft.key_row)
-        draft = replace(draft, strings=strings)
-        conclusion = _in_words(strings)
+        strings = learn_strings(place, draft.listed.entries, draft.key)
+    conclusion = "no values to compare" if strings is None else _in_words(strings)
+    draft = replace(draft, strings=strings)
     markers = ("arg_value_prefix", "arg_value_suffix")
     return draft, Finding("A2", "argument values", conclusion, (evidence,), markers)
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import Layout, ReasoningRetention, Row, TurnFormat
+from autoparser.analysis.format import Layout, ReasoningRetention, TurnFormat
 from autoparser.analysis.learning.arguments import ArgumentList, Enclosure
-from autoparser.analysis.learning.calls import CallSlot
 from autoparser.analysis.learning.cut import Cut
 from autoparser.analysis.learning.ends import SeenEnd
 from autoparser.analysis.learning.frame import Frame
@@ -16,6 +15,7 @@ from autoparser.analysis.learning.layouts import Section
 from autoparser.analysis.learning.openings import PromptText
 from autoparser.analysis.learning.prompt_reasoning import NamedReasoning
 from autoparser.analysis.learning.prompt_words import WordedCall
+from autoparser.analysis.learning.slots import SeenSlot
 from autoparser.analysis.learning.strings import Strings
 from autoparser.analysis.learning.switches import Switch
 from autoparser.analysis.learning.typed_rows import TypedRows
@@ -50,14 +50,14 @@ class Draft:
     frame: Frame | None = None
     section: Section | None = None
     ends: tuple[SeenEnd, ...] = ()
-    name: CallSlot | None = None
+    name: SeenSlot | None = None
     """Where a call's name stands (T4)."""
-    call_id: CallSlot | None = None
+    call_id: SeenSlot | None = None
     """Where its id does (T7)."""
     listed: ArgumentList | None = None
     """How arguments follow one another (T5)."""
-    key_row: Row | None = None
-    """An argument with slots for its name (A1)."""
+    key: SeenSlot | None = None
+    """Where an argument's name stands (A1)."""
     strings: Strings | None = None
     """How a string is written, and what stands around it (A2)."""
     types: TypedRows | None = None

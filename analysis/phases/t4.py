@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.format import Slot
-from autoparser.analysis.learning.calls import learn_slot
 from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.slots import learn_slot
 
 from .draft import Draft
 from .finding import Evidence, Finding
@@ -19,7 +19,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     call = observer.call(0)
     one = observer.turn(Message(calls=(call,)))
     other = observer.turn(Message(calls=(replace(call, name=marks.names[1]),)))
-    slot = learn_slot(Slot.NAME, marks.names[0], one, other)
+    slot = learn_slot(Slot.NAME, marks.names[0], one.text, other.text)
     if not draft.shows_calls:
         conclusion = "no calls to compare"
     elif slot is None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.format import Slot
-from autoparser.analysis.learning.calls import learn_slot
 from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.slots import learn_slot
 from autoparser.analysis.probing import Sentinels
 
 from .draft import Draft
@@ -20,7 +20,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     call = observer.call(0)
     one = observer.turn(Message(calls=(call,)))
     other = observer.turn(Message(calls=(replace(call, id=marks.ids[1]),)))
-    slot = learn_slot(Slot.ID, marks.ids[0], one, other)
+    slot = learn_slot(Slot.ID, marks.ids[0], one.text, other.text)
     if not draft.shows_calls:
         conclusion = "no calls to compare"
     elif one.refusal or other.refusal:
