@@ -76,8 +76,6 @@ def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
     if not bare.startswith(head) or not bare.endswith(tail):
         return calls
     text = bare[len(head) : len(bare) - len(tail)]
-    if text == calls.write_call(replace(call, arguments={}), 0):
-        return calls
     return replace(calls, empty_row=row_without_arguments(text, calls, slots))
 
 

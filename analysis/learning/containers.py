@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import (
@@ -84,16 +86,14 @@ def _learnt(place: Place, depth: int) -> Container | None:
 def container_of(entries: Entries, strings: Strings, types: TypedRows) -> Container:
     """Put the container together, without what encloses its entries."""
     default = plain_row(types.rows)
-    rows = {
-        kind: None if row is None else _unwrapped(row, kind, types, default)
-        for kind, row in types.rows.items()
-    }
+    signs = _own_signs(types, default)
+    rows = {kind: signs[kind][2] if kind in signs else row for kind, row in types.rows.items()}
     return Container(
         separator=entries.repetition.separator,
         entry=default,
         typed={kind: row for kind, row in rows.items() if row != default},
         order=entries.order,
-        values=_values(strings, types, default),
+        values=_values(strings, types, signs),
     )
 
 
@@ -106,18 +106,40 @@ def known_object(types: TypedRows) -> Notation | None:
     return values
 
 
-def _values(strings: Strings, types: TypedRows, default: Row) -> Notation:
+_Signs: TypeAlias = Mapping[JsonType, tuple[str, str, Row]]
+"""What stands around a value of a type because of its type, and the row without that."""
+
+
+def _own_signs(types: TypedRows, default: Row) -> _Signs:
+    """Tell what strings and numbers bring along from what is written around any value."""
+    rows = types.rows
+    plains = [row for row in (default, rows.get(JsonType.ARRAY), rows.get(JsonType.OBJECT)) if row]
+    signs: dict[JsonType, tuple[str, str, Row]] = {}
+    for kind in (JsonType.STRING, *NUMBERS):
+        row = rows.get(kind)
+        if row is not None:
+            wraps = ((wrap_in(row, plain), plain) for plain in plains)
+            found = ((*wrap, plain) for wrap, plain in wraps if wrap is not None)
+            signs[kind] = next(found, ("", "", row))
+    numbers = [kind for kind in NUMBERS if kind in signs]
+    if len({signs[kind][:2] for kind in numbers}) > 1:
+        for kind in numbers:
+            del signs[kind]
+    return signs
+
+
+def _values(strings: Strings, types: TypedRows, signs: _Signs) -> Notation:
     """Say how the values in a container are written."""
     usual = json_notation()
     text = strings.text
     if text.escape is not Escape.PYTHON:
-        opening, close, _ = _wrap_of(JsonType.STRING, types, default)
+        opening, close, _ = signs[JsonType.STRING]
         text = replace(text, open=opening, close=close)
-    wraps = {_wrap_of(kind, types, default)[:2] for kind in NUMBERS if kind in types.rows}
+    number = next((Text(*signs[kind][:2]) for kind in NUMBERS if kind in signs), Text())
     outer = replace(
         usual,
         string=text,
-        number=Text(*wraps.pop()) if len(wraps) == 1 else Text(),
+        number=number,
         true=types.words.get("true", usual.true),
         false=types.words.get("false", usual.false),
         null=types.words.get("null", usual.null),
@@ -125,27 +147,6 @@ def _values(strings: Strings, types: TypedRows, default: Row) -> Notation:
         object=types.containers.get(JsonType.OBJECT, usual.object),
     )
     return replace(outer, array=_tied(outer.array, outer), object=_tied(outer.object, outer))
-
-
-def _wrap_of(kind: JsonType, types: TypedRows, default: Row) -> tuple[str, str, Row]:
-    """Say what a type's own signs are, and the row without them."""
-    row = types.rows.get(kind)
-    if row is None:
-        return "", "", default
-    for plain in (default, types.rows.get(JsonType.ARRAY), types.rows.get(JsonType.OBJECT)):
-        wrap = None if plain is None else wrap_in(row, plain)
-        if plain is not None and wrap is not None:
-            return *wrap, plain
-    return "", "", row
-
-
-def _unwrapped(row: Row, kind: JsonType, types: TypedRows, default: Row) -> Row:
-    if kind is JsonType.STRING:
-        return _wrap_of(kind, types, default)[2]
-    if kind in NUMBERS:
-        wraps = {_wrap_of(each, types, default)[:2] for each in NUMBERS if each in types.rows}
-        return _wrap_of(kind, types, default)[2] if len(wraps) == 1 else row
-    return row
 
 
 def _tied(container: Container, outer: Notation) -> Container:

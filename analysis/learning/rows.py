@@ -44,9 +44,13 @@ def around(row: Row, slot: Slot) -> tuple[str, str]:
 def quotes_around(row: Row, slot: Slot) -> tuple[str, str]:
     """Give what stands around a slot; of what stands farther out than quotes, nothing."""
     before, after = around(row, slot)
+    sign = _same_sign(before, after)
+    return (sign, sign) if sign else (before, after)
+
+
+def _same_sign(before: str, after: str) -> str:
     sign = before[-1:]
-    same = sign == after[:1] and not sign.isalnum() and not sign.isspace()
-    return (sign, sign) if sign and same else (before, after)
+    return "" if sign != after[:1] or sign.isalnum() or sign.isspace() else sign
 
 
 def with_around(row: Row, before: str, after: str) -> Row:
@@ -75,11 +79,7 @@ def wrap_in(row: Row, plain: Row) -> tuple[str, str] | None:
 def without_equal_quotes(row: Row) -> Row | None:
     """Take one sign off both sides of the value, where it is the same on both."""
     before, after = around(row, Slot.VALUE)
-    if not before or not after or before[-1] != after[0]:
-        return None
-    if before[-1].isalnum() or before[-1].isspace():
-        return None
-    return with_around(row, before[:-1], after[1:])
+    return with_around(row, before[:-1], after[1:]) if _same_sign(before, after) else None
 
 
 def match_row(row: Row, text: str, key: str | None) -> str | None:
