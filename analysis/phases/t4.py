@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.format import Slot
-from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.frame import Frame
+from autoparser.analysis.learning.observer import Kind, Observer
 from autoparser.analysis.learning.slots import learn_slot
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .finding import Evidence, Finding, standing
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
@@ -24,11 +25,17 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         conclusion = "no calls to compare"
     elif slot is None:
         conclusion = "the name does not reach the turn by itself"
-    elif slot.times == 1:
-        conclusion = "the name is written once"
     else:
-        conclusion = f"the name is written {slot.times} times"
+        times = "once" if slot.times == 1 else f"{slot.times} times"
+        conclusion = f"the name is written {times}{_after(observer, draft.frame)}"
     evidence = Evidence("one name / another name", one.probe, other.probe)
     markers = ("func_name_prefix", "func_name_suffix", "func_close", "function_namespace")
     draft = replace(draft, name=slot)
     return draft, Finding("T4", "function names", conclusion, (evidence,), markers)
+
+
+def _after(observer: Observer, frame: Frame | None) -> str:
+    """Say what of a call stands right before its name: what opens it, a namespace, an id's end."""
+    pieces = observer.pieces("" if frame is None else frame.written(0))
+    kinds = [slot.kind for slot in pieces.slots]
+    return standing(pieces.literals[kinds.index(Kind.NAME)] if Kind.NAME in kinds else "", "")
