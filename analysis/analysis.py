@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, cast
@@ -95,8 +95,9 @@ class Analysis:
         tool_choice: object = "auto",
         parallel_tool_calls: bool = True,
         json_schema: Mapping[str, object] | None = None,
-        reasoning: Literal["separate", "inline"] = "separate",
+        reasoning: Literal["separate", "inline", "raw"] = "separate",
         call_deltas: Literal["incremental", "whole"] = "incremental",
+        call_ids: Callable[[str, int], str] | int | None = None,
     ) -> OutputParser:
         """Make the parser of what a model writes for a request.
 
@@ -107,6 +108,9 @@ class Analysis:
         format it belongs to, else its end does. `json_schema` says that the answer is JSON:
         markers inside its strings are text, and without tools nothing in it is a call. Without
         `parallel_tool_calls` only the first of several calls counts; the others are junk.
+        `reasoning` leaves it in the content: "inline" its text alone, "raw" with its markers.
+        `call_ids` makes the ids of calls that are written without one, from a call's name and its
+        number; a number is the seed of `CallIds`, None stands for ids that no other call has.
         Raises RequestError for tools that are no tools.
         """
         request = request_of(
@@ -120,8 +124,9 @@ class Analysis:
         return OutputParser(
             build(self.formats, request),
             offered=None if request.tools is None else frozenset(request.tools),
-            inline=reasoning == "inline",
+            reasoning=reasoning,
             whole_calls=call_deltas == "whole",
+            call_ids=call_ids,
         )
 
     def grammar(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,6 +39,14 @@ NOT_ALL_READ = 1
 CHUNK = 4
 
 
+class Reasoning(StrEnum):
+    """Where reasoning goes."""
+
+    SEPARATE = "separate"
+    INLINE = "inline"
+    RAW = "raw"
+
+
 def parse(
     source: SourceArgument = None,
     tools: Annotated[
@@ -67,9 +76,13 @@ def parse(
     cut: Annotated[
         bool, typer.Option("--cut", help="The output was cut on purpose, as by a token limit.")
     ] = False,
-    inline_reasoning: Annotated[
-        bool, typer.Option("--inline-reasoning", help="Leave the reasoning in the content.")
-    ] = False,
+    reasoning: Annotated[
+        Reasoning,
+        typer.Option(
+            help="Where reasoning goes: apart, into the content without its markers, or into the"
+            " content with its markers as they came."
+        ),
+    ] = Reasoning.SEPARATE,
     whole_calls: Annotated[
         bool, typer.Option("--whole-calls", help="Stream a call only once it has closed.")
     ] = False,
@@ -133,8 +146,10 @@ def parse(
     parser = parser_of(
         prompt=asked,
         chat_template_kwargs=setting,
-        reasoning="inline" if inline_reasoning else "separate",
+        reasoning=reasoning.value,
         call_deltas="whole" if whole_calls else "incremental",
+        # Only ids that the model wrote are shown; in JSON the other calls are numbered.
+        call_ids=lambda _name, _index: "",
     )
     warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
     why = None

@@ -2,12 +2,15 @@
 
 from autoparser.analysis.reading import Span, SpanKind
 
-from .message import Delta, DeltaKind, ParsedCall, ParsedMessage, Status
+from .call_ids import CallIds
+from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
 from .parser import OutputParser, StreamParser
 
 __all__ = [
+    "CallIds",
     "Delta",
     "DeltaKind",
+    "FinishReason",
     "OutputParser",
     "ParsedCall",
     "ParsedMessage",

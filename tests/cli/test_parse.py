@@ -201,7 +201,7 @@ def test_whole_calls_come_once_they_closed(parse: Run) -> None:
 
 def test_reasoning_can_stay_in_the_content(parse: Run) -> None:
     message = json.loads(
-        parse("<think>\nWhy.\n</think>\n\nSo.", "--inline-reasoning", "--json").out
+        parse("<think>\nWhy.\n</think>\n\nSo.", "--reasoning", "inline", "--json").out
     )
     assert "reasoning_content" not in message
     assert "Why." in message["content"]
@@ -419,7 +419,7 @@ def test_help_names_every_option(autoparser: Run) -> None:
     out = autoparser("parse", "--help").out
     for option in (
         *("--tools", "--input", "--prompt", "--tool-choice", "--no-parallel", "--cut", "--json"),
-        *("--inline-reasoning", "--whole-calls", "--stream", "--chunk", "--name"),
+        *("--reasoning", "--whole-calls", "--stream", "--chunk", "--name"),
     ):
         assert option in out
 
