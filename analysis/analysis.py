@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from autoparser.analysis.check import Check, Continuation, continuations, self_check
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
@@ -40,6 +40,9 @@ from autoparser.analysis.probing import (
 from autoparser.analysis.setting_formats import format_under, learn_formats
 from autoparser.analysis.template import ChatTemplate, IsolatedTemplate, isolated
 from autoparser.analysis.view import MarkerRegistry, View, view_of
+
+if TYPE_CHECKING:
+    from autoparser.analysis.constrained import DecodingTokenizer
 
 SPECIAL_TOKENS = (
     "bos_token",
@@ -98,6 +101,7 @@ class Analysis:
         reasoning: Literal["separate", "inline", "raw"] = "separate",
         call_deltas: Literal["incremental", "whole"] = "incremental",
         call_ids: Callable[[str, int], str] | int | None = None,
+        tokenizer: object | None = None,
     ) -> OutputParser:
         """Make the parser of what a model writes for a request.
 
@@ -111,7 +115,9 @@ class Analysis:
         `reasoning` leaves it in the content: "inline" its text alone, "raw" with its markers.
         `call_ids` makes the ids of calls that are written without one, from a call's name and its
         number; a number is the seed of `CallIds`, None stands for ids that no other call has.
-        Raises RequestError for tools that are no tools.
+        With the model's `tokenizer` (all that `constrained.load_tokenizer` takes) texts may be fed
+        with their token ids: a marker that came as ordinary text is then text.
+        Raises RequestError for tools that are no tools, TokenizerError for what is no tokenizer.
         """
         request = request_of(
             tools,
@@ -127,6 +133,7 @@ class Analysis:
             reasoning=reasoning,
             whole_calls=call_deltas == "whole",
             call_ids=call_ids,
+            tokenizer=_decoding(tokenizer),
         )
 
     def grammar(
@@ -350,6 +357,14 @@ def _learned(template: ChatTemplate) -> Analysis:
         stand_ins=stand_ins,
         renders=prober.meter.renders,
     )
+
+
+def _decoding(tokenizer: object | None) -> DecodingTokenizer | None:
+    if tokenizer is None:
+        return None
+    from autoparser.analysis.constrained import load_tokenizer  # noqa: PLC0415 - loads llguidance
+
+    return load_tokenizer(tokenizer)
 
 
 def _probing_tool(sentinels: Sentinels) -> Tool:

@@ -4,7 +4,8 @@ from autoparser.analysis.reading import Span, SpanKind
 
 from .call_ids import CallIds
 from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
-from .parser import OutputParser, StreamParser
+from .parser import OutputParser
+from .stream import StreamParser
 
 __all__ = [
     "CallIds",

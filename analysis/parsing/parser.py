@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from autoparser.analysis.expression import Start, Turn
-from autoparser.analysis.reading import Span, SpanKind, Tape
+from autoparser.analysis.expression import Turn
 
 from .call_ids import CallIds
 from .collector import Collector
-from .ending import missing_end
-from .message import Delta, DeltaKind, ParsedMessage, ReasoningIn
+from .message import ParsedMessage, ReasoningIn
+from .stream import StreamParser
 from .turn import TurnReader
+
+if TYPE_CHECKING:
+    from autoparser.analysis.constrained import DecodingTokenizer
+
+    from .spelled import MarkerTokens
 
 
 class OutputParser:
@@ -25,12 +31,13 @@ class OutputParser:
         reasoning: ReasoningIn = "separate",
         whole_calls: bool = False,
         call_ids: Callable[[str, int], str] | int | None = None,
+        tokenizer: DecodingTokenizer | None = None,
     ) -> None:
         """Make the parser of an expression; `offered` are the tools, None: any.
 
         `whole_calls` gives a call only once it closed. `call_ids` makes the ids of calls that are
         written without one; a number is the seed of such a maker. Where it makes an empty one, the
-        call's number stands for it in OpenAI's form.
+        call's number stands for it in OpenAI's form. With a `tokenizer`, texts come with their ids.
         """
         self.turn = turn
         self._reader = TurnReader(turn, offered)
@@ -39,10 +46,28 @@ class OutputParser:
         self._whole_calls = whole_calls
         self._make_id = call_ids if callable(call_ids) else CallIds(call_ids)
 
-    def parse(self, text: str, *, complete: bool = True) -> ParsedMessage:
-        """Read a whole output; `complete=False` says that it was cut on purpose."""
+        self._tokenizer = tokenizer
+
+    @cached_property
+    def _tokens(self) -> MarkerTokens | None:
+        """The tokens that are markers of the turn."""
+        if self._tokenizer is None:
+            return None
+        from .spelled import MarkerTokens  # noqa: PLC0415 - it loads what masks need
+
+        return MarkerTokens(self.turn, self._tokenizer)
+
+    def parse(
+        self, text: str, *, complete: bool = True, ids: Sequence[int] | None = None
+    ) -> ParsedMessage:
+        """Read a whole output; `complete=False` says that it was cut on purpose.
+
+        `ids` are its tokens, for a parser that was made with a tokenizer: text that spells a
+        marker which is a token of its own, but came as other tokens, is text. Raises RequestError
+        for ids without a tokenizer.
+        """
         stream = self.stream()
-        stream.feed(text)
+        stream.feed(text, ids)
         stream.finish(complete=complete)
         return stream.message
 
@@ -54,73 +79,9 @@ class OutputParser:
             whole_calls=self._whole_calls,
             make_id=self._make_id,
         )
-        return StreamParser(self._reader, collector, prefill=self.turn.prefill)
+        tokens = self._tokens
+        if tokens is None:
+            return StreamParser(self._reader, collector, prefill=self.turn.prefill)
+        from .identified import IdentifiedStream  # noqa: PLC0415 - it loads what masks need
 
-
-class StreamParser:
-    """Reads one output piece by piece."""
-
-    __slots__ = ("_collector", "_complete", "_reading", "_skipped", "_tape", "_turn")
-
-    def __init__(self, reader: TurnReader, collector: Collector, *, prefill: str = "") -> None:
-        """Begin; `prefill` is what the prompt wrote of the message."""
-        self._tape = Tape()
-        self._turn = reader.turn
-        self._collector = collector
-        self._complete = True
-        self._reading = reader.read(self._tape, collector)
-        self._skipped = len(prefill)
-        next(self._reading, None)
-        if prefill:
-            self.feed(prefill)
-            collector.forget()
-
-    def feed(self, text: str) -> list[Delta]:
-        """Take a piece of text; give what it adds to the message."""
-        tape = self._tape
-        if not text or tape.closed:
-            return []
-        if not tape.passes(text):
-            tape.feed(text)
-            next(self._reading, None)
-        return self._collector.take()
-
-    def finish(self, *, complete: bool = True) -> list[Delta]:
-        """Say that no more text comes; give what is left to add, and last the finish reason."""
-        if self._tape.closed:
-            return []
-        self._tape.closed = True
-        self._tape.complete = self._complete = complete
-        next(self._reading, None)
-        rest = self._tape.left()
-        if rest:
-            self._tape.take(rest, SpanKind.JUNK)
-        reason = self._collector.finish_reason(complete=complete)
-        return [*self._collector.take(), Delta(DeltaKind.FINISH, reason)]
-
-    @property
-    def reasoning_end(self) -> int | None:
-        """The position right behind what closed the reasoning, as in the message."""
-        if self._turn.start is Start.CONTENT:
-            return 0
-        end = self._collector.reasoning_end
-        return None if end is None else max(0, end - self._skipped)
-
-    @property
-    def message(self) -> ParsedMessage:
-        """The message as far as it has come."""
-        skipped = self._skipped
-        spans = tuple(
-            Span(max(0, span.start - skipped), span.end - skipped, span.kind)
-            for span in self._tape.spans
-            if span.end > skipped
-        )
-        finished = self._tape.closed and self._complete
-        missing = "" if self._collector.ended or not finished else missing_end(self._turn, spans)
-        return self._collector.message(
-            spans,
-            complete=self._complete,
-            missing_end=missing,
-            reasoning_end=self.reasoning_end,
-            finished=self._tape.closed,
-        )
+        return IdentifiedStream(self._reader, collector, tokens, prefill=self.turn.prefill)
