@@ -29,11 +29,11 @@ class IdentifiedStream(StreamParser):
         The text of an id may come later than the id, as engines give it where a character is not
         whole. An id that is out of the vocabulary has no text.
         """
-        return [self._spelled.shown(delta) for delta in super().feed(self._spelled.hide(text, ids))]
+        return self._spelled.shown(super().feed(self._spelled.hide(text, ids)))
 
     def finish(self, *, complete: bool = True) -> list[Delta]:
         """Say that no more text comes; give what is left to add, and last the finish reason."""
-        return [self._spelled.shown(delta) for delta in super().finish(complete=complete)]
+        return self._spelled.shown(super().finish(complete=complete))
 
     @property
     def message(self) -> ParsedMessage:

@@ -80,6 +80,9 @@ class Spelled:
     def __init__(self, tokens: MarkerTokens) -> None:
         """Begin an output."""
         self.tokens = tokens
+        self._hides = False
+        self._added = tokens.tokenizer.added_by_id
+        self._bytes = tokens.tokenizer.token_bytes
         self._begin()
 
     def _begin(self) -> None:
@@ -107,6 +110,7 @@ class Spelled:
                 hidden.append(at)
         if not hidden:
             return text
+        self._hides = True
         characters = list(text)
         for at in hidden:
             characters[at] = self.tokens.stand_ins[text[at]]
@@ -114,22 +118,24 @@ class Spelled:
 
     def _count(self, ids: Sequence[int]) -> None:
         """Note for each marker that these ids spell whether an ordinary token ends it."""
-        tokenizer = self.tokens.tokenizer
-        table = tokenizer.token_bytes
         for id_ in ids:
-            plain = id_ not in tokenizer.added_by_id
-            written = table[id_] if 0 <= id_ < len(table) else b""
+            written = self._bytes[id_] if 0 <= id_ < len(self._bytes) else b""
             for _, marker in self._by_ids.ending_in(_bytewise(written)):
-                self._plain[marker].append(plain)
+                self._plain[marker].append(id_ not in self._added)
 
-    def shown(self, delta: Delta) -> Delta:
-        """Put back what was hidden in a delta."""
+    def shown(self, deltas: list[Delta]) -> list[Delta]:
+        """Put back what was hidden in deltas."""
+        return [self._delta(delta) for delta in deltas] if self._hides else deltas
+
+    def _delta(self, delta: Delta) -> Delta:
         in_json = delta.kind is DeltaKind.ARGUMENTS
         table = self.tokens.in_json if in_json else self.tokens.in_text
         return Delta(delta.kind, delta.text.translate(table), delta.index, self._text(delta.id))
 
     def whole(self, message: ParsedMessage) -> ParsedMessage:
         """Put back what was hidden in a message."""
+        if not self._hides:
+            return message
         content, reasoning = message.content, message.reasoning_content
         partial = message.partial_call
         return replace(
@@ -167,13 +173,16 @@ class _Occurrences:
         lasts = "".join(sorted({text[-1] for text in wanted}))
         self._lasts = re.compile(f"[{re.escape(lasts)}]" if lasts else "(?!)")
 
-    def ending_in(self, more: str) -> Iterator[tuple[int, int]]:
+    def ending_in(self, more: str) -> Sequence[tuple[int, int]]:
         """Give the places in `more` where one ends, its last character's, and its number."""
         text = self._before + more
         offset = len(self._before)
-        for match in self._lasts.finditer(more):
-            end = offset + match.end()
-            for number, wanted in enumerate(self._wanted):
-                if text.endswith(wanted, 0, end):
-                    yield match.start(), number
         self._before = text[-self._reach :] if self._reach else ""
+        if self._lasts.search(more) is None:
+            return ()
+        return [
+            (match.start(), number)
+            for match in self._lasts.finditer(more)
+            for number, wanted in enumerate(self._wanted)
+            if text.endswith(wanted, 0, offset + match.end())
+        ]
