@@ -21,7 +21,7 @@ from autoparser.analysis.gate import Gate, gate
 from autoparser.analysis.grammar import Grammar, grammar_of
 from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
 from autoparser.analysis.learning.switches import MOST_VARIABLES, Switch, find_switches
-from autoparser.analysis.parsing import OutputParser
+from autoparser.analysis.parsing import OutputParser, after_reasoning
 from autoparser.analysis.phases import Draft, Finding
 from autoparser.analysis.probing import (
     Negotiated,
@@ -102,6 +102,8 @@ class Analysis:
         call_deltas: Literal["incremental", "whole"] = "incremental",
         call_ids: Callable[[str, int], str] | int | None = None,
         tokenizer: object | None = None,
+        strip_code_fence: bool = False,
+        reasoning_over: bool = False,
     ) -> OutputParser:
         """Make the parser of what a model writes for a request.
 
@@ -116,7 +118,9 @@ class Analysis:
         `call_ids` makes the ids of calls that are written without one, from a call's name and its
         number; a number is the seed of `CallIds`, None stands for ids that no other call has.
         With the model's `tokenizer` (all that `constrained.load_tokenizer` takes) texts may be fed
-        with their token ids: a marker that came as ordinary text is then text.
+        with their token ids: a marker that came as ordinary text is then text. `strip_code_fence`
+        leaves out the fence of Markdown around an answer by `json_schema`. `reasoning_over` says
+        that texts begin behind the reasoning, whatever the prompt says: it was cut off already.
         Raises RequestError for tools that are no tools, TokenizerError for what is no tokenizer.
         """
         request = request_of(
@@ -127,13 +131,15 @@ class Analysis:
             parallel_tool_calls=parallel_tool_calls,
             json_schema=json_schema,
         )
+        turn = build(self.formats, request)
         return OutputParser(
-            build(self.formats, request),
+            after_reasoning(turn) if reasoning_over else turn,
             offered=None if request.tools is None else frozenset(request.tools),
             reasoning=reasoning,
             whole_calls=call_deltas == "whole",
             call_ids=call_ids,
             tokenizer=_decoding(tokenizer),
+            strip_code_fence=strip_code_fence,
         )
 
     def grammar(

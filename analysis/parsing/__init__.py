@@ -4,7 +4,7 @@ from autoparser.analysis.reading import Span, SpanKind
 
 from .call_ids import CallIds
 from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
-from .parser import OutputParser
+from .parser import OutputParser, after_reasoning
 from .stream import StreamParser
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "SpanKind",
     "Status",
     "StreamParser",
+    "after_reasoning",
 ]

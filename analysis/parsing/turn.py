@@ -27,15 +27,18 @@ from .triggers import is_marked
 class TurnReader:
     """Walks the expression of a turn along a tape."""
 
-    def __init__(self, turn: Turn, offered: frozenset[str] | None) -> None:
-        """Prepare to read turns of this expression; `offered` are the tools, None: any."""
+    def __init__(self, turn: Turn, offered: frozenset[str] | None, *, fenced: bool = False) -> None:
+        """Prepare to read turns of this expression; `offered` are the tools, None: any.
+
+        Where the answer is JSON that is `fenced`, the fence is left out.
+        """
         self.turn = turn
         self._reasoning = ReasoningReader(turn)
         self._section = None if turn.calls is None else SectionReader(turn, turn.calls, offered)
         marked = turn.calls is None or is_marked(turn.calls)
-        self._json = (
-            JsonContent(turn, bracketed_marks(turn, offered)) if turn.json and marked else None
-        )
+        self._json: JsonContent | None = None
+        if turn.json and marked:
+            self._json = JsonContent(turn, bracketed_marks(turn, offered), fenced=fenced)
         self._stops = content_stops(turn, offered)
         self._behind_end = {end.core: end.after for end in turn.ends}
         self._written_behind = {
