@@ -72,6 +72,12 @@ def parse(
             metavar="FILE", help="The answer is JSON by this schema: markers in it are text."
         ),
     ] = None,
+    strip_code_fence: Annotated[
+        bool,
+        typer.Option(
+            "--strip-code-fence", help="Leave out the fence of Markdown around that answer."
+        ),
+    ] = False,
     no_parallel: NoParallelOption = False,
     cut: Annotated[
         bool, typer.Option("--cut", help="The output was cut on purpose, as by a token limit.")
@@ -118,6 +124,10 @@ def parse(
     """
     if chunk is not None and not stream:
         raise AutoparserError("--chunk is the size of --stream's chunks", hint="add --stream")
+    if strip_code_fence and json_schema is None:
+        raise AutoparserError(
+            "--strip-code-fence is for an answer by a JSON schema", hint="add --json-schema FILE"
+        )
     if source == STANDARD_INPUT and (given is None or str(given) == STANDARD_INPUT):
         raise AutoparserError(
             "the template and the output cannot both come from standard input",
@@ -148,6 +158,7 @@ def parse(
         chat_template_kwargs=setting,
         reasoning=reasoning.value,
         call_deltas="whole" if whole_calls else "incremental",
+        strip_code_fence=strip_code_fence,
         # Only ids that the model wrote are shown; in JSON the other calls are numbered.
         call_ids=lambda _name, _index: "",
     )
