@@ -172,6 +172,7 @@ class JsonReader:
             cast("Mapping[str, Json] | None", schemas.get(self.name or "")),
             self.around.stops,
             emit,
+            goes_on=self.around.continuation.after([self.call.after], self.name or ""),
         )
         return self._end_of(outcome)
 

@@ -20,11 +20,13 @@ from autoparser.analysis.reading import (
     read_arguments,
     read_literal,
     skip_space,
+    skip_written,
 )
 
 from .call_end import CallEnd, Surroundings
 from .collector import Collector
 from .message import Status
+from .naming import name_in
 
 
 class RowReader:
@@ -72,7 +74,7 @@ class RowReader:
         elif item.slot is Slot.ID:
             self.id = word
             if not any(isinstance(other, Name) for other in self.call.row):
-                self.name = self._name_in(word)
+                self.name = name_in(word, self.around.offered)
             if self.collector.calling:
                 self.collector.name_call(word)
         return None
@@ -87,16 +89,31 @@ class RowReader:
 
     def _literal(self, literal: Literal, at: int) -> Reading[CallEnd | None]:
         """Take a literal; give how the call ends where it is not there."""
+        if self.collector.calling:
+            return (yield from self._closing(literal))
         there = yield from (self._opening(literal) if not at else read_literal(self.tape, literal))
         if there:
             return None
-        if self.collector.calling:
-            if self.tape.cut and not self.tape.complete:
-                return CallEnd.CUT
-            return self._close(Status.REPAIRED)
         if (yield from self._without_arguments(at)):
             return CallEnd.CLOSED
         return self._unread()
+
+    def _closing(self, literal: Literal) -> Reading[CallEnd | None]:
+        """Take what closes the call, or what of it is there."""
+        tape = self.tape
+        whole = True
+        for unit in literal.units:
+            there = yield from behind_space(tape, unit)
+            if there:
+                yield from skip_space(tape)
+                tape.take(len(unit), SpanKind.MARKUP)
+            elif tape.cut and not tape.complete:
+                return CallEnd.CUT
+            whole = whole and there
+        if not whole:
+            return self._close(Status.REPAIRED)
+        yield from skip_written(tape, literal.after if literal.core else literal.before)
+        return None
 
     def _opening(self, literal: Literal) -> Reading[bool]:
         """Take what opens the call; its first markers may have been forgotten."""
@@ -167,21 +184,12 @@ class RowReader:
             return None
         return self.tape.take(size, kind)
 
-    def _name_in(self, call_id: str) -> str:
-        """Find the name in an id that carries it."""
-        offered = self.around.offered or frozenset[str]()
-        inside = [name for name in offered if name in call_id]
-        if inside:
-            return max(inside, key=len)
-        match = _NAME_IN_ID.search(call_id)
-        return match.group(1) if match else call_id
-
     def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Open the call and read its arguments; give how it ends where that is not the close."""
         unnamed = not self.name and any(isinstance(each, Name) for each in rest)
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
-        stops = (*self._closers(rest), *self.around.stops)
+        stops = (*self._closers(rest), *self.around.closers, *self.around.stops)
         early: list[str] = []
         if not unnamed:
             self.collector.open_call(self.name, self.id)
@@ -192,6 +200,7 @@ class RowReader:
             stops,
             early.append if unnamed else self.collector.arguments,
             space=rest[0].before if rest and isinstance(rest[0], Literal) else "",
+            goes_on=self.around.continuation.after(rest, self.name),
         )
         self.early = "".join(early) if unnamed else None
         match outcome:
@@ -232,7 +241,6 @@ _LONGEST_WORD = 256
 _LONGEST_NOISE = 256
 _NO_WORD = re.compile(r"[\s{}\[\]<>\"']")
 _SPACE = re.compile(r"\s")
-_NAME_IN_ID = re.compile(r"([^.:\s]+)(?::\d+)?$")
 
 
 def _space_in(text: str) -> int:

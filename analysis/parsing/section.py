@@ -20,6 +20,7 @@ from autoparser.analysis.reading import (
 from .calls import CallEnd, Surroundings, read_call
 from .closers import call_closers, section_closers
 from .collector import Collector
+from .continuation import Continuation
 from .marks import behind_calls
 from .message import Status
 from .triggers import call_open, is_marked
@@ -33,7 +34,11 @@ class SectionReader:
         self.section = section
         self._header = turn.header
         self._around = Surroundings(
-            stops=tuple(behind_calls(turn)), offered=offered, tentative=not is_marked(section)
+            stops=tuple(behind_calls(turn)),
+            closers=call_closers(turn, section),
+            offered=offered,
+            tentative=not is_marked(section),
+            continuation=Continuation(turn, section, offered),
         )
         self._closers = section_closers(turn, section)
         inner = call_closers(turn, section)
@@ -97,8 +102,8 @@ class SectionReader:
     ) -> Reading[None]:
         """Take closers of what has closed."""
         while (closer := (yield from behind_space_any(tape, closers))) is not None:
-            rest = tape.text[tape.at :]
-            tape.take(len(rest) - len(rest.lstrip()) + len(closer), SpanKind.JUNK)
+            yield from skip_space(tape, SpanKind.JUNK)
+            tape.take(len(closer), SpanKind.JUNK)
             collector.stray()
 
     def _opens(self, tape: Tape) -> Reading[bool]:

@@ -11,6 +11,7 @@ from autoparser.analysis.format import Arguments
 from .entries import EntryReader
 from .json_text import Emit, Outcome, read_json
 from .literals import at_text, skip_space
+from .lookahead import GoesOn, anywhere
 from .tape import Reading, SpanKind, Tape
 
 
@@ -22,11 +23,13 @@ def read_arguments(
     emit: Emit,
     *,
     space: str = "",
+    goes_on: GoesOn = anywhere,
 ) -> Reading[Outcome]:
     """Read arguments and emit them as the text of one JSON object.
 
     `schema` is that of the parameters, `stops` are the texts that may follow the arguments, and
-    `space` is the whitespace that the template writes before them.
+    `space` is the whitespace that the template writes before them. Where a value's closer is
+    missing, `goes_on` says whether one of them is more than text.
     """
     if arguments.encoded:
         return (yield from _read_encoded(tape, emit, stops))
@@ -36,7 +39,7 @@ def read_arguments(
             # Models also write the object as text inside a string.
             return (yield from _read_encoded(tape, emit, stops))
         return (yield from read_json(tape, emit, stops))
-    return (yield from EntryReader(tape, arguments, schema, stops, emit, space).read())
+    return (yield from EntryReader(tape, arguments, schema, stops, emit, space, goes_on).read())
 
 
 def _pasted(arguments: Arguments) -> bool:

@@ -11,6 +11,7 @@ from autoparser.analysis.format import Arguments, Literal
 
 from .json_text import Emit, Outcome
 from .literals import at_any, at_text, skip_space, skip_written
+from .lookahead import GoesOn, anywhere
 from .rows import EntryRow, entry_rows, openings_of
 from .tape import Reading, SpanKind, Tape
 from .values import ValueReader
@@ -27,6 +28,7 @@ class EntryReader:
         stops: Sequence[str],
         emit: Emit,
         space: str = "",
+        goes_on: GoesOn = anywhere,
     ) -> None:
         self.tape, self.emit = tape, emit
         self.stops = tuple(stop for stop in stops if stop)
@@ -37,7 +39,9 @@ class EntryReader:
             core: _Middles([row for row in self.rows if Literal.of(row.before).core == core])
             for core in {opening.core for opening in self.openings}
         }
-        self.values = ValueReader(tape, arguments, schema, self.stops, self.rows, emit, space)
+        self.values = ValueReader(
+            tape, arguments, schema, self.stops, self.rows, emit, space, goes_on
+        )
         self.count = 0
 
     def read(self) -> Reading[Outcome]:
