@@ -46,12 +46,15 @@ class ReasoningReader:
                 collector.ended = self._ends
                 yield from skip_written(tape, block.close.after if emptied is None else emptied)
                 return
-            end = len(tape.text) if tape.closed else stops.safe(tape.text, tape.at)
+            end = stops.safe(tape.text, tape.at)
+            if tape.closed:
+                end = len(tape.text) if tape.complete else stops.cut(tape.text, tape.at)
             if found is not None:
                 end = min(end, found.start)
             if end > tape.at:
                 collector.reasoning(tape.take(end - tape.at, SpanKind.REASONING))
             if tape.closed:
+                tape.take(tape.left(), SpanKind.MARKUP)
                 return
             yield
 

@@ -73,7 +73,8 @@ class SectionReader:
             collector.mute(surplus)
             ended = yield from read_call(tape, section.call, self._around, collector)
             collector.mute(False)
-            if ended is CallEnd.CUT and (collector.calling or not self._around.tentative):
+            unfinished = not tape.complete and not self._around.tentative
+            if ended is CallEnd.CUT and (collector.calling or unfinished):
                 tape.recorded()
                 collector.status = Status.CUT
                 return True

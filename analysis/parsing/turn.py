@@ -112,6 +112,8 @@ class TurnReader:
     def _end(self, tape: Tape) -> int:
         """Say where the content ends that the end of the text closes."""
         text, end = tape.text, len(tape.text)
+        if not tape.complete:
+            return self._stops.cut(text, tape.at)
         for char in reversed(self.turn.tail):
             if end <= tape.at or text[end - 1] != char:
                 break

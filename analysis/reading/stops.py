@@ -102,10 +102,26 @@ class Stops(Generic[Label]):
             end -= 1
         return end
 
+    def cut(self, text: str, at: int) -> int:
+        """Say where a stop begins that the text's end cuts; the end where none does.
+
+        A word alone may be text: only what begins with another sign begins a stop. The whitespace
+        that the template writes before the stop goes with it.
+        """
+        first = max(at, len(text) - self._reach[0])
+        for match in self._firsts.finditer(text, first) if self._firsts is not None else ():
+            begun = text[match.start() :]
+            whole = next((stop for stop in self._texts if stop.startswith(begun)), None)
+            if whole is not None and not begun[0].isalnum():
+                return self._before(text, match.start(), whole, at)
+        return len(text)
+
     def written_before(self, text: str, found: Found[Label], at: int) -> int:
         """Say where the whitespace begins that the template writes before a stop."""
-        spaces = self.spaces.get(text[found.start : found.end], "")
-        start = found.start
+        return self._before(text, found.start, text[found.start : found.end], at)
+
+    def _before(self, text: str, start: int, stop: str, at: int) -> int:
+        spaces = self.spaces.get(stop, "")
         for char in reversed(spaces):
             if start <= at or text[start - 1] != char:
                 break
