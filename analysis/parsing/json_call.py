@@ -57,7 +57,7 @@ class JsonReader:
         status = Status.REPAIRED if self.repaired else Status.OK
         if self.call.after.core and not (yield from read_literal(self.tape, self.call.after)):
             if self.tape.cut and not self.tape.complete:
-                return CallEnd.CUT
+                return self._cut()
             status = Status.REPAIRED
         self.collector.close_call(status)
         return CallEnd.CLOSED
@@ -90,7 +90,7 @@ class JsonReader:
     def _at_end(self) -> CallEnd:
         """Say how a call ends at the end of the text: closed, if only closers are missing."""
         if not self.tape.complete or not self.collector.calling or not self.given:
-            return CallEnd.CUT
+            return self._cut()
         self.repaired = True
         return CallEnd.CLOSED
 
@@ -105,7 +105,7 @@ class JsonReader:
         self.tape.take(1, SpanKind.MARKUP)
         yield from skip_space(self.tape)
         if not (yield from self.tape.wait(1)):
-            return CallEnd.CUT
+            return self._cut()
         return (yield from self._inner(key) if inner else self._outer(key))
 
     def _outer(self, key: str) -> Reading[CallEnd | None]:
@@ -178,7 +178,12 @@ class JsonReader:
 
     def _unread(self) -> CallEnd:
         """Say how a call ends of which something could not be read."""
-        return CallEnd.CUT if self.tape.cut else CallEnd.NO_CALL
+        return self._cut() if self.tape.cut else CallEnd.NO_CALL
+
+    def _cut(self) -> CallEnd:
+        """Say how a call ends that the end of the text cuts: it may still be no call."""
+        sure = not self.around.tentative or self.collector.calling
+        return CallEnd.CUT if sure else CallEnd.NO_CALL
 
     def _value(self, emit: Emit) -> Reading[CallEnd | None]:
         outcome = yield from read_json(self.tape, emit, self.around.stops)
@@ -188,7 +193,7 @@ class JsonReader:
         if outcome is Outcome.BAD:
             return self._unread()
         if outcome is Outcome.CUT:
-            return CallEnd.CUT
+            return self._cut()
         self.repaired = self.repaired or outcome is Outcome.REPAIRED
         return None
 

@@ -48,7 +48,8 @@ class ReasoningReader:
                 return
             end = stops.safe(tape.text, tape.at)
             if tape.closed:
-                end = len(tape.text) if tape.complete else stops.cut(tape.text, tape.at)
+                begun = None if tape.complete else stops.begun(tape.text, tape.at)
+                end = len(tape.text) if begun is None else begun.start
             if found is not None:
                 end = min(end, found.start)
             if end > tape.at:

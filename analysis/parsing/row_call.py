@@ -81,7 +81,8 @@ class RowReader:
 
     def _unread(self) -> CallEnd:
         """Say how a call ends of which something could not be read."""
-        return CallEnd.CUT if self.tape.cut else CallEnd.NO_CALL
+        sure = not self.around.tentative or (bool(self.name) and self._is_offered())
+        return CallEnd.CUT if self.tape.cut and sure else CallEnd.NO_CALL
 
     def _close(self, status: Status) -> CallEnd:
         self.collector.close_call(status)

@@ -162,6 +162,8 @@ class ValueReader:
             if after.core and (yield from behind_space(self.tape, after.units[0])):
                 yield from read_literal(self.tape, after)
                 break
+            if after.core and self.tape.cut and not self.tape.complete:
+                return Outcome.CUT
         return None
 
     def _closed_key(self, key: str, row: EntryRow) -> Reading[Outcome | None]:
