@@ -133,7 +133,7 @@ class JsonReader:
                 return self._unread()
             self.name = name
             return self._open()
-        if key == call.arguments_field and not self.given:
+        if not self.given and (key == call.arguments_field or (yield from self._renamed(key))):
             return (yield from self._arguments())
         if key == call.id_field:
             pieces: list[str] = []
@@ -143,6 +143,11 @@ class JsonReader:
                 self.collector.name_call(self.id)
             return ended
         return (yield from self._value(_ignore))
+
+    def _renamed(self, key: str) -> Reading[bool]:
+        """Whether a member holds the arguments by the name that messages or tools have for them."""
+        known = self.name is not None and self.name in (self.around.offered or ())
+        return key in _ARGUMENTS and known and (yield from at_text(self.tape, "{"))
 
     def _open(self) -> CallEnd | None:
         """Open the call, now that its name is known."""
@@ -172,6 +177,7 @@ class JsonReader:
             cast("Mapping[str, Json] | None", schemas.get(self.name or "")),
             self.around.stops,
             emit,
+            repairs=self.around.stops,
             goes_on=self.around.continuation.after([self.call.after], self.name or ""),
         )
         return self._end_of(outcome)
@@ -219,6 +225,8 @@ def _ignore(text: str) -> None:
     del text
 
 
+_ARGUMENTS = frozenset({"arguments", "parameters"})
+"""What messages call the arguments of a function, and tools what it takes."""
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
 _UNESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
