@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from autoparser.analysis.tokens import ModelTokenizer
+from autoparser.analysis.tokens import Marker, ModelTokenizer
 
 from .bitmask import allow, allow_all, allow_only, clear, row_of
 from .errors import ConstraintError
 from .grammar import GrammarObject, check_rollback, refusal
-from .marker import Marker
 
 __all__ = ["Opening", "ReasoningGate", "opening_of"]
 

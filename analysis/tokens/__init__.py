@@ -16,6 +16,7 @@ from .loading import (
     tokenizer_beside,
     tokenizer_files,
 )
+from .marker import Marker
 from .source import tokenizer_of
 from .text import Encoded, FastTokenizer, TokenText
 from .tokenizer import AddedToken, Eos, ModelTokenizer
@@ -26,6 +27,7 @@ __all__ = [
     "Encoded",
     "Eos",
     "FastTokenizer",
+    "Marker",
     "ModelTokenizer",
     "OpaqueTokens",
     "TokenIndex",

@@ -10,7 +10,7 @@ from autoparser.analysis.errors import TokenizerError
 from autoparser.analysis.sources.files import part_of, read_json_object
 from autoparser.analysis.sources.special_tokens import special_tokens_of
 
-from .loading import load_tokenizer
+from .loading import load_tokenizer, read_tokenizer
 from .tokenizer import Eos, ModelTokenizer
 
 if TYPE_CHECKING:
@@ -70,9 +70,15 @@ def _made(source: object, *, segmenting: bool) -> ModelTokenizer:
 
 def _loaded(source: str | Path, *, segmenting: bool) -> ModelTokenizer:
     path = Path(source)
-    tokenizer = load_tokenizer(source, segmenting=segmenting)
+    # A bare word is a path; only what holds a slash may be a model on the Hub.
+    remote = not path.exists() and "/" in str(source)
+    tokenizer = (
+        load_tokenizer(source, segmenting=segmenting)
+        if remote
+        else read_tokenizer(path, segmenting=segmenting)
+    )
     directory = path if path.is_dir() else path.parent
-    ends = _declared_end(directory) if path.exists() else None
+    ends = None if remote else _declared_end(directory)
     return ModelTokenizer(tokenizer, ends, file=str(source))
 
 

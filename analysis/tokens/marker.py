@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from autoparser.analysis.tokens import TokenIndex
+from .index import TokenIndex
 
 __all__ = ["Marker"]
 
