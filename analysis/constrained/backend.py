@@ -27,8 +27,7 @@ from .errors import ConstraintError
 from .gate import Opening, ReasoningGate
 from .grammar import MatcherGrammar, one_message
 from .statistics import GrammarStatistics, StatisticsCounter
-from .structural_lark import structural_grammar
-from .structural_reading import read_structural_tag
+from .structural_reading import structural_grammar
 
 __all__ = ["GrammarBackend"]
 
@@ -130,8 +129,7 @@ class GrammarBackend:
     def dispatch_structural_tag(self, text: str) -> str:
         """Write a structural tag (``{"whitespace", "tag"}``, JSON) as llguidance's grammar."""
         document = json.loads(text)
-        tag = read_structural_tag(document["tag"], document["whitespace"], self.tokenizer)
-        return structural_grammar(tag, self.tokenizer)
+        return structural_grammar(document["tag"], document["whitespace"], self.tokenizer)
 
     def _find(self, constraint: Constraint) -> _Compiled | Future[_Compiled]:
         with self._lock:

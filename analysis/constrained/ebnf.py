@@ -21,10 +21,10 @@ from llguidance.gbnf_to_lark import (
     resolve,
 )
 
+from autoparser.analysis.grammar.strings import quoted
 from autoparser.analysis.tokens import OpaqueTokens
 
 from .errors import ConstraintError
-from .literals import lark_string
 
 __all__ = ["lark_grammar"]
 
@@ -72,7 +72,7 @@ class _TextNode(ASTNode):
     text: str
 
     def __str__(self) -> str:
-        return lark_string(self.text)
+        return quoted(self.text)
 
 
 def _with_tokens(node: ASTNode, opaque: OpaqueTokens) -> ASTNode:

@@ -1,72 +1,72 @@
-"""A structural tag's JSON, in either shape, as a tree of parts; errors name the place in it."""
+"""A structural tag's JSON, in either shape, as a grammar; errors name the place in it.
+
+Two shapes are read: SGLang's ``{"structures": [{"begin", "schema", "end"}], "triggers": [...]}``,
+and ``{"type": "structural_tag", "format": {...}}`` with the formats that xgrammar documents
+(0.2.8, ``xgrammar.structural_tag``). What llguidance has no form for is refused by name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard, cast
 
+from autoparser.analysis.grammar.lark import write_embedding
+from autoparser.analysis.grammar.rules import Embedded, JsonValue
 from autoparser.analysis.tokens import ModelTokenizer
 
+from .ebnf import lark_grammar
 from .errors import ConstraintError
 from .schema import Whitespace, read_schema, with_whitespace
-from .structural import (
-    Arm,
-    Choice,
-    Dispatch,
-    Free,
-    Json,
-    Part,
-    Pattern,
-    Repeat,
-    Row,
-    Subgrammar,
-    Text,
-)
+from .structural import Arm, TagGrammar, Ways
 
-__all__ = ["read_structural_tag"]
+__all__ = ["structural_grammar"]
 
 _WITHOUT_MEANING: dict[str, object] = {"style": "json", "any_order": False, "excludes": []}
 """What a ``json_schema`` format may say of itself without changing what ``%json`` takes."""
 
 
-def read_structural_tag(
+def structural_grammar(
     tag: Mapping[str, Any], whitespace: Whitespace, tokenizer: ModelTokenizer
-) -> Part:
-    """Read a structural tag; ``tokenizer`` gives the texts of tokens that it names.
+) -> str:
+    """Write a structural tag as a grammar that llguidance takes.
 
     Raises ``ConstraintError`` with the place in the tag.
     """
-    reader = _Reader(whitespace, tokenizer)
-    if "structures" in tag or "triggers" in tag:
-        return reader.legacy(tag)
-    if "format" not in tag:
-        raise ConstraintError(
-            "a structural tag has structures and triggers, or a format", place="structural_tag"
-        )
-    return reader.part(tag["format"], "format")
+    made = TagGrammar(tokenizer)
+    rules = made.rules(_Reader(whitespace, made).whole(tag))
+    return write_embedding(rules, tokenizer.opaque)
 
 
 class _Reader:
-    def __init__(self, whitespace: Whitespace, tokenizer: ModelTokenizer) -> None:
+    def __init__(self, whitespace: Whitespace, made: TagGrammar) -> None:
         self.whitespace: Whitespace = whitespace
-        self.tokenizer = tokenizer
+        self.made = made
 
-    def legacy(self, tag: Mapping[str, Any]) -> Part:
+    def whole(self, tag: Mapping[str, Any]) -> Ways:
+        if "structures" in tag or "triggers" in tag:
+            return self.legacy(tag)
+        if "format" not in tag:
+            raise ConstraintError(
+                "a structural tag has structures and triggers, or a format", place="structural_tag"
+            )
+        return self.part(tag["format"], "format")
+
+    def legacy(self, tag: Mapping[str, Any]) -> Ways:
         triggers = _texts(_field(tag, "triggers", ""), "triggers")
-        tags: list[tuple[str, Part]] = []
+        tags: list[tuple[str, Ways]] = []
         for number, given in enumerate(_list(_field(tag, "structures", ""), "structures")):
             place = f"structures[{number}]"
             structure = _object(given, place)
             schema = self.schema(_field(structure, "schema", place), f"{place}.schema")
             end = _text(_field(structure, "end", place), f"{place}.end")
             begin = _text(_field(structure, "begin", place), f"{place}.begin")
-            tags.append((begin, Row((schema, Text((end,))))))
-        return Dispatch(_arms(triggers, tags, "structures"), starts_with_arm=False, once=False)
+            tags.append((begin, self.made.row((schema, self.made.fixed((end,))))))
+        return self.made.dispatch(_arms(triggers, tags, "structures"))
 
-    def part(self, given: object, place: str) -> Part:
+    def part(self, given: object, place: str) -> Ways:
         form = _object(given, place)
         kind = _field(form, "type", place)
-        readers: dict[str, Callable[[Mapping[str, Any], str], Part]] = {
+        readers: dict[str, Callable[[Mapping[str, Any], str], Ways]] = {
             "const_string": self.constant,
             "token": self.constant,
             "json_schema": self.json,
@@ -94,26 +94,27 @@ class _Reader:
             )
         return readers[kind](form, place)
 
-    def constant(self, form: Mapping[str, Any], place: str) -> Part:
+    def constant(self, form: Mapping[str, Any], place: str) -> Ways:
         if form["type"] == "token":
-            return Text((self.token(_field(form, "token", place), f"{place}.token"),))
-        return Text((_text(_field(form, "value", place), f"{place}.value"),))
+            return self.made.fixed((self.token(_field(form, "token", place), f"{place}.token"),))
+        return self.made.fixed((_text(_field(form, "value", place), f"{place}.value"),))
 
-    def json(self, form: Mapping[str, Any], place: str) -> Part:
+    def json(self, form: Mapping[str, Any], place: str) -> Ways:
         _plain_only(form, place)
         return self.schema(_field(form, "json_schema", place), f"{place}.json_schema")
 
-    def pattern(self, form: Mapping[str, Any], place: str) -> Part:
-        return Pattern(_text(_field(form, "pattern", place), f"{place}.pattern"))
+    def pattern(self, form: Mapping[str, Any], place: str) -> Ways:
+        return self.made.matching(_text(_field(form, "pattern", place), f"{place}.pattern"))
 
-    def grammar(self, form: Mapping[str, Any], place: str) -> Part:
-        return Subgrammar(_text(_field(form, "grammar", place), f"{place}.grammar"))
+    def grammar(self, form: Mapping[str, Any], place: str) -> Ways:
+        text = _text(_field(form, "grammar", place), f"{place}.grammar")
+        return self.made.bound(Embedded(lark_grammar(text, self.made.tokenizer.opaque)))
 
-    def free(self, form: Mapping[str, Any], place: str) -> Part:
+    def free(self, form: Mapping[str, Any], place: str) -> Ways:
         _absent(form, ("max_tokens", "max_chars"), place)
-        return Free(_texts(form.get("excludes", []), f"{place}.excludes"))
+        return self.made.free(_texts(form.get("excludes", []), f"{place}.excludes"))
 
-    def elements(self, form: Mapping[str, Any], place: str) -> Part:
+    def elements(self, form: Mapping[str, Any], place: str) -> Ways:
         where = f"{place}.elements"
         parts = tuple(
             self.part(element, f"{where}[{number}]")
@@ -121,18 +122,19 @@ class _Reader:
         )
         if not parts:
             raise ConstraintError("there are no elements", place=where)
-        return Row(parts) if form["type"] == "sequence" else Choice(parts)
+        return (self.made.row if form["type"] == "sequence" else self.made.either)(parts)
 
-    def whole_tag(self, form: Mapping[str, Any], place: str) -> Part:
+    def whole_tag(self, form: Mapping[str, Any], place: str) -> Ways:
         begin, body = self.tag(form, place)
-        return Row((Text((begin,)), body))
+        return self.made.row((self.made.fixed((begin,)), body))
 
-    def schema(self, given: object, place: str) -> Json:
-        return Json(with_whitespace(read_schema(given, place), self.whitespace))
+    def schema(self, given: object, place: str) -> Ways:
+        schema = with_whitespace(read_schema(given, place), self.whitespace)
+        return self.made.bound(JsonValue(schema, style=None))
 
     def token(self, given: object, place: str) -> str:
         """Give the text of a token, named by itself or by its id."""
-        for token in self.tokenizer.added:
+        for token in self.made.tokenizer.added:
             if given in {token.id, token.text}:
                 return token.text
         raise ConstraintError(f"{given!r} is no added token of the tokenizer", place=place)
@@ -143,7 +145,7 @@ class _Reader:
             return self.token(_field(form, "token", place), f"{place}.token")
         return _text(given, place)
 
-    def tag(self, given: object, place: str) -> tuple[str, Part]:
+    def tag(self, given: object, place: str) -> tuple[str, Ways]:
         """Read a tag: its begin, and what follows that."""
         form = _object(given, place)
         begin = self.text_or_token(_field(form, "begin", place), f"{place}.begin")
@@ -153,43 +155,43 @@ class _Reader:
         texts = tuple(self.text_or_token(end, f"{place}.end") for end in listed)
         if not texts:
             raise ConstraintError("there is no end", place=f"{place}.end")
-        return begin, Row((content, Text(texts)))
+        return begin, self.made.row((content, self.made.fixed(texts)))
 
-    def tags(self, form: Mapping[str, Any], place: str) -> list[tuple[str, Part]]:
+    def tags(self, form: Mapping[str, Any], place: str) -> list[tuple[str, Ways]]:
         given = _list(_field(form, "tags", place), f"{place}.tags")
         return [self.tag(tag, f"{place}.tags[{number}]") for number, tag in enumerate(given)]
 
-    def repeat(self, form: Mapping[str, Any], place: str) -> Repeat:
+    def repeat(self, form: Mapping[str, Any], place: str) -> Ways:
         part = self.part(_field(form, "content", place), f"{place}.content")
         match form["type"]:
             case "optional":
-                return Repeat(part, 0, 1)
+                return self.made.repeated(part, 0, 1)
             case "plus":
-                return Repeat(part, 1, None)
+                return self.made.repeated(part, 1, None)
             case "star":
-                return Repeat(part, 0, None)
+                return self.made.repeated(part, 0, None)
             case _:
                 least, most = _field(form, "min", place), _field(form, "max", place)
                 if not isinstance(least, int) or not isinstance(most, int) or least < 0:
                     raise ConstraintError("min and max are no counts", place=place)
                 if -1 < most < least:
                     raise ConstraintError("max is less than min", place=place)
-                return Repeat(part, least, most if most >= 0 else None)
+                return self.made.repeated(part, least, most if most >= 0 else None)
 
-    def triggered(self, form: Mapping[str, Any], place: str) -> Dispatch:
+    def triggered(self, form: Mapping[str, Any], place: str) -> Ways:
         if form["type"] == "triggered_tags":
             triggers = _texts(_field(form, "triggers", place), f"{place}.triggers")
         else:
             given = _list(_field(form, "trigger_tokens", place), f"{place}.trigger_tokens")
             triggers = tuple(self.token(token, f"{place}.trigger_tokens") for token in given)
-        return Dispatch(
+        return self.made.dispatch(
             _arms(triggers, self.tags(form, place), f"{place}.tags"),
             starts_with_arm=bool(form.get("at_least_one", False)),
             once=bool(form.get("stop_after_first", False)),
             excludes=self.excludes(form, place),
         )
 
-    def dispatch(self, form: Mapping[str, Any], place: str) -> Dispatch:
+    def dispatch(self, form: Mapping[str, Any], place: str) -> Ways:
         arms: list[Arm] = []
         for number, given in enumerate(_list(_field(form, "rules", place), f"{place}.rules")):
             where = f"{place}.rules[{number}]"
@@ -198,11 +200,11 @@ class _Reader:
                 raise ConstraintError("a rule is a pattern and a format", place=where)
             is_text = form["type"] == "dispatch"
             trigger = _text(rule[0], where) if is_text else self.token(rule[0], where)
-            arms.append(Arm(trigger, (trigger,), (self.part(rule[1], f"{where}[1]"),)))
+            arms.append(Arm(trigger, ((trigger, self.part(rule[1], f"{where}[1]")),)))
         if not arms:
             raise ConstraintError("there are no rules", place=f"{place}.rules")
         once = not form.get("loop", True)
-        return Dispatch(tuple(arms), False, once, self.excludes(form, place))
+        return self.made.dispatch(arms, excludes=self.excludes(form, place), once=once)
 
     def excludes(self, form: Mapping[str, Any], place: str) -> tuple[str, ...]:
         tokens = _list(form.get("exclude_tokens", []), f"{place}.exclude_tokens")
@@ -211,20 +213,23 @@ class _Reader:
             *(self.token(token, f"{place}.exclude_tokens") for token in tokens),
         )
 
-    def separated(self, form: Mapping[str, Any], place: str) -> Repeat:
-        tags = [Row((Text((begin,)), body)) for begin, body in self.tags(form, place)]
+    def separated(self, form: Mapping[str, Any], place: str) -> Ways:
+        tags = [
+            self.made.row((self.made.fixed((begin,)), body))
+            for begin, body in self.tags(form, place)
+        ]
         separator = _text(_field(form, "separator", place), f"{place}.separator")
-        return Repeat(
-            Choice(tuple(tags)),
+        return self.made.repeated(
+            self.made.either(tags),
             1 if form.get("at_least_one", False) else 0,
             1 if form.get("stop_after_first", False) else None,
             separator,
         )
 
 
-def _arms(triggers: tuple[str, ...], tags: list[tuple[str, Part]], place: str) -> tuple[Arm, ...]:
+def _arms(triggers: tuple[str, ...], tags: list[tuple[str, Ways]], place: str) -> tuple[Arm, ...]:
     """Put the tags to their triggers: each begins with exactly one."""
-    members: dict[str, list[tuple[str, Part]]] = {trigger: [] for trigger in triggers}
+    members: dict[str, list[tuple[str, Ways]]] = {trigger: [] for trigger in triggers}
     for number, (begin, body) in enumerate(tags):
         fitting = [trigger for trigger in triggers if trigger and begin.startswith(trigger)]
         if len(fitting) != 1:
@@ -235,11 +240,7 @@ def _arms(triggers: tuple[str, ...], tags: list[tuple[str, Part]], place: str) -
                 hint="each tag begins with exactly one trigger",
             )
         members[fitting[0]].append((begin, body))
-    arms = [
-        Arm(trigger, tuple(begin for begin, _ in own), tuple(body for _, body in own))
-        for trigger, own in members.items()
-        if own
-    ]
+    arms = [Arm(trigger, tuple(own)) for trigger, own in members.items() if own]
     if not arms:
         raise ConstraintError("there are no tags", place=place)
     return tuple(arms)

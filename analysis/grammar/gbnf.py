@@ -15,6 +15,7 @@ from autoparser.analysis.format import Strip
 from .calls import GrammarError
 from .rules import (
     Choice,
+    Embedded,
     FreeText,
     JsonValue,
     Literal,
@@ -22,6 +23,7 @@ from .rules import (
     Pattern,
     Prose,
     Ref,
+    Repeat,
     Rules,
     Sequence as InRow,
 )
@@ -94,13 +96,7 @@ class _GbnfWriter:
             case Literal(text):
                 return gbnf_literal(text)
             case Pattern(regex, but_not):
-                if but_not:
-                    raise GrammarError(
-                        "GBNF cannot keep declared names out of names that are made up",
-                        place=f"a member beside {', '.join(but_not)}",
-                        hint="set additionalProperties to false",
-                    )
-                return self.table.pattern(regex)
+                return self.pattern(regex, but_not)
             case JsonValue():
                 return self.table.value(node)
             case Ref(name):
@@ -109,10 +105,22 @@ class _GbnfWriter:
                 return " ".join(map(self.node, items)) or '""'
             case Choice(options):
                 return f"({' | '.join(map(self.node, options)) or _NEVER})"
+            case Repeat() | Embedded():
+                raise GrammarError("GBNF is not written for repetitions and embedded grammars")
             case FreeText():
                 if node not in self._written:
                     self._written[node] = self.free_text(node)
                 return self._written[node]
+
+    def pattern(self, regex: str, but_not: Sequence[str]) -> str:
+        """Write what a regular expression matches."""
+        if but_not:
+            raise GrammarError(
+                "GBNF cannot keep declared names out of names that are made up",
+                place=f"a member beside {', '.join(but_not)}",
+                hint="set additionalProperties to false",
+            )
+        return self.table.pattern(regex)
 
     def free_text(self, node: FreeText) -> str:
         """Write a place where free text may begin: its states, then the ways without text."""

@@ -6,7 +6,7 @@ from autoparser.analysis.conversation import Json
 
 from .calls import GrammarError
 from .json_schema import Rules as SchemaRules, schema_rules, text_rules
-from .rules import JsonValue
+from .rules import JsonStyle, JsonValue
 
 
 class SchemaTable(SchemaRules):
@@ -14,7 +14,7 @@ class SchemaTable(SchemaRules):
 
     def value(self, value: JsonValue) -> str:
         """Give the expression of a JSON value; raises SchemaError where GBNF cannot say it."""
-        style = value.style
+        style = value.style or JsonStyle()
         if style.indent:
             raise GrammarError(
                 "GBNF is not written for arguments whose JSON is broken into lines",

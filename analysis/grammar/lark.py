@@ -22,6 +22,7 @@ from autoparser.analysis.tokens import OpaqueTokens
 
 from .rules import (
     Choice,
+    Embedded,
     Exit,
     FreeText,
     JsonStyle,
@@ -31,6 +32,7 @@ from .rules import (
     Pattern,
     Prose,
     Ref,
+    Repeat,
     Rules,
     Sequence,
 )
@@ -58,6 +60,8 @@ class _LarkWriter:
         self.terminals: dict[str, str] = {} if begun is None else begun.terminals.copy()
         self.made: dict[str, str] = {} if begun is None else begun.made.copy()
         self.texts: dict[str, str] = {} if begun is None else begun.texts.copy()
+        self.embedded: dict[str, str] = {} if begun is None else begun.embedded.copy()
+        """Names of whole grammars that were written by others."""
         self.plain: bool = begun is None or begun.plain
         """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
         that it would choose itself, and it chooses others where a token ends within a character.
@@ -97,6 +101,11 @@ class _LarkWriter:
                 return self.text(text)
             case Choice(options):
                 return self._either([self.node(option) for option in options])
+            case Repeat(inner, least, most):
+                again = self.rule("again", self.node(inner))
+                return f"{again}{{{least},{'' if most is None else most}}}"
+            case Embedded(lark):
+                return f"@{self.embedded.setdefault(lark, f'embedded_{len(self.embedded)}')}"
             case JsonValue(schema, style):
                 return self.json(schema, style)
             case Pattern(regex, but_not):
@@ -128,8 +137,10 @@ class _LarkWriter:
             self.lines[self.made[key]] = key
         return self.made[key]
 
-    def json(self, schema: Json, style: JsonStyle) -> str:
+    def json(self, schema: Json, style: JsonStyle | None) -> str:
         """Write a JSON value: the schema as it is, the separators as the format has them."""
+        if style is None:
+            return self.rule("json", f"%json {_AS_JSON(schema)}")
         options: dict[str, Json] = {
             "item_separator": style.item_separator,
             "key_separator": style.key_separator,
@@ -156,7 +167,15 @@ class _LarkWriter:
             ways.append(self._exit(exit_, close, quick=quick))
         if quick:
             ways += self._decoy(node, closes)
-        return self._either(ways)
+        return _in_row(self._beside(node, quick=quick), self._either(ways))
+
+    def _beside(self, node: FreeText, *, quick: bool) -> str:
+        """Write the opaque tokens that free text may hold, each with the text before it."""
+        prose = next((each.prose for each in node.exits if each.prose and each.prose.tokens), None)
+        if prose is None:
+            return ""
+        text = self.terminal("TEXT", _prose(prose, quick=quick))
+        return f"({text} <[{','.join(map(str, prose.tokens))}]>)*"
 
     def _either(self, ways: list[str]) -> str:
         """Write alternatives; long ones become a rule, since they come up in many places."""
@@ -238,6 +257,14 @@ def write_lark(rules: Rules, opaque: OpaqueTokens) -> str:
         return _LarkWriter(opaque).take(rules).write()
     begun = _FRAMES.of((frame, opaque), None, lambda: _LarkWriter(opaque).take(frame))
     return _LarkWriter(opaque, begun).take(rules).write()
+
+
+def write_embedding(rules: Rules, opaque: OpaqueTokens) -> str:
+    """Write a grammar as JSON for llguidance, with the grammars that are embedded in it."""
+    writer = _LarkWriter(opaque).take(rules)
+    grammars = [{"lark_grammar": writer.write()}]
+    grammars += [{"name": name, "lark_grammar": lark} for lark, name in writer.embedded.items()]
+    return json.dumps({"grammars": grammars}, ensure_ascii=False)
 
 
 def _rule(name: str) -> str:

@@ -46,7 +46,8 @@ class JsonValue:
 
     schema: Json
     """A schema of its own: the definitions that it refers to are within it."""
-    style: JsonStyle = field(default_factory=JsonStyle)
+    style: JsonStyle | None = field(default_factory=JsonStyle)
+    """None: the schema says it, in llguidance's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,23 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeat:
+    """A node again and again."""
+
+    node: Node
+    least: int = 0
+    most: int | None = None
+    """None: no end to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A whole grammar in llguidance's Lark, as somebody has written it."""
+
+    lark: str
+
+
+@dataclass(frozen=True, slots=True)
 class Prose:
     """Free text: which texts it may be."""
 
@@ -88,6 +106,8 @@ class Prose:
     """A regular expression that it has to match as a whole; empty: any text."""
     space: str = ""
     """Whitespace that may stand behind it, where nothing else closes it."""
+    tokens: tuple[int, ...] = ()
+    """Opaque tokens that may stand in it, by their ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +128,9 @@ class FreeText:
     exits: tuple[Exit, ...]
 
 
-Node: TypeAlias = Literal | Pattern | JsonValue | Ref | Sequence | Choice | FreeText
+Node: TypeAlias = (
+    Literal | Pattern | JsonValue | Ref | Sequence | Choice | Repeat | Embedded | FreeText
+)
 
 NOTHING = Sequence()
 
@@ -145,6 +167,8 @@ def refers(node: Node) -> bool:
             return True
         case Sequence(nodes) | Choice(nodes):
             return any(map(refers, nodes))
+        case Repeat(inner):
+            return refers(inner)
         case FreeText(exits):
             return any(refers(exit_.then) for exit_ in exits)
         case _:
