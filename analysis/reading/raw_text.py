@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 from typing import Protocol
 
-from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Arguments, Literal
+from autoparser.analysis.schema import Part
 
 from .brackets import QuoteScan
 from .decoding import Unreadable, decode, is_huge, unescape
@@ -31,7 +31,7 @@ class Entries(Protocol):
     rows: Sequence[EntryRow]
     separator: Literal
     openings: tuple[Literal, ...]
-    properties: Mapping[str, Json]
+    names: frozenset[str]
 
 
 class RawReader:
@@ -226,11 +226,11 @@ class RawReader:
         if any(row.middle.isspace() for row in around.rows):
             if match.end() == len(rest):
                 return None if not around.tape.closed and match.end() < _LONGEST_KEY else False
-            return not around.properties or match.group() in around.properties
+            return not around.names or match.group() in around.names
         behind = rest[match.end() :].lstrip()
         middles = [Literal.of(row.middle).units[:1] for row in around.rows]
         if any(behind.startswith(unit) for units in middles for unit in units):
-            return not around.properties or match.group() in around.properties
+            return not around.names or match.group() in around.names
         if around.tape.closed or match.end() > _LONGEST_KEY:
             return False
         return None if any(u.startswith(behind) for units in middles for u in units) else False
@@ -260,7 +260,7 @@ _NUMBERED = frozenset({"number", "array", "object"})
 
 def json_of(
     text: str,
-    schema: Json,
+    schema: Part,
     types: frozenset[str] | None,
     arguments: Arguments,
     *,
