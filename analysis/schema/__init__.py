@@ -21,6 +21,7 @@ from .kinds import ANY, kinds_of
 from .merging import NOTHING, Contradiction, both, conjunction, joined
 from .part import Part
 from .pointers import ROOT
+from .validity import Flaw, Validate, flaws, validator
 from .values import JsonType, identity, type_of
 
 __all__ = [
@@ -29,15 +30,18 @@ __all__ = [
     "ROOT",
     "Contradiction",
     "Document",
+    "Flaw",
     "JsonType",
     "Part",
     "Schema",
     "SchemaError",
+    "Validate",
     "below",
     "both",
     "conjunction",
     "count",
     "escaped",
+    "flaws",
     "identity",
     "is_number",
     "joined",
@@ -48,5 +52,6 @@ __all__ = [
     "schema_map",
     "schemas_of",
     "type_of",
+    "validator",
     "without",
 ]

@@ -52,7 +52,7 @@ class Contradiction(Exception):
 def joined(first: Schema, second: Schema) -> tuple[Schema, Schema]:
     """Give a schema for the values of both, and what of the second has to hold beside it.
 
-    Both are without an ``allOf`` of their own. Of annotations, those of the first stay. Raises
+    Both are without an ``allOf`` of their own. Of annotations, those of the second stay. Raises
     Contradiction.
     """
     found, left = dict(first), Schema()
@@ -66,7 +66,7 @@ def joined(first: Schema, second: Schema) -> tuple[Schema, Schema]:
             if both_of_them is None:
                 left |= theirs
             else:
-                found = {**without(found, *unit), **both_of_them}
+                found = without(found, *(theirs.keys() - both_of_them.keys())) | both_of_them
     return found, left
 
 
@@ -143,7 +143,7 @@ def _value(keyword: str, first: Json, second: Json) -> tuple[Json] | None:
         case _ if is_number(first) and is_number(second):
             return _number(keyword, first, second)
         case _:
-            return None if keyword in _SAYS else (first,)
+            return None if keyword in _SAYS else (second,)
 
 
 def _number(keyword: str, first: float, second: float) -> tuple[Json] | None:
@@ -154,7 +154,7 @@ def _number(keyword: str, first: float, second: float) -> tuple[Json] | None:
         return (min(first, second),)
     if isinstance(first, int) and isinstance(second, int) and keyword == "multipleOf":
         return (lcm(first, second),)
-    return None if keyword in _SAYS else (first,)
+    return None if keyword in _SAYS else (second,)
 
 
 def _listed(value: Json) -> list[Json]:
