@@ -9,9 +9,6 @@ from typing import Any
 
 from autoparser.analysis.conversation import Json
 
-from .errors import below
-from .pointers import ROOT
-
 Validate = Callable[[Json], str]
 """Says what in a value the schema does not allow; empty: it is valid."""
 
@@ -50,24 +47,35 @@ def validator(schema: Json) -> Validate:
     return complaint
 
 
+def _told(error: Any) -> Any:
+    """Give the error that tells most: of a list of schemas, the one that is none."""
+    library, _ = _library()
+    if error.absolute_path and error.absolute_path[-1] == "type":
+        return error
+    return library.exceptions.best_match([error])
+
+
 @dataclass(frozen=True, slots=True)
 class Flaw:
     """What keeps a schema from being one."""
 
-    pointer: str
-    """Where in the schema, as a JSON pointer."""
+    path: tuple[str | int, ...]
+    """Where in the schema: names, and places in lists."""
     message: str
-    keyword: str = ""
-    """The keyword of the schema's own schema that is not met."""
+    """What is wrong there, in jsonschema's words."""
     value: Json = None
     """What stands there."""
+    is_no_schema: bool = False
+    """Whether a schema should stand there, and something else does."""
 
 
 def flaws(schema: Json) -> Iterator[Flaw]:
-    """Say where a schema is none of its draft, the outermost places first."""
+    """Say where a schema is none of its draft, the outermost places first.
+
+    Raises RecursionError for one that is nested too deep to be looked at.
+    """
     dialect = _dialect(schema)
-    errors = dialect(dialect.META_SCHEMA).iter_errors(schema)
+    errors = map(_told, dialect(dialect.META_SCHEMA).iter_errors(schema))
     for error in sorted(errors, key=lambda each: (len(each.absolute_path), str(each.json_path))):
-        yield Flaw(
-            below(ROOT, *error.absolute_path), error.message, error.validator, error.instance
-        )
+        no_schema = error.validator == "type" and error.validator_value == ["object", "boolean"]
+        yield Flaw(tuple(error.absolute_path), error.message, error.instance, no_schema)

@@ -221,7 +221,10 @@ def test_an_answer_by_a_schema_is_text(tmp_path: Path, parse: Run) -> None:
     ("text", "words"),
     [
         ("- 1", "this is a list, not a JSON schema"),
-        ("{type: objekt}", "schema.type: this is no JSON schema: there is no type 'objekt'"),
+        (
+            "{type: objekt}",
+            "schema.type: this is no JSON schema: 'objekt' is no type of JSON Schema",
+        ),
         ("{schema: 3}", "this is no JSON schema"),
     ],
 )
@@ -343,7 +346,16 @@ BAD_PARAMETERS = [
     ({"anyOf": [{}, 2]}, ".anyOf[1]", "this is no schema"),
     ({"oneOf": {}}, ".oneOf", "expected a list of schemas"),
     ({"items": {"type": "int"}}, ".items.type", "did you mean integer?"),
-    ({"items": [{"type": "text"}]}, ".items[0].type", "there is no type 'text'"),
+    ({"items": [{"type": "text"}]}, ".items", "name an older draft"),
+    (
+        {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "text"}]},
+        ".items[0].type",
+        "'text' is no type of JSON Schema",
+    ),
+    ({"properties": {"type": 3}}, ".properties.type", "this is no schema"),
+    ({"properties": {"a": {"required": True}}}, ".properties.a.required", "a list of names"),
+    ({"minimum": "3"}, ".minimum", "'3' is not of type 'number'"),
+    ({"$schema": 5}, ".$schema", "5 is not of type 'string'"),
     ({"required": "a"}, ".required", "expected a list of names"),
     ({"enum": "a"}, ".enum", "expected a list of values"),
 ]
