@@ -50,9 +50,10 @@ def _has_names(root: Schema) -> bool:
             reference = value.get("$ref")
             if isinstance(reference, str) and not is_pointer(reference):
                 return True
-            if value is not root and any(isinstance(value.get(name), str) for name in _NAMES):
+            named = value is not root and not value.keys().isdisjoint(_NAMES)
+            if named and any(isinstance(value.get(name), str) for name in _NAMES):
                 return True
-            waiting += value.values()
+            waiting += [inner for inner in value.values() if isinstance(inner, dict | list)]
     return False
 
 
