@@ -48,12 +48,16 @@ class ReasoningReader:
                 after = block.close.after if emptied is None else emptied
                 collector.reasoning_marker((yield from skip_written(tape, after)))
                 return
-            end = len(tape.text) if tape.closed else stops.safe(tape.text, tape.at)
+            end = stops.safe(tape.text, tape.at)
+            if tape.closed:
+                begun = None if tape.complete else stops.begun(tape.text, tape.at)
+                end = len(tape.text) if begun is None else begun.start
             if found is not None:
                 end = min(end, found.start)
             if end > tape.at:
                 collector.reasoning(tape.take(end - tape.at, SpanKind.REASONING))
             if tape.closed:
+                tape.take(tape.left(), SpanKind.MARKUP)
                 return
             yield
 

@@ -97,6 +97,8 @@ class TurnReader:
                 tape.pass_by(lane)
                 yield
             found = stops.find(tape.text, tape.at)
+            if found is not None and self._may_be_other(tape, found):
+                found = None
             if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
                 cut = stops.written_before(tape.text, found, tape.at)
                 if cut > tape.at:
@@ -112,9 +114,21 @@ class TurnReader:
                 return True
             yield
 
+    def _may_be_other(self, tape: Tape, found: Found[Mark]) -> bool:
+        """Whether a cut has left of another stop what looks like the opening of calls."""
+        if not tape.closed or tape.complete or found.label is not Mark.CALLS:
+            return False
+        begun = self._stops.begun(tape.text, tape.at)
+        if begun is None:
+            return False
+        return begun.start <= found.start and begun.label is not Mark.CALLS
+
     def _end(self, tape: Tape) -> int:
         """Say where the content ends that the end of the text closes."""
         text, end = tape.text, len(tape.text)
+        if not tape.complete:
+            begun = self._stops.begun(text, tape.at)
+            return end if begun is None else begun.start
         for char in reversed(self.turn.tail):
             if end <= tape.at or text[end - 1] != char:
                 break
