@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .output import PLAIN_WIDTH, keep_source, print_report, print_text, report_width, write_file
+from .options import (
+    SOURCES,
+    ExitZeroOption,
+    NameOption,
+    OutputOption,
+    format_option,
+)
+from .output import Outlet, keep_source, result_to
 from .progress import doing
-from .source import Asked, NameOption
+from .source import Asked
 
 if TYPE_CHECKING:
     from autoparser.analysis.comparison import Comparison
@@ -33,12 +39,7 @@ class ComparisonForm(StrEnum):
 def compare(
     left: Annotated[
         str,
-        typer.Argument(
-            metavar="A",
-            help="A template file, a model directory, a tokenizer_config.json, a GGUF file, or a"
-            " model on the Hub such as org/name.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="A", help=SOURCES, show_default=False),
     ],
     right: Annotated[
         str,
@@ -50,17 +51,12 @@ def compare(
     ],
     form: Annotated[
         ComparisonForm,
-        typer.Option(
-            "--format",
-            "-f",
-            help="text; json, docs/compare.schema.json describes it; markdown for a comment on a"
-            " pull request; html, a page of its own.",
+        format_option(
+            "text; json, which docs/compare.schema.json describes; markdown for a comment on a pull"
+            " request; html, a page of its own."
         ),
     ] = ComparisonForm.TEXT,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
-    ] = None,
+    output: OutputOption = None,
     name: NameOption = None,
     left_revision: Annotated[
         str | None,
@@ -70,9 +66,7 @@ def compare(
         str | None,
         typer.Option(metavar="REVISION", help="A branch, tag or commit of B on the Hub."),
     ] = None,
-    exit_zero: Annotated[
-        bool, typer.Option("--exit-zero", help="Exit with 0 also where they differ.")
-    ] = False,
+    exit_zero: ExitZeroOption = False,
 ) -> int:
     """Compare what two templates do, not how they are written.
 
@@ -94,34 +88,23 @@ def compare(
         after = analyze(Asked(right, name, right_revision).template())
         say("comparing")
         found = compared(before, after)
-    _give(found, form, output)
+    with result_to(output) as outlet:
+        _give(found, form, outlet)
     return 0 if found.equal or exit_zero else DIFFERS
 
 
-def _give(found: Comparison, form: ComparisonForm, output: Path | None) -> None:
-    from autoparser.reports import comparison_report
-
-    if form is ComparisonForm.TEXT:
-        if output is None:
-            print_report(comparison_report(found, report_width()))
-        else:
-            write_file(output, f"{comparison_report(found, PLAIN_WIDTH).plain}\n")
-        return
-    text = _written(found, form)
-    if output is None:
-        print_text(text)
-    else:
-        write_file(output, text)
-
-
-def _written(found: Comparison, form: ComparisonForm) -> str:
+def _give(found: Comparison, form: ComparisonForm, outlet: Outlet) -> None:
     from importlib.metadata import version
 
-    from autoparser.reports import comparison_document, comparison_markdown, json_text
+    from autoparser.reports import comparison_document, comparison_markdown, comparison_report
     from autoparser.reports.html import comparison_page
 
-    if form is ComparisonForm.MARKDOWN:
-        return comparison_markdown(found)
-    if form is ComparisonForm.HTML:
-        return comparison_page(found, version("autoparser"))
-    return f"{json_text(comparison_document(found), indent=2)}\n"
+    match form:
+        case ComparisonForm.TEXT:
+            outlet.report(comparison_report(found, outlet.width))
+        case ComparisonForm.JSON:
+            outlet.json(comparison_document(found))
+        case ComparisonForm.MARKDOWN:
+            outlet.text(comparison_markdown(found))
+        case ComparisonForm.HTML:
+            outlet.text(comparison_page(found, version("autoparser")))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, cast
-
-import typer
+from typing import TYPE_CHECKING, cast
 
 from autoparser.analysis.errors import AutoparserError
 
@@ -16,16 +14,7 @@ from .output import warn
 if TYPE_CHECKING:
     from autoparser.analysis.template import ChatTemplate
 
-__all__ = ["SwitchOption", "read_switches", "warn_of_switches"]
-
-SwitchOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE",
-        help="Set this variable of the template, as chat_template_kwargs do. May be given several"
-        " times.",
-    ),
-]
+__all__ = ["read_switches", "warn_of_switches"]
 
 _PASSED = ("messages", "tools", "documents", "add_generation_prompt", "strftime_now")
 """What a render passes itself."""

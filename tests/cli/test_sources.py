@@ -35,7 +35,7 @@ def commands(messages: Path) -> dict[str, tuple[str, ...]]:
         "grammar": ("-f", "json", *TOOLS),
         "roundtrip": ("--json", "--scenario", "answer"),
         "decode": (*TOOLS, "--walks", "2", "--json"),
-        "export": ("--to", "response-template", "--no-check"),
+        "export": ("--no-check",),
         "render": ("--messages", str(messages)),
         "report": (),
     }
@@ -210,7 +210,7 @@ def test_what_an_encoder_prints_is_not_in_the_document(tmp_path: Path, process: 
             "gives token ids, and there is no tokenizer to read them; give --tokenizer",
         ),
         (
-            ("render", "--encoder", ENCODER, "--to", "training-template"),
+            ("render", "--encoder", ENCODER, "--format", "training-template"),
             "an encoder in Python has no template that markers could stand in",
         ),
         (("fetch", "README.md"), "this is no model on the Hub"),
