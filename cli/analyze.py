@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import suggest
 
 from .options import (
     EncoderOption,
@@ -116,13 +117,8 @@ def _phases(analysis: Analysis, asked: Sequence[str]) -> list[str]:
     known = [finding.phase for finding in analysis.phases]
     for name in asked:
         if name.upper() not in known:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name.upper(), known, n=1, cutoff=0.5)
-            advice = f"did you mean {close[0]}? " if close else ""
-            raise AutoparserError(
-                f"there is no phase {name!r}", hint=f"{advice}the phases are {', '.join(known)}"
-            )
+            hint = suggest(name, known, f"the phases are {', '.join(known)}")
+            raise AutoparserError(f"there is no phase {name!r}", hint=hint)
     return [name.upper() for name in asked]
 
 

@@ -9,6 +9,7 @@ import typer
 
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.isolation import Limits
+from autoparser.analysis.spelling import suggest
 
 from .lint_formats import Format, Shown, reports_of, written
 from .options import (
@@ -286,13 +287,8 @@ def _listed(given: Sequence[str]) -> tuple[str, ...]:
 def _one_of(given: str, known: Sequence[str], option: str) -> str:
     if given in known:
         return given
-    from difflib import get_close_matches
-
-    close = get_close_matches(given, known, n=1, cutoff=0.5)
-    advice = f"did you mean {close[0]}? " if close else ""
-    raise AutoparserError(
-        f"{option} cannot be {given!r}", hint=f"{advice}there are {', '.join(known)}"
-    )
+    hint = suggest(given, known, f"there are {', '.join(known)}")
+    raise AutoparserError(f"{option} cannot be {given!r}", hint=hint)
 
 
 def _baseline(file: Path) -> Baseline:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import suggest
 
 from .output import warn
 from .switches import warn_of_switches
@@ -29,13 +29,11 @@ def check_choice(choice: str, tools: Sequence[object] | None) -> None:
     names = list(request_of(tools).tools or ())
     if choice in names:
         return
-    close = get_close_matches(choice, [*CHOICES, *names], n=1, cutoff=0.5)
-    advice = f"did you mean {close[0]}? " if close else ""
     words = ", ".join(CHOICES)
     wanted = f"or a tool: {', '.join(names)}" if names else "or a tool of --tools"
     raise AutoparserError(
         f"the tool choice {choice!r} names no tool that is offered",
-        hint=f"{advice}give {words}, {wanted}",
+        hint=suggest(choice, [*CHOICES, *names], f"give {words}, {wanted}"),
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import suggest
 
 from .inputs import read_value
 from .options import (
@@ -27,7 +27,7 @@ from .options import (
 )
 from .output import Outlet, keep_source, result_to, warn
 from .source import Asked
-from .switches import read_switches
+from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
@@ -93,7 +93,8 @@ def roundtrip(
     needed = "--fail-on tokens needs a tokenizer" if "tokens" in wanted else None
     loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
     analysis = analyzed(template)
-    _warn(asked_for.label, analysis, setting)
+    _warn(asked_for.label, analysis)
+    warn_of_switches(asked_for.label, template, setting)
     found = round_trip(
         analysis, chosen, tokenizer=loaded, setting=setting or None, progress=_progress
     )
@@ -129,26 +130,17 @@ def _checked_kinds(asked: Sequence[str]) -> Sequence[str]:
 
 
 def _unknown(what: str, given: str, known: Sequence[str]) -> AutoparserError:
-    close = get_close_matches(given, known, n=1, cutoff=0.5)
-    advice = f"did you mean {close[0]}? " if close else ""
-    return AutoparserError(
-        f"there is no {what} {given!r}", hint=f"{advice}there are {', '.join(known)}"
-    )
+    hint = suggest(given, known, f"there are {', '.join(known)}")
+    return AutoparserError(f"there is no {what} {given!r}", hint=hint)
 
 
-def _warn(source: str, analysis: Analysis, setting: dict[str, Json]) -> None:
-    """Say on standard error what may make verdicts wrong, or a switch do nothing."""
+def _warn(source: str, analysis: Analysis) -> None:
+    """Say on standard error what may make verdicts wrong."""
     from autoparser.reports import check_doubt
 
     check = analysis.check
     if not check.ok:
         warn(source, check_doubt(check, "what is sampled may not be what a model writes"))
-    known = [switch.name for switch in analysis.switches]
-    for name in setting:
-        if name not in known:
-            close = get_close_matches(name, known, n=1, cutoff=0.5)
-            advice = f"; did you mean {close[0]}?" if close else ""
-            warn(source, f"{name} is no switch that the analysis found{advice}")
 
 
 def _progress(done: int, total: int) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import cast
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import suggest
 
 __all__ = ["check_schema", "check_tool"]
 
@@ -101,9 +101,8 @@ def _types(given: object, place: str) -> Iterator[tuple[str, str, str]]:
     for name in names:
         if name in TYPES:
             continue
-        close = get_close_matches(str(name), TYPES, n=1, cutoff=0.5)
-        advice = f"did you mean {close[0]}? " if close else ""
-        yield place, f"there is no type {name!r}", f"{advice}the types are {', '.join(TYPES)}"
+        hint = suggest(str(name), TYPES, f"the types are {', '.join(TYPES)}")
+        yield place, f"there is no type {name!r}", hint
 
 
 def _by_name(given: object, place: str, depth: int) -> Iterator[tuple[str, str, str]]:
