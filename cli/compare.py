@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -12,14 +12,18 @@ from .options import (
     ExitZeroOption,
     NameOption,
     OutputOption,
+    RevisionOption,
+    SwitchOption,
     format_option,
 )
 from .output import Outlet, keep_source, result_to
 from .progress import doing
 from .source import Asked
+from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.comparison import Comparison
+    from autoparser.analysis.conversation import Json
 
 __all__ = ["ComparisonForm", "compare"]
 
@@ -57,14 +61,16 @@ def compare(
         ),
     ] = ComparisonForm.TEXT,
     output: OutputOption = None,
+    switch: SwitchOption = None,
     name: NameOption = None,
+    revision: RevisionOption = None,
     left_revision: Annotated[
         str | None,
-        typer.Option(metavar="REVISION", help="A branch, tag or commit of A on the Hub."),
+        typer.Option(metavar="REVISION", help="That of A, in the place of --revision."),
     ] = None,
     right_revision: Annotated[
         str | None,
-        typer.Option(metavar="REVISION", help="A branch, tag or commit of B on the Hub."),
+        typer.Option(metavar="REVISION", help="That of B, in the place of --revision."),
     ] = None,
     exit_zero: ExitZeroOption = False,
 ) -> int:
@@ -72,7 +78,8 @@ def compare(
 
     Compared are the format of a turn, its markers and switches, the renders of a battery of
     conversations under every value of a switch and with every kind of content, and whether sampled
-    turns come back in the next prompt. The report ends with what was asked and what was not.
+    turns come back in the next prompt. The report ends with what was asked and what was not. What
+    --switch sets is set in every render and round trip, in both.
 
     Exit code: 0 if nothing that was asked differs, 1 if anything does, 2 if there is nothing to
     compare.
@@ -83,11 +90,17 @@ def compare(
     from autoparser.analysis.analysis import analyze
     from autoparser.analysis.comparison import compare as compared
 
+    setting = cast("dict[str, Json]", read_switches(switch or []))
+    before, after = (
+        Asked(source, name, own or revision).template()
+        for source, own in ((left, left_revision), (right, right_revision))
+    )
+    warn_of_switches(left, before, setting)
+    warn_of_switches(right, after, setting)
     with doing("analyzing") as say:
-        before = analyze(Asked(left, name, left_revision).template())
-        after = analyze(Asked(right, name, right_revision).template())
+        analyses = analyze(before), analyze(after)
         say("comparing")
-        found = compared(before, after)
+        found = compared(*analyses, setting)
     with result_to(output) as outlet:
         _give(found, form, outlet)
     return 0 if found.equal or exit_zero else DIFFERS

@@ -146,6 +146,12 @@ def test_two_revisions_are_compared(hub: Hub, autoparser: Run) -> None:
     ran = autoparser("compare", "org/model", "org/model", "--right-revision", "v1")
     assert ran.code == 0, ran.err
     assert "revision v1, chat_template.jinja\n" in ran.err
+    ran = autoparser("compare", "org/model", "org/model", "--revision", "v1")
+    assert ran.err.count("revision v1, chat_template.jinja\n") == 2
+    given = ("--revision", "v1", "--left-revision", "main")
+    ran = autoparser("compare", "org/model", "org/model", *given)
+    assert ran.err.count("revision v1, chat_template.jinja\n") == 1
+    assert ran.err.count("revision main, chat_template.jinja\n") == 1
 
 
 @pytest.mark.parametrize("command", ["analyze", "roundtrip"])
