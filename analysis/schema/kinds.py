@@ -7,9 +7,9 @@ number may be a whole one: where numbers are allowed, integers are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.spelling import suggest
 
 from .document import Document
 from .errors import SchemaError
@@ -94,11 +94,9 @@ def _named(declared: Json) -> Iterator[frozenset[JsonType]]:
         try:
             yield _with_whole(JsonType(str(name)))
         except ValueError:
-            close = get_close_matches(str(name), JsonType, n=1, cutoff=0.5)
-            advice = f"did you mean {close[0]}? " if close else ""
             raise SchemaError(
                 f"{name!r} is no type of JSON Schema",
-                hint=f"{advice}the types are {', '.join(JsonType)}",
+                hint=suggest(str(name), JsonType, f"the types are {', '.join(JsonType)}"),
             ) from None
 
 
