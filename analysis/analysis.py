@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from autoparser.analysis.check import Check, Continuation, continuations, self_check
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
@@ -41,6 +41,9 @@ from autoparser.analysis.setting_formats import format_under, learn_formats
 from autoparser.analysis.template import ChatTemplate, IsolatedTemplate, isolated
 from autoparser.analysis.tokens import tokenizer_of
 from autoparser.analysis.view import MarkerRegistry, View, view_of
+
+if TYPE_CHECKING:
+    from autoparser.analysis.constrained import Constraint, GrammarBackend, ReasoningGate
 
 SPECIAL_TOKENS = (
     "bos_token",
@@ -170,6 +173,54 @@ class Analysis:
             strict=strict,
             lazy=lazy,
         )
+
+    def backend(
+        self, tokenizer: object, *, workers: int = 4, capacity: int = 256
+    ) -> GrammarBackend:
+        """Make what compiles grammars for a tokenizer, and keeps them; close it when done.
+
+        It takes what `grammar` gives, and any other `Constraint`. `tokenizer` is all that
+        `tokenizer_of` takes; one that says of no token that it ends an answer has the tokens that
+        end this template's turns. `workers` are threads, `capacity` is how many grammars are kept.
+        Raises TokenizerError.
+        """
+        from autoparser.analysis.constrained import GrammarBackend  # noqa: PLC0415 - llguidance
+
+        known = tokenizer_of(tokenizer)
+        ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
+        if known.eos is None and ends:
+            known = tokenizer_of(known, eos=ends)
+        return GrammarBackend(known, workers=workers, capacity=capacity)
+
+    def reasoning_gate(
+        self,
+        constraint: Constraint | Grammar,
+        *,
+        tokenizer: GrammarBackend | object,
+        prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+    ) -> ReasoningGate:
+        """Make a constraint wait for the end of the reasoning, as this template writes it.
+
+        The constraint says nothing of reasoning: a schema, a regex, a structural tag. What opens
+        and closes reasoning comes from the format that the prompt belongs to, and whether it is
+        open from where the prompt ends; `prompt` and `chat_template_kwargs` are those of `parser`.
+        With a backend in place of the tokenizer, what it has compiled is used again.
+        Raises TokenizerError, and ConstraintError for a constraint that cannot be compiled.
+        """
+        from autoparser.analysis.constrained import (  # noqa: PLC0415 - llguidance
+            GrammarBackend,
+            reasoning_gate_of,
+        )
+
+        known = self._begun(None, chat_template_kwargs)
+        request = request_of(None, prompt=prompt, begun=known)
+        format_ = belonging(self.formats, request)[0].format
+        turn = build(self.formats, request)
+        if isinstance(tokenizer, GrammarBackend):
+            return reasoning_gate_of(format_, turn, constraint, tokenizer)
+        with self.backend(tokenizer, workers=1) as backend:
+            return reasoning_gate_of(format_, turn, constraint, backend)
 
     def under(self, setting: Mapping[str, object], *, tools: bool = True) -> Begun:
         """Find how turns are written under a setting of the switches, and how its prompt begins.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis, analyze
     from autoparser.analysis.check import Check, Failure
+    from autoparser.analysis.constrained import Constraint, GrammarBackend, ReasoningGate
     from autoparser.analysis.conversation import Json, Message, Presence, ToolCall
     from autoparser.analysis.document import SCHEMA, document
     from autoparser.analysis.encoders import load_encoder
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         Status,
         StreamParser,
     )
+    from autoparser.analysis.parsing.reasoning_end import ReasoningEnd, ReasoningState
     from autoparser.analysis.phases import Evidence, Finding
     from autoparser.analysis.renderer import (
         BridgeRefusal,
@@ -91,6 +93,7 @@ __all__ = [
     "Cause",
     "ChatTemplate",
     "Check",
+    "Constraint",
     "Delta",
     "Difference",
     "Evidence",
@@ -101,6 +104,7 @@ __all__ = [
     "Gate",
     "GateFault",
     "Grammar",
+    "GrammarBackend",
     "GrammarError",
     "Json",
     "Limit",
@@ -114,6 +118,9 @@ __all__ = [
     "Presence",
     "Provenance",
     "Reason",
+    "ReasoningEnd",
+    "ReasoningGate",
+    "ReasoningState",
     "RefusedMessageError",
     "RenderedTokens",
     "Renderer",
@@ -160,6 +167,7 @@ __all__ = [
 _HOMES = {
     "analysis": ("Analysis", "analyze"),
     "check": ("Check", "Failure"),
+    "constrained": ("Constraint", "GrammarBackend", "ReasoningGate"),
     "conversation": ("Json", "Message", "Presence", "ToolCall"),
     "document": ("SCHEMA", "document"),
     "encoders": ("load_encoder",),
@@ -194,6 +202,7 @@ _HOMES = {
         "Status",
         "StreamParser",
     ),
+    "parsing.reasoning_end": ("ReasoningEnd", "ReasoningState"),
     "phases": ("Evidence", "Finding"),
     "renderer": ("BridgeRefusal", "Reason", "RenderedTokens", "Renderer", "training_template"),
     "roundtrip": (

@@ -1,6 +1,7 @@
 """Constrained decoding: which tokens a model may write next, by llguidance.
 
-It knows a tokenizer and a constraint, and nothing of chat templates.
+It knows a tokenizer and a constraint, of which the grammar of a request is one, and of chat
+templates nothing but the turn that a reasoning gate is made for.
 """
 
 from .backend import GrammarBackend
@@ -9,10 +10,11 @@ from .chance import JSON_CLOSERS, RandomSampler
 from .constraint import Constraint, ConstraintKind, one_constraint
 from .errors import ConstraintError, RefusedTokenError
 from .free import FreeGrammar
-from .gate import Opening, ReasoningGate, opening_of
+from .gate import Opening, ReasoningGate
 from .grammar import GrammarObject, MatcherGrammar
 from .schema import ANY_JSON, Whitespace
 from .statistics import GrammarStatistics
+from .turns import reasoning_gate_of
 from .walk import Sampler, Turn, Walk, walk, walks
 
 __all__ = [
@@ -40,7 +42,7 @@ __all__ = [
     "is_allowed",
     "new_mask",
     "one_constraint",
-    "opening_of",
+    "reasoning_gate_of",
     "row_of",
     "walk",
     "walks",

@@ -19,6 +19,7 @@ from typing import Self
 
 from llguidance import LLMatcher, LLParserLimits
 
+from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.tokens import ModelTokenizer
 
 from .constraint import Constraint, ConstraintKind
@@ -41,13 +42,13 @@ class GrammarBackend:
     def __init__(self, tokenizer: ModelTokenizer, *, workers: int = 4, capacity: int = 256) -> None:
         """``capacity`` is how many constraints are kept, ``workers`` the threads that compile."""
         self.tokenizer = tokenizer
+        # Loaded here, so that what is wrong with it shows before the first request.
+        _ = tokenizer.ll
         self._capacity = capacity
         self._executor = ThreadPoolExecutor(workers, thread_name_prefix="grammar")
         self._lock = Lock()
         self._cache: OrderedDict[Constraint, _Compiled | Future[_Compiled]] = OrderedDict()
-        self._gates: OrderedDict[tuple[Constraint, str, str, Opening], ReasoningGate] = (
-            OrderedDict()
-        )
+        self._gates: OrderedDict[_GateKey, ReasoningGate] = OrderedDict()
         self._statistics = StatisticsCounter()
         # Its messages would print the whole state, with the text that was written.
         self._limits = LLParserLimits(verbose_errors=False)
@@ -73,21 +74,23 @@ class GrammarBackend:
         """Stop compiling; grammar objects that were given out go on."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def grammar(self, constraint: Constraint) -> MatcherGrammar:
+    def grammar(self, constraint: Constraint | Grammar) -> MatcherGrammar:
         """Give a grammar object of its own for a request; wait where it is being compiled.
 
-        Raises ``ConstraintError`` if the constraint cannot be compiled.
+        ``constraint`` may be what ``Analysis.grammar`` gives. Raises ``ConstraintError`` if it
+        cannot be compiled, and for such a grammar as its ``lark`` does.
         """
-        found = self._find(constraint)
+        found = self._find(self._constraint(constraint))
         return _copy(found.result() if isinstance(found, Future) else found)
 
     def reasoning_grammar(
-        self, constraint: Constraint, *, end: str, start: str = "", opening: Opening
+        self, constraint: Constraint | Grammar, *, end: str, start: str = "", opening: Opening
     ) -> ReasoningGate:
         """Give a grammar object that waits for the end of the reasoning (see ``ReasoningGate``).
 
         What a gate learns of a constraint and a marker is kept for the next request.
         """
+        constraint = self._constraint(constraint)
         grammar = self.grammar(constraint)
         key = (constraint, end, start, opening)
         with self._lock:
@@ -99,10 +102,10 @@ class GrammarBackend:
                     self._gates.popitem(last=False)
             return gate.clone()
 
-    def submit(self, constraint: Constraint) -> Future[MatcherGrammar]:
+    def submit(self, constraint: Constraint | Grammar) -> Future[MatcherGrammar]:
         """Ask for a grammar object without waiting; the future holds it, or the error."""
         promised: Future[MatcherGrammar] = Future()
-        found = self._find(constraint)
+        found = self._find(self._constraint(constraint))
         if isinstance(found, Future):
             found.add_done_callback(lambda done: _fulfil(promised, done.result))
         else:
@@ -130,6 +133,11 @@ class GrammarBackend:
         """Write a structural tag (``{"whitespace", "tag"}``, JSON) as llguidance's grammar."""
         document = json.loads(text)
         return structural_grammar(document["tag"], document["whitespace"], self.tokenizer)
+
+    def _constraint(self, given: Constraint | Grammar) -> Constraint:
+        if isinstance(given, Constraint):
+            return given
+        return Constraint.of_request(given, self.tokenizer)
 
     def _find(self, constraint: Constraint) -> _Compiled | Future[_Compiled]:
         with self._lock:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, cast
 
+from autoparser.analysis.grammar import Grammar
+from autoparser.analysis.tokens import ModelTokenizer
+
 from .errors import ConstraintError
 from .schema import ANY_JSON, Whitespace, read_schema, schema_text, with_whitespace
 
@@ -47,6 +50,11 @@ class Constraint:
     def ebnf(cls, grammar: str) -> Constraint:
         """Hold the whole answer to a grammar in Lark or in GBNF."""
         return cls(ConstraintKind.EBNF, _text(grammar, "ebnf"))
+
+    @classmethod
+    def of_request(cls, grammar: Grammar, tokenizer: ModelTokenizer) -> Constraint:
+        """Hold the whole answer to what a template would write; raises as ``Grammar.lark`` does."""
+        return cls.ebnf(grammar.lark(tokenizer))
 
     @classmethod
     def structural_tag(cls, tag: object, *, whitespace: Whitespace = "flexible") -> Constraint:

@@ -18,7 +18,7 @@ from .bitmask import allow, allow_all, allow_only, clear, row_of
 from .errors import ConstraintError
 from .grammar import GrammarObject, check_rollback, refusal
 
-__all__ = ["Opening", "ReasoningGate", "opening_of"]
+__all__ = ["Opening", "ReasoningGate"]
 
 
 class Opening(Enum):
@@ -30,14 +30,6 @@ class Opening(Enum):
     """The prompt has closed it, or there is none: the constraint holds at once."""
     ABSENT = "absent"
     """The prompt says nothing: the model may open it with its first words, or not at all."""
-
-
-def opening_of(generation_prompt: str, start: str, end: str) -> Opening:
-    """Read off a generation prompt (not the turns before it) how it leaves the reasoning."""
-    opened, closed = generation_prompt.rfind(start), generation_prompt.rfind(end)
-    if opened > closed:
-        return Opening.OPEN
-    return Opening.ABSENT if closed < 0 else Opening.CLOSED
 
 
 class _Phase(Enum):

@@ -111,7 +111,7 @@ class TagGrammar:
         pattern = regex_to_lark(regex, use_ascii="")
 
         def ways(behind: Behind) -> list[Path]:
-            free = Prose(may_be_empty=True, shape=pattern)
+            free = Prose(may_be_empty=True, shapes=(pattern,))
             node = free if behind.closes else Pattern(pattern)
             return [joined(node, *path) for path in behind.paths]
 

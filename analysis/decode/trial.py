@@ -8,7 +8,6 @@ from functools import cached_property
 from random import Random
 
 from autoparser.analysis.constrained import (
-    Constraint,
     ConstraintError,
     GrammarBackend,
     GrammarObject,
@@ -50,7 +49,7 @@ class DecodingTrial:
         llguidance refuses.
         """
         with GrammarBackend(self.tokenizer, workers=1) as backend:
-            return backend.grammar(Constraint.ebnf(self.grammar.lark(self.tokenizer)))
+            return backend.grammar(self.grammar)
 
     @cached_property
     def judge(self) -> Judge:

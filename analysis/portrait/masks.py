@@ -18,7 +18,6 @@ from autoparser.analysis.constrained import new_mask
 from autoparser.analysis.conversation import Tool
 from autoparser.analysis.decode import DecodingTrial
 from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.tokens import tokenizer_of
 
 WALKS = 6
 MOST_TOKENS = 256
@@ -62,9 +61,8 @@ def mask_cost(
 
 
 def _timed(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, walks: int) -> MaskCost:
-    stops = analysis.format.stop_strings
-    known = [stop for stop in stops if tokenizer.token_to_id(stop) is not None]
-    decoding = tokenizer_of(tokenizer, eos=known[0] if known else None)
+    with analysis.backend(tokenizer) as backend:
+        decoding = backend.tokenizer
     trial = DecodingTrial(
         analysis.formats.default,
         analysis.grammar(list(tools)),

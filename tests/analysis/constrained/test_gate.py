@@ -12,7 +12,6 @@ from autoparser.analysis.constrained import (
     Opening,
     ReasoningGate,
     RefusedTokenError,
-    opening_of,
 )
 from autoparser.analysis.tokens import ModelTokenizer, tokenizer_of
 
@@ -221,20 +220,6 @@ def test_the_answer_may_end_while_it_thinks(bytes_backend: GrammarBackend) -> No
     guarded.rollback(1)
     assert not guarded.is_terminated()
     assert not guarded.try_accept(tokenizer.vocab_size)
-
-
-@pytest.mark.parametrize(
-    ("prompt", "expected"),
-    [
-        ("<|im_start|>assistant\n", Opening.ABSENT),
-        ("<|im_start|>assistant\n<think>\n", Opening.OPEN),
-        ("<|im_start|>assistant\n<think>\n\n</think>\n\n", Opening.CLOSED),
-        ("</think>", Opening.CLOSED),
-        ("</think><think>", Opening.OPEN),
-    ],
-)
-def test_a_generation_prompt_tells_the_opening(prompt: str, expected: Opening) -> None:
-    assert opening_of(prompt, START, END) is expected
 
 
 def test_markers_that_are_missing(bytes_backend: GrammarBackend) -> None:
