@@ -134,7 +134,7 @@ def _opaque(
     asked_for: Asked, tokenizer: Path | None, analysis: Analysis, *, needed: bool
 ) -> OpaqueTokens | None:
     """Give the tokens that a grammar is made for; None where there are none, nor need be."""
-    from autoparser.analysis.tokens import opaque_tokens
+    from autoparser.analysis.tokens import tokenizer_of
 
     loaded = asked_for.tokenizer(
         tokenizer,
@@ -142,7 +142,7 @@ def _opaque(
         segmenting=False,
         needed="Lark is made for a tokenizer" if needed else None,
     )
-    return None if loaded is None else opaque_tokens(loaded)
+    return None if loaded is None else tokenizer_of(loaded).opaque
 
 
 def _written(

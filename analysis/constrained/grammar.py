@@ -169,10 +169,6 @@ class MatcherGrammar:
             self._statistics.used(masks=0, mask_seconds=0.0, accepted=0, forced=len(forced))
         return forced
 
-    def forced_text(self) -> bytes:
-        """Give the bytes that have to come next; a token may go on behind them."""
-        return b"" if self._ended else self._matcher.compute_ff_bytes()
-
 
 def refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedTokenError:
     """Say which token was refused, and where."""

@@ -6,7 +6,7 @@ Nothing here loads the tokenizers library, llguidance or the Hub before it is ne
 from autoparser.analysis.errors import TokenizerError
 
 from .byte_level import byte_tokenizer
-from .cut import OpaqueTokens, opaque_tokens
+from .cut import OpaqueTokens
 from .from_gguf import tokenizer_of_gguf
 from .index import TokenIndex
 from .loading import (
@@ -35,7 +35,6 @@ __all__ = [
     "TokenizerError",
     "byte_tokenizer",
     "load_tokenizer",
-    "opaque_tokens",
     "read_tokenizer",
     "tokenizer_beside",
     "tokenizer_files",

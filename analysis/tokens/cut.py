@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .opaque import opaque_ids
@@ -68,12 +68,5 @@ class OpaqueTokens:
 
 def opaque_tokens(tokenizer: Tokenizer) -> OpaqueTokens:
     """List the tokens that quoted text never matches in llguidance, by asking it."""
-    # A tokenizer grows when tokens are added to it; it never changes otherwise.
-    return _opaque_tokens(tokenizer, tokenizer.get_vocab_size())
-
-
-@lru_cache(maxsize=16)
-def _opaque_tokens(tokenizer: Tokenizer, size: int) -> OpaqueTokens:
-    del size
     added = tokenizer.get_added_tokens_decoder()
     return OpaqueTokens({added[number].content: number for number in opaque_ids(tokenizer)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -14,6 +15,8 @@ from .loading import load_tokenizer, read_tokenizer
 from .tokenizer import Eos, ModelTokenizer
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from .text import FastTokenizer
 
 __all__ = ["tokenizer_of"]
@@ -29,6 +32,8 @@ def tokenizer_of(
     segmenting: bool = False,
 ) -> ModelTokenizer:
     """Make a tokenizer that can be asked anything of what somebody has; nothing is computed yet.
+
+    Of the same object it is the same one each time.
 
     ``source`` is a ``tokenizers.Tokenizer``, a fast tokenizer of transformers (anything with a
     ``backend_tokenizer``), what this has made, or what `load_tokenizer` loads: a path, a directory,
@@ -55,17 +60,26 @@ def _made(source: object, *, segmenting: bool) -> ModelTokenizer:
     if isinstance(source, ModelTokenizer):
         return source
     if isinstance(source, Tokenizer):
-        return ModelTokenizer(source)
+        return _held(source, source.get_vocab_size(), None)
     if isinstance(source, str | Path):
         return _loaded(source, segmenting=segmenting)
     inner: object = getattr(source, "backend_tokenizer", None)
     if isinstance(inner, Tokenizer):
-        return ModelTokenizer(inner, cast("int | None", getattr(source, "eos_token_id", None)))
+        ends = cast("int | None", getattr(source, "eos_token_id", None))
+        return _held(inner, inner.get_vocab_size(), ends)
     raise TokenizerError(
         f"{type(source).__name__} is not a tokenizer",
         place="tokenizer",
         hint="give a fast tokenizer, its tokenizer.json, or the directory of the model",
     )
+
+
+@lru_cache(maxsize=16)
+def _held(tokenizer: Tokenizer, size: int, eos: int | None) -> ModelTokenizer:
+    """Adapt a tokenizer that a caller holds, once: it may come with every request."""
+    # It grows when tokens are added to it, and never changes otherwise.
+    del size
+    return ModelTokenizer(tokenizer, eos)
 
 
 def _loaded(source: str | Path, *, segmenting: bool) -> ModelTokenizer:

@@ -34,11 +34,14 @@ def test_a_session_is_real(command: str, shown: str, autoparser: Callable[..., A
         assert at >= 0, part
 
 
-def test_the_examples_of_the_parser_give_what_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["grammar.md", "parser.md"])
+def test_the_examples_of_a_page_give_what_they_show(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
-    page = (ROOT / "docs" / "parser.md").read_text("utf-8")
+    page = (ROOT / "docs" / name).read_text("utf-8")
     code = "\n".join(re.findall(r"```pycon\n([\s\S]+?)```", page))
-    test = doctest.DocTestParser().get_doctest(code, {}, "parser.md", None, 0)
+    test = doctest.DocTestParser().get_doctest(code, {}, name, None, 0)
     assert len(test.examples) > 20
     told: list[str] = []
     failed = doctest.DocTestRunner(verbose=False).run(test, out=told.append).failed

@@ -16,7 +16,7 @@ from autoparser.analysis.expression import Request, Start, build, request_of
 from autoparser.analysis.format import Formats, RefusedMessageError, TurnFormat
 from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.parsing import OutputParser
-from autoparser.analysis.tokens import opaque_tokens
+from autoparser.analysis.tokens import tokenizer_of
 from tests.analysis.parsing.loop import with_ids
 
 from .offers import BATTERY, STRICT, offered
@@ -173,7 +173,7 @@ def soundness(
         request = request_of(tools)
         grammar = grammar_for(format_, request)
         loaded = load(grammar, tokenizer, guidance(tokens))
-        closes = closings(grammar.rules(opaque_tokens(tokenizer)))
+        closes = closings(grammar.rules(tokenizer_of(tokenizer).opaque))
         parser = OutputParser(grammar.turn, offered=frozenset(grammar.tools))
         for seed in range(walks):
             text = walk(loaded, closes, seed, hostile=hostile)

@@ -6,7 +6,7 @@ import pytest
 from llguidance import LLMatcher
 from tokenizers import AddedToken
 
-from autoparser.analysis.tokens import opaque_tokens
+from autoparser.analysis.tokens import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 
 from .offers import STRICT
@@ -18,7 +18,7 @@ ADDED = ("<a>", "<|b|>", "</c d>", "[e]", "⟦f⟧", "｜g｜", "<h>i", "  ")
 
 def test_the_special_tokens_are_those_that_llguidance_takes_for_special() -> None:
     tokenizer, loaded = byte_tokenizer(ADDED), guidance(ADDED)
-    known = opaque_tokens(tokenizer).ids
+    known = tokenizer_of(tokenizer).opaque.ids
     for number, token in tokenizer.get_added_tokens_decoder().items():
         assert (token.content in known) is loaded.is_special_token(number), token.content
 
@@ -26,11 +26,11 @@ def test_the_special_tokens_are_those_that_llguidance_takes_for_special() -> Non
 def test_a_special_token_without_brackets_counts() -> None:
     tokenizer = byte_tokenizer(("[of this test]",))
     tokenizer.add_special_tokens([AddedToken("[SPECIAL]", special=True)])
-    assert set(opaque_tokens(tokenizer).ids) >= {"[SPECIAL]"}
+    assert set(tokenizer_of(tokenizer).opaque.ids) >= {"[SPECIAL]"}
 
 
 def test_a_text_is_cut_at_the_special_tokens() -> None:
-    opaque = opaque_tokens(byte_tokenizer(("<a>", "<a><b>")))
+    opaque = tokenizer_of(byte_tokenizer(("<a>", "<a><b>"))).opaque
     longer, shorter = opaque.ids["<a><b>"], opaque.ids["<a>"]
     assert opaque.pieces("x<a><b>y<a>") == ["x", longer, "y", shorter]
     assert opaque.pieces("") == []

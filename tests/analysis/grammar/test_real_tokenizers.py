@@ -17,7 +17,7 @@ from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.check import battery
 from autoparser.analysis.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.tokens import OpaqueTokens, opaque_tokens
+from autoparser.analysis.tokens import OpaqueTokens, tokenizer_of
 from tests.analysis.parsing.loop import TEMPLATES, TOKENS, analysis_of
 
 from .offers import BATTERY
@@ -45,7 +45,7 @@ def deepseek_tokenizer() -> Tokenizer:
 def deepseek() -> Known:
     tokenizer = deepseek_tokenizer()
     loaded = LLTokenizer(tokenizer.to_str(), eos_token=tokenizer.token_to_id(EOS))
-    return Known(opaque_tokens(tokenizer), loaded, lambda text: ids(tokenizer, text))
+    return Known(tokenizer_of(tokenizer).opaque, loaded, lambda text: ids(tokenizer, text))
 
 
 @cache
@@ -88,7 +88,7 @@ def refused(format_: TurnFormat, known: Known) -> list[str]:
 
 def test_deepseek_has_markers_of_both_kinds() -> None:
     tokenizer, loaded = deepseek_tokenizer(), deepseek().loaded
-    known = opaque_tokens(tokenizer).ids
+    known = tokenizer_of(tokenizer).opaque.ids
     for number, token in tokenizer.get_added_tokens_decoder().items():
         assert (token.content in known) is loaded.is_special_token(number), token.content
     assert "</think>" in known

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from llguidance import LLTokenizer
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer
 
 from autoparser.analysis.alignment import edge_units, is_unit
 from autoparser.analysis.format import Slot, TurnFormat
+from autoparser.analysis.tokens import byte_tokenizer as bytes_and
 
 EOS = "<eos-of-the-tests>"
 
@@ -17,15 +18,7 @@ EOS = "<eos-of-the-tests>"
 @cache
 def byte_tokenizer(added: tuple[str, ...] = ()) -> Tokenizer:
     """Make a tokenizer of bytes; the end of an output has a token of its own."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(
-        models.BPE(vocab={char: at for at, char in enumerate(alphabet)}, merges=[])
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(EOS, special=True)])
-    tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in added])
-    return tokenizer
+    return bytes_and([(EOS, True), *((text, False) for text in added)])
 
 
 @cache

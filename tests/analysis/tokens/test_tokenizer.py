@@ -75,6 +75,7 @@ def test_one_loading_for_the_same_tokenizer(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text('{"eos_token": {"content": "<|end|>"}}')
     first = tokenizer_of(made, eos="<|end|>")
     assert tokenizer_of(first) is first
+    assert tokenizer_of(made) is tokenizer_of(made)
     assert tokenizer_of(made, eos="<|end|>").ll is first.ll
     assert tokenizer_of(tmp_path).ll is tokenizer_of(tmp_path / "tokenizer.json").ll
     assert tokenizer_of(tmp_path).ll is first.ll
