@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence, Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from json.encoder import encode_basestring
 from typing import NamedTuple, Protocol
@@ -35,7 +35,7 @@ class Entries(Protocol):
     separator: Literal
     openings: tuple[Literal, ...]
     properties: Mapping[str, Json]
-    given: AbstractSet[str]
+    given: set[str]
     goes_on: GoesOn
 
 
