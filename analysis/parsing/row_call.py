@@ -219,14 +219,17 @@ class RowReader:
         if kind is SpanKind.NAME:
             tags = [stop[:-1] for stop in stops if stop.endswith(">")]
             self._selves = tuple(f"{tag}{space}/>" for tag in tags for space in ("", " "))
-        ends = _ends_of((*stops, *self._selves))
+        texts = (*stops, *self._selves)
+        ends = _ends_of(texts)
         yield from skip_space(self.tape)
         while True:
             text, at = self.tape.text, self.tape.at
             found = ends.search(text, at, at + _LONGEST_WORD)
-            if found is not None:
+            if found is not None and (
+                self.tape.closed or not _may_begin(texts, text, at, found.start())
+            ):
                 break
-            if len(text) - at >= _LONGEST_WORD:
+            if found is None and len(text) - at >= _LONGEST_WORD:
                 return None
             if self.tape.closed:
                 self.tape.fell_short()
@@ -294,6 +297,13 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
                     yield text.strip()
             if members.open.strip():
                 return
+
+
+def _may_begin(stops: Sequence[str], text: str, at: int, end: int) -> bool:
+    """Whether one of the stops may turn out to begin before `end`, once more text is there."""
+    longest = max(map(len, stops), default=0)
+    begun = (text[start:] for start in range(max(at, len(text) - longest), end))
+    return any(stop.startswith(rest) for rest in begun for stop in stops)
 
 
 @lru_cache(maxsize=256)

@@ -45,6 +45,8 @@ class ValueReader:
         self.space, self.goes_on = space, goes_on
         self.given: set[str] = set()
         """The keys so far."""
+        self.unclosed = False
+        """Whether the text was seen to its end, and no value closes in it any more."""
         self.repaired = False
 
     def read(self, key: str, row: EntryRow) -> Reading[Outcome | None]:
