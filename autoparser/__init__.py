@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.isolation import Limits, TaskOutcome, WorkerPool
     from autoparser.analysis.learning.switches import Switch
     from autoparser.analysis.parsing import (
+        CallIds,
         Delta,
         OutputParser,
         ParsedCall,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         Status,
         StreamParser,
     )
+    from autoparser.analysis.parsing.reasoning_end import ReasoningEnd, ReasoningState
     from autoparser.analysis.phases import Evidence, Finding
     from autoparser.analysis.renderer import (
         BridgeRefusal,
@@ -83,6 +85,7 @@ __all__ = [
     "AutoparserError",
     "Begun",
     "BridgeRefusal",
+    "CallIds",
     "Cause",
     "ChatTemplate",
     "Check",
@@ -109,6 +112,8 @@ __all__ = [
     "Presence",
     "Provenance",
     "Reason",
+    "ReasoningEnd",
+    "ReasoningState",
     "RefusedMessageError",
     "RenderedTokens",
     "Renderer",
@@ -177,6 +182,7 @@ _HOMES = {
     "isolation": ("Limits", "TaskOutcome", "WorkerPool"),
     "learning.switches": ("Switch",),
     "parsing": (
+        "CallIds",
         "Delta",
         "OutputParser",
         "ParsedCall",
@@ -186,6 +192,7 @@ _HOMES = {
         "Status",
         "StreamParser",
     ),
+    "parsing.reasoning_end": ("ReasoningEnd", "ReasoningState"),
     "phases": ("Evidence", "Finding"),
     "renderer": ("BridgeRefusal", "Reason", "RenderedTokens", "Renderer", "training_template"),
     "roundtrip": (

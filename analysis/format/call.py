@@ -9,9 +9,10 @@ from enum import StrEnum
 from functools import cached_property
 
 from autoparser.analysis.conversation import Json, ToolCall
+from autoparser.analysis.schema import JsonType, type_of
 
 from .json_call import JsonFields, json_fields_of
-from .notation import Container, JsonType, Notation, Row, Slot, type_of
+from .notation import Container, Notation, Row, Slot
 
 
 class Limit(StrEnum):

@@ -21,12 +21,13 @@ def skip_space(tape: Tape, kind: SpanKind = SpanKind.MARKUP) -> Reading[None]:
         yield
 
 
-def skip_written(tape: Tape, space: str) -> Reading[None]:
-    """Take the whitespace that the template writes here, as far as it is there."""
-    for char in space:
+def skip_written(tape: Tape, space: str) -> Reading[str]:
+    """Take the whitespace that the template writes here, as far as it is there; return it."""
+    for at, char in enumerate(space):
         if not (yield from tape.wait(1)) or tape.text[tape.at] != char:
-            return
+            return space[:at]
         tape.take(1, SpanKind.MARKUP)
+    return space
 
 
 def at_text(tape: Tape, wanted: str) -> Reading[bool]:

@@ -15,7 +15,7 @@ from .loop import TOOLS, disagreement
 from .test_forgiving import parsed
 
 OSLO = ("get_forecast", {"city": "Oslo"})
-READ = (
+READ: tuple[tuple[str, str, str, tuple[str, object]], ...] = (
     (
         "its id is missing",
         "t1-2-name-id-json",
