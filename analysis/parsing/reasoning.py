@@ -50,8 +50,8 @@ class ReasoningReader:
                 return
             end = stops.safe(tape.text, tape.at)
             if tape.closed:
-                begun = None if tape.complete else stops.begun(tape.text, tape.at)
-                end = len(tape.text) if begun is None else begun.start
+                stop = None if tape.complete else stops.begun(tape.text, tape.at)
+                end = len(tape.text) if stop is None else stop.start
             if found is not None:
                 end = min(end, found.start)
             if end > tape.at:
