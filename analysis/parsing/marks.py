@@ -24,12 +24,37 @@ class Mark(Enum):
     END = auto()
 
 
-def reasoning_stops(turn: Turn) -> Stops[Mark]:
-    """Give what ends reasoning."""
-    if turn.reasoning is None:
+def reasoning_stops(turn: Turn, *, calls: bool = False) -> Stops[Mark]:
+    """Give what ends reasoning; with `calls` also what opens calls there, by a marker.
+
+    What opens content ends reasoning as well, where a marker says so.
+    """
+    block = turn.reasoning
+    if block is None:
         return Stops([])
-    ends = (_stop(end, Mark.END) for end in turn.ends if end.is_marker)
-    return Stops([_stop(turn.reasoning.close, Mark.REASONING_CLOSE), *ends])
+    stops = [_stop(block.close, Mark.REASONING_CLOSE)]
+    stops += [
+        _stop(literal, Mark.CONTENT)
+        for literal in (turn.content.open, *turn.content.others)
+        if literal.is_marked and literal.core != block.open.core
+    ]
+    stops += [_stop(end, Mark.END) for end in turn.ends if end.is_marker]
+    return Stops(stops + (list(_calls_in_reasoning(turn)) if calls else []))
+
+
+def calls_in_reasoning(turn: Turn) -> Stops[Mark]:
+    """Give what opens calls inside reasoning."""
+    return Stops(list(_calls_in_reasoning(turn)))
+
+
+def _calls_in_reasoning(turn: Turn) -> Iterator[tuple[str, str, Mark]]:
+    if turn.calls is None or turn.reasoning is None:
+        return
+    for literal in call_opens(turn.calls):
+        if literal.noticed_by_marker:
+            # The whitespace that stands before the calls, or that would before the close.
+            spaces = (turn.reasoning.close.before, turn.calls.space + literal.before)
+            yield max(spaces, key=len), literal.trigger, Mark.CALLS
 
 
 def bracketed_marks(turn: Turn, offered: frozenset[str] | None) -> tuple[str, ...]:

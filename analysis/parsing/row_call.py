@@ -25,6 +25,7 @@ from autoparser.analysis.reading import (
 from .call_end import CallEnd, Surroundings
 from .collector import Collector
 from .message import Status
+from .worded import read_worded
 
 
 class RowReader:
@@ -87,7 +88,12 @@ class RowReader:
 
     def _literal(self, literal: Literal, at: int) -> Reading[CallEnd | None]:
         """Take a literal; give how the call ends where it is not there."""
-        there = yield from (self._opening(literal) if not at else read_literal(self.tape, literal))
+        if not at:
+            there = yield from self._opening(literal)
+        elif isinstance(self.call.row[at - 1], Name) and self._may_be_called():
+            there = yield from read_worded(self.tape, literal, self.around.stops)
+        else:
+            there = yield from read_literal(self.tape, literal)
         if there:
             return None
         if self.collector.calling:
@@ -140,6 +146,9 @@ class RowReader:
         self.collector.arguments("{}")
         self.collector.close_call(Status.OK)
         return True
+
+    def _may_be_called(self) -> bool:
+        return self.around.offered is None or self.name in self.around.offered
 
     def _is_offered(self) -> bool:
         offered = self.around.offered

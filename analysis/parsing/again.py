@@ -1,0 +1,16 @@
+"""Openings that a model writes twice."""
+
+from __future__ import annotations
+
+from autoparser.analysis.format import Literal
+from autoparser.analysis.reading import Reading, SpanKind, Tape, at_text
+
+
+def skip_again(tape: Tape, literal: Literal) -> Reading[None]:
+    """Take the last marker of what has just opened, as often as it is there again.
+
+    `<|role|>assistant<|text|>` may be followed by a second `<|text|>`.
+    """
+    last = literal.markers[-1] if literal.markers else ""
+    while last and literal.core.endswith(last) and (yield from at_text(tape, last)):
+        tape.take(len(last), SpanKind.MARKUP)

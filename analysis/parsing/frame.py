@@ -1,0 +1,86 @@
+"""Openings that differ in their words alone: what a turn's channels look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from autoparser.analysis.expression import ArgumentList, Name, RowCall, Turn
+from autoparser.analysis.format import Literal
+
+from .marks import Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Two markers, and the words that templates write between them.
+
+    `<|channel|>analysis<|message|>` and `<|channel|>final<|message|>` give the markers
+    `<|channel|>` and `<|message|>`, and the words `analysis` and `final`.
+    """
+
+    first: str
+    last: str
+    opened: Mapping[str, Mark]
+    """What the words open, but for those of calls."""
+
+    def means(self, words: str) -> Mark:
+        """Say what such words open: what the longest known ones do that they begin with.
+
+        Unknown ones open content.
+        """
+        known = [each for each in self.opened if re.match(rf"{re.escape(each)}(?!\w)", words)]
+        return self.opened[max(known, key=len)] if known else Mark.CONTENT
+
+
+def frame_of(turn: Turn) -> Frame | None:
+    """Find the frame of a turn's openings; None where no two of them share their markers."""
+    frames: dict[tuple[str, ...], dict[str, Mark]] = {}
+    for literal, mark in _openings(turn):
+        markers = literal.markers
+        if len(markers) != len({*markers, ""}) - 1 or len(markers) != _MARKERS:
+            continue
+        first, last = markers
+        if literal.core.startswith(first) and literal.core.endswith(last):
+            words = literal.core[len(first) : len(literal.core) - len(last)].strip()
+            frames.setdefault(markers, {}).setdefault(words, mark)
+    for (first, last), words in frames.items():
+        opened = {word: mark for word, mark in words.items() if mark is not Mark.CALLS}
+        if len(words) > 1 and opened:
+            return Frame(first, last, opened)
+    return None
+
+
+_MARKERS = 2
+
+
+def _openings(turn: Turn) -> Iterator[tuple[Literal, Mark]]:
+    if turn.reasoning is not None:
+        yield turn.reasoning.open, Mark.REASONING
+    for literal in (turn.content.open, *turn.content.others):
+        yield literal, Mark.CONTENT
+    if turn.calls is not None:
+        yield turn.calls.open, Mark.CALLS
+        if isinstance(turn.calls.call, RowCall):
+            for item in turn.calls.call.row:
+                if isinstance(item, ArgumentList):
+                    break
+                if isinstance(item, Literal):
+                    yield item, Mark.CALLS
+
+
+def recipient(turn: Turn, offered: frozenset[str] | None) -> re.Pattern[str] | None:
+    """Give the pattern of what names a call's function by words, its name as a group.
+
+    None where calls do not begin with words and a name: ` to=` and `get_weather`.
+    """
+    call = None if turn.calls is None else turn.calls.call
+    if not isinstance(call, RowCall) or not isinstance(call.row[1], Name):
+        return None
+    lead = call.row[0]
+    if not isinstance(lead, Literal) or lead.markers or not lead.mark:
+        return None
+    names = sorted(offered or (), key=len, reverse=True)
+    name = r"[\w.-]+" if offered is None else "|".join(map(re.escape, names))
+    return re.compile(rf"(?<!\w){re.escape(lead.core)}\s*({name})(?![\w-])")

@@ -1,0 +1,97 @@
+"""Reading the header of a block where its words are not those that the template writes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autoparser.analysis.expression import ArgumentList, RowCall, Section, Turn
+from autoparser.analysis.format import Literal
+from autoparser.analysis.reading import Reading, SpanKind, Stops, Tape
+
+from .again import skip_again
+from .collector import Collector
+from .frame import Frame, frame_of, recipient
+from .marks import Mark
+from .section import SectionReader
+
+
+class HeaderReader:
+    """Reads `<|channel|>any words<|message|>` where a header may stand, by the turn's frame."""
+
+    def __init__(self, turn: Turn, stops: Stops[Mark], offered: frozenset[str] | None) -> None:
+        """Prepare for turns of this expression; `stops` are what content ends with."""
+        self._turn, self._stops, self._offered = turn, stops, offered
+        self.frame = frame_of(turn)
+        self._recipient = recipient(turn, offered)
+        cores = (*(end.core for end in turn.ends), turn.header.mark)
+        last = "" if self.frame is None else self.frame.last
+        self._inside: Stops[bool] = Stops([("", last, True), *(("", core, False) for core in cores)])
+
+    def read(self, tape: Tape, collector: Collector) -> Reading[Mark | None]:
+        """Read a header and, where it names a function that is offered, the call behind it.
+
+        None where there is no header, or one that the template writes so: it is left. What stands
+        before an opener that is there again is taken.
+        """
+        frame = self.frame
+        if frame is None:
+            return None
+        size = yield from self._size(tape, frame)
+        header = tape.text[tape.at : tape.at + size]
+        if not header:
+            return None
+        if not header.endswith(frame.last):
+            # The text was cut inside the header.
+            tape.take(size, SpanKind.MARKUP)
+            return Mark.HEADER
+        named = None if self._recipient is None else self._recipient.search(header)
+        if named is not None and self._turn.calls is not None:
+            section = _headed(self._turn.calls, header[: named.start(1)], header[named.end(1) :])
+            reader = SectionReader(self._turn, section, self._offered)
+            space = len(header) - len(header.lstrip())
+            ended = yield from reader.read(tape, collector, space)
+            return Mark.END if ended else Mark.CALLS
+        start = header.rindex(frame.first)
+        tape.take(start, SpanKind.MARKUP)
+        found = self._stops.find(header, start)
+        if found is not None and found.start == start:
+            return None
+        tape.take(size - start, SpanKind.MARKUP)
+        collector.drop_blank()
+        yield from skip_again(tape, Literal.of(header))
+        return frame.means(header[start + len(frame.first) : -len(frame.last)].strip())
+
+    def _size(self, tape: Tape, frame: Frame) -> Reading[int]:
+        """Measure the header that comes next, whitespace before it included; 0: there is none."""
+        while True:
+            text = tape.text[tape.at :]
+            bare = text.lstrip()
+            space = len(text) - len(bare)
+            if not bare.startswith(frame.first):
+                if tape.closed or space > _LONGEST or not frame.first.startswith(bare):
+                    return 0
+                yield
+                continue
+            found = self._inside.find(bare, len(frame.first))
+            if found is not None and found.end <= _LONGEST:
+                if tape.closed or not self._inside.unsure(bare, found, 0):
+                    return space + found.end if found.label else 0
+            elif tape.closed or len(bare) > _LONGEST:
+                cut = found is None and tape.closed and not tape.complete
+                return len(text) if cut and len(bare) <= _LONGEST else 0
+            yield
+
+
+def _headed(section: Section, before: str, after: str) -> Section:
+    """Give the section whose call begins with a header just as it was written."""
+    call = section.call
+    if not isinstance(call, RowCall):
+        return section
+    row = call.row
+    at = next(at for at, item in enumerate(row) if isinstance(item, ArgumentList))
+    headed = (Literal.of(before.lstrip()), row[1], Literal.of(after), *row[at:])
+    return replace(section, open=Literal(), call=RowCall(headed))
+
+
+_LONGEST = 160
+"""How many characters a header may have: a longer text is none."""
