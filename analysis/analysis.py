@@ -97,6 +97,7 @@ class Analysis:
         json_schema: Mapping[str, object] | None = None,
         reasoning: Literal["separate", "inline"] = "separate",
         call_deltas: Literal["incremental", "whole"] = "incremental",
+        unclosed_reasoning: Literal["calls", "keep"] = "calls",
     ) -> OutputParser:
         """Make the parser of what a model writes for a request.
 
@@ -107,6 +108,8 @@ class Analysis:
         format it belongs to, else its end does. `json_schema` says that the answer is JSON:
         markers inside its strings are text, and without tools nothing in it is a call. Without
         `parallel_tool_calls` only the first of several calls counts; the others are junk.
+        Where reasoning never closes, a whole call inside it is a call, so the text is held from
+        there on, and what opens content ends it; with `unclosed_reasoning="keep"` all is reasoning.
         Raises RequestError for tools that are no tools.
         """
         request = request_of(
@@ -122,6 +125,7 @@ class Analysis:
             offered=None if request.tools is None else frozenset(request.tools),
             inline=reasoning == "inline",
             whole_calls=call_deltas == "whole",
+            keeps_reasoning=unclosed_reasoning == "keep",
         )
 
     def grammar(

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from autoparser.analysis.expression import ArgumentList, Name, RowCall, Turn
-from autoparser.analysis.format import Literal
-
-from .marks import Mark
+from autoparser.analysis.format import Literal, Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,31 +20,31 @@ class Frame:
 
     first: str
     last: str
-    opened: Mapping[str, Mark]
+    opened: Mapping[str, Part]
     """What the words open, but for those of calls."""
 
-    def means(self, words: str) -> Mark:
+    def means(self, words: str) -> Part:
         """Say what such words open: what the longest known ones do that they begin with.
 
         Unknown ones open content.
         """
         known = [each for each in self.opened if re.match(rf"{re.escape(each)}(?!\w)", words)]
-        return self.opened[max(known, key=len)] if known else Mark.CONTENT
+        return self.opened[max(known, key=len)] if known else Part.CONTENT
 
 
 def frame_of(turn: Turn) -> Frame | None:
     """Find the frame of a turn's openings; None where no two of them share their markers."""
-    frames: dict[tuple[str, ...], dict[str, Mark]] = {}
-    for literal, mark in _openings(turn):
+    frames: dict[tuple[str, ...], dict[str, Part]] = {}
+    for literal, part in _openings(turn):
         markers = literal.markers
         if len(markers) != len({*markers, ""}) - 1 or len(markers) != _MARKERS:
             continue
         first, last = markers
         if literal.core.startswith(first) and literal.core.endswith(last):
             words = literal.core[len(first) : len(literal.core) - len(last)].strip()
-            frames.setdefault(markers, {}).setdefault(words, mark)
+            frames.setdefault(markers, {}).setdefault(words, part)
     for (first, last), words in frames.items():
-        opened = {word: mark for word, mark in words.items() if mark is not Mark.CALLS}
+        opened = {word: part for word, part in words.items() if part is not Part.CALLS}
         if len(words) > 1 and opened:
             return Frame(first, last, opened)
     return None
@@ -55,31 +53,37 @@ def frame_of(turn: Turn) -> Frame | None:
 _MARKERS = 2
 
 
-def _openings(turn: Turn) -> Iterator[tuple[Literal, Mark]]:
+def _openings(turn: Turn) -> Iterator[tuple[Literal, Part]]:
     if turn.reasoning is not None:
-        yield turn.reasoning.open, Mark.REASONING
+        yield turn.reasoning.open, Part.REASONING
     for literal in (turn.content.open, *turn.content.others):
-        yield literal, Mark.CONTENT
+        yield literal, Part.CONTENT
     if turn.calls is not None:
-        yield turn.calls.open, Mark.CALLS
+        yield turn.calls.open, Part.CALLS
         if isinstance(turn.calls.call, RowCall):
             for item in turn.calls.call.row:
                 if isinstance(item, ArgumentList):
                     break
                 if isinstance(item, Literal):
-                    yield item, Mark.CALLS
+                    yield item, Part.CALLS
 
 
-def recipient(turn: Turn, offered: frozenset[str] | None) -> re.Pattern[str] | None:
-    """Give the pattern of what names a call's function by words, its name as a group.
+def worded_lead(turn: Turn) -> Literal | None:
+    """Give the words that stand before a call's name, as ` to=` does before `get_weather`.
 
-    None where calls do not begin with words and a name: ` to=` and `get_weather`.
+    None where calls begin otherwise: with a marker, or with the name.
     """
     call = None if turn.calls is None else turn.calls.call
     if not isinstance(call, RowCall) or not isinstance(call.row[1], Name):
         return None
     lead = call.row[0]
-    if not isinstance(lead, Literal) or lead.markers or not lead.mark:
+    return lead if isinstance(lead, Literal) and lead.mark and not lead.markers else None
+
+
+def recipient(turn: Turn, offered: frozenset[str] | None) -> re.Pattern[str] | None:
+    """Give the pattern of such words and the name of a tool, which is its group."""
+    lead = worded_lead(turn)
+    if lead is None:
         return None
     names = sorted(offered or (), key=len, reverse=True)
     name = r"[\w.-]+" if offered is None else "|".join(map(re.escape, names))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.expression import ArgumentList, RowCall, Section, Turn
-from autoparser.analysis.format import Literal
-from autoparser.analysis.reading import Reading, SpanKind, Stops, Tape
+from autoparser.analysis.format import Literal, Part
+from autoparser.analysis.reading import Reading, SpanKind, Stops, Tape, behind_space
 
 from .again import skip_again
 from .collector import Collector
-from .frame import Frame, frame_of, recipient
+from .frame import Frame, frame_of, recipient, worded_lead
 from .marks import Mark
 from .section import SectionReader
 
@@ -18,14 +18,25 @@ from .section import SectionReader
 class HeaderReader:
     """Reads `<|channel|>any words<|message|>` where a header may stand, by the turn's frame."""
 
-    def __init__(self, turn: Turn, stops: Stops[Mark], offered: frozenset[str] | None) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        stops: Stops[Mark],
+        section: SectionReader | None,
+        offered: frozenset[str] | None,
+    ) -> None:
         """Prepare for turns of this expression; `stops` are what content ends with."""
         self._turn, self._stops, self._offered = turn, stops, offered
+        self._section = section
         self.frame = frame_of(turn)
         self._recipient = recipient(turn, offered)
+        lead = worded_lead(turn)
+        self._lead = "" if lead is None or section is None else lead.core
         cores = (*(end.core for end in turn.ends), turn.header.mark)
         last = "" if self.frame is None else self.frame.last
-        self._inside: Stops[bool] = Stops([("", last, True), *(("", core, False) for core in cores)])
+        self._inside: Stops[bool] = Stops(
+            [("", last, True), *(("", core, False) for core in cores)]
+        )
 
     def read(self, tape: Tape, collector: Collector) -> Reading[Mark | None]:
         """Read a header and, where it names a function that is offered, the call behind it.
@@ -36,6 +47,10 @@ class HeaderReader:
         frame = self.frame
         if frame is None:
             return None
+        if self._section is not None and (yield from self._leads(tape)):
+            space = tape.left() - len(tape.text[tape.at :].lstrip())
+            ended = yield from self._section.read(tape, collector, space)
+            return Mark.END if ended else Mark.CALLS
         size = yield from self._size(tape, frame)
         header = tape.text[tape.at : tape.at + size]
         if not header:
@@ -59,7 +74,12 @@ class HeaderReader:
         tape.take(size - start, SpanKind.MARKUP)
         collector.drop_blank()
         yield from skip_again(tape, Literal.of(header))
-        return frame.means(header[start + len(frame.first) : -len(frame.last)].strip())
+        words = header[start + len(frame.first) : -len(frame.last)].strip()
+        return Mark.REASONING if frame.means(words) is Part.REASONING else Mark.CONTENT
+
+    def _leads(self, tape: Tape) -> Reading[bool]:
+        """Whether the header begins with the words that lead to a call's name."""
+        return bool(self._lead) and (yield from behind_space(tape, self._lead))
 
     def _size(self, tape: Tape, frame: Frame) -> Reading[int]:
         """Measure the header that comes next, whitespace before it included; 0: there is none."""

@@ -9,7 +9,8 @@ from autoparser.analysis.expression import Turn
 from autoparser.analysis.format import Literal
 from autoparser.analysis.reading import Stops
 
-from .triggers import call_opens, is_marked, named_triggers
+from .frame import frame_of, worded_lead
+from .triggers import call_literals, call_opens, is_marked, named_triggers
 
 
 class Mark(Enum):
@@ -24,11 +25,8 @@ class Mark(Enum):
     END = auto()
 
 
-def reasoning_stops(turn: Turn, *, calls: bool = False) -> Stops[Mark]:
-    """Give what ends reasoning; with `calls` also what opens calls there, by a marker.
-
-    What opens content ends reasoning as well, where a marker says so.
-    """
+def reasoning_stops(turn: Turn, *, calls: bool, content: bool) -> Stops[Mark]:
+    """Give what ends reasoning; with `calls` and `content` also what opens these by a marker."""
     block = turn.reasoning
     if block is None:
         return Stops([])
@@ -36,7 +34,7 @@ def reasoning_stops(turn: Turn, *, calls: bool = False) -> Stops[Mark]:
     stops += [
         _stop(literal, Mark.CONTENT)
         for literal in (turn.content.open, *turn.content.others)
-        if literal.is_marked and literal.core != block.open.core
+        if content and literal.is_marked and literal.core != block.open.core
     ]
     stops += [_stop(end, Mark.END) for end in turn.ends if end.is_marker]
     return Stops(stops + (list(_calls_in_reasoning(turn)) if calls else []))
@@ -72,12 +70,16 @@ def _content_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[tuple
         yield _stop(end, Mark.END)
     if turn.calls is not None:
         space = turn.calls.space
+        # In a frame the words that lead to a call are read where a header may stand.
+        lead = None if frame_of(turn) is None else worded_lead(turn)
         for literal in call_opens(turn.calls):
+            if literal == lead:
+                continue
             text = literal.trigger
             if any(text == end.core for end in turn.ends):
                 text = literal.core
             yield space + literal.before, text, Mark.CALLS
-        names = tuple(named_triggers(turn.calls, offered))
+        names = () if lead is not None else tuple(named_triggers(turn.calls, offered))
         for text in names:
             yield space, text, Mark.CALLS
         if not is_marked(turn.calls) and not names:
@@ -90,6 +92,33 @@ def _content_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[tuple
         yield _stop(literal, Mark.CONTENT)
     if is_tagged(turn.header):
         yield _stop(turn.header, Mark.HEADER)
+    yield from _wordless(turn)
+
+
+def _wordless(turn: Turn) -> Iterator[tuple[str, str, Mark]]:
+    """Give the markers that open a part without its usual word, where nothing shares them.
+
+    Only what closes again is a part of its own: a marker that opens every turn is none.
+    """
+    blocks = [(turn.content, Mark.CONTENT)]
+    blocks += [(turn.reasoning, Mark.REASONING)] if turn.reasoning is not None else []
+    for block, mark in blocks:
+        literal, marker = block.open, block.open.units[0] if block.open.is_marked else ""
+        if literal.core != marker and block.close.core and _is_only(turn, marker, literal):
+            yield literal.before, marker, mark
+
+
+def _is_only(turn: Turn, marker: str, literal: Literal) -> bool:
+    """Whether nothing else of a turn holds a marker."""
+    blocks = [turn.content] + ([turn.reasoning] if turn.reasoning is not None else [])
+    texts = [turn.header.core, *(end.core for end in turn.ends)]
+    for block in blocks:
+        texts += [block.open.core, block.close.core, *(other.core for other in block.others)]
+    if turn.calls is not None:
+        section = turn.calls
+        texts += [section.open.core, section.separator.core, section.close.core]
+        texts += (each.core for each in call_literals(section))
+    return not any(marker in text for text in texts if text != literal.core)
 
 
 def is_tagged(header: Literal) -> bool:

@@ -21,13 +21,15 @@ class OutputParser:
         offered: frozenset[str] | None = None,
         inline: bool = False,
         whole_calls: bool = False,
+        keeps_reasoning: bool = False,
     ) -> None:
         """Make the parser of an expression; `offered` are the tools, None: any.
 
-        `inline` leaves reasoning in the content; `whole_calls` gives a call only once it closed.
+        `inline` leaves reasoning in the content; `whole_calls` gives a call only once it closed;
+        with `keeps_reasoning` only its close and the turn's end can end reasoning.
         """
         self.turn = turn
-        self._reader = TurnReader(turn, offered)
+        self._reader = TurnReader(turn, offered, keeps_reasoning=keeps_reasoning)
         self.offered = offered
         self._inline = inline
         self._whole_calls = whole_calls
@@ -60,8 +62,9 @@ class StreamParser:
         self._skipped = len(prefill)
         next(self._reading, None)
         if prefill:
-            self.feed(prefill)
-            collector.forget()
+            self._tape.feed(prefill)
+            next(self._reading, None)
+            collector.forget(self._tape)
 
     def feed(self, text: str) -> list[Delta]:
         """Take a piece of text; give what it adds to the message."""

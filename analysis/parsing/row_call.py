@@ -227,7 +227,8 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
     """Give the texts that may stand right behind a word of a row."""
     for item in following:
         if isinstance(item, Literal) and item.units:
-            yield item.units[0]
+            # The words between its markers may be left out, the first marker with them.
+            yield from (item.units[0], *item.markers[-1:])
             return
         if isinstance(item, ArgumentList):
             members = item.arguments.members

@@ -31,24 +31,22 @@ class TurnReader:
     """Walks the expression of a turn along a tape."""
 
     def __init__(
-        self, turn: Turn, offered: frozenset[str] | None, *, calls_in_reasoning: bool = True
+        self, turn: Turn, offered: frozenset[str] | None, *, keeps_reasoning: bool = False
     ) -> None:
         """Prepare to read turns of this expression; `offered` are the tools, None: any.
 
-        `calls_in_reasoning` says whether a whole call in reasoning that nothing closes is one.
+        With `keeps_reasoning` neither a call nor what opens content ends reasoning.
         """
         self.turn = turn
         self._section = None if turn.calls is None else SectionReader(turn, turn.calls, offered)
-        trial = None
-        if self._section is not None and calls_in_reasoning:
-            trial = CallTrial(turn, self._section, offered)
-        self._reasoning = ReasoningReader(turn, trial)
+        trial = None if self._section is None else CallTrial(turn, self._section, offered)
+        self._reasoning = ReasoningReader(turn, trial, keeps=keeps_reasoning)
         marked = turn.calls is None or is_marked(turn.calls)
         self._json = (
             JsonContent(turn, bracketed_marks(turn, offered)) if turn.json and marked else None
         )
         self._stops = content_stops(turn, offered)
-        self._headers = HeaderReader(turn, self._stops, offered)
+        self._headers = HeaderReader(turn, self._stops, self._section, offered)
         self._behind_end = {end.core: end.after for end in turn.ends}
         self._written_behind = {
             Mark.REASONING_CLOSE: "" if turn.reasoning is None else turn.reasoning.close.after,
@@ -102,9 +100,7 @@ class TurnReader:
             return self.turn.start is Start.REASONING
         return reasoning is not None and reasoning.leads
 
-    def _headed(
-        self, tape: Tape, collector: Collector, opened: OpenParts
-    ) -> Reading[Mark | None]:
+    def _headed(self, tape: Tape, collector: Collector, opened: OpenParts) -> Reading[Mark | None]:
         """Read the headers that stand where one may, in other words than the template's."""
         while True:
             mark = yield from self._headers.read(tape, collector)
