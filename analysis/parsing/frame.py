@@ -80,11 +80,8 @@ def worded_lead(turn: Turn) -> Literal | None:
     return lead if isinstance(lead, Literal) and lead.mark and not lead.markers else None
 
 
-def recipient(turn: Turn, offered: frozenset[str] | None) -> re.Pattern[str] | None:
+def recipient(lead: Literal, offered: frozenset[str] | None) -> re.Pattern[str]:
     """Give the pattern of such words and the name of a tool, which is its group."""
-    lead = worded_lead(turn)
-    if lead is None:
-        return None
     names = sorted(offered or (), key=len, reverse=True)
     name = r"[\w.-]+" if offered is None else "|".join(map(re.escape, names))
     return re.compile(rf"(?<!\w){re.escape(lead.core)}\s*({name})(?![\w-])")

@@ -21,28 +21,26 @@ class HeaderReader:
     def __init__(
         self,
         turn: Turn,
-        stops: Stops[Mark],
         section: SectionReader | None,
         offered: frozenset[str] | None,
     ) -> None:
-        """Prepare for turns of this expression; `stops` are what content ends with."""
-        self._turn, self._stops, self._offered = turn, stops, offered
-        self._section = section
+        """Prepare for turns of this expression; `offered` are the tools, None: any."""
+        self._turn, self._offered, self._section = turn, offered, section
         self.frame = frame_of(turn)
-        self._recipient = recipient(turn, offered)
-        lead = worded_lead(turn)
-        self._lead = "" if lead is None or section is None else lead.core
+        self.lead = None if self.frame is None else worded_lead(turn)
+        """The words that lead to a call's name, where headers are read."""
+        self._recipient = None if self.lead is None else recipient(self.lead, offered)
         cores = (*(end.core for end in turn.ends), turn.header.mark)
         last = "" if self.frame is None else self.frame.last
         self._inside: Stops[bool] = Stops(
             [("", last, True), *(("", core, False) for core in cores)]
         )
 
-    def read(self, tape: Tape, collector: Collector) -> Reading[Mark | None]:
+    def read(self, tape: Tape, collector: Collector, stops: Stops[Mark]) -> Reading[Mark | None]:
         """Read a header and, where it names a function that is offered, the call behind it.
 
-        None where there is no header, or one that the template writes so: it is left. What stands
-        before an opener that is there again is taken.
+        None where there is no header, or one that the template writes so, which is among the
+        `stops` of content: it is left. What stands before an opener that is there again is taken.
         """
         frame = self.frame
         if frame is None:
@@ -68,7 +66,7 @@ class HeaderReader:
             return Mark.END if ended else Mark.CALLS
         start = header.rindex(frame.first)
         tape.take(start, SpanKind.MARKUP)
-        found = self._stops.find(header, start)
+        found = stops.find(header, start)
         if found is not None and found.start == start:
             return None
         tape.take(size - start, SpanKind.MARKUP)
@@ -79,7 +77,7 @@ class HeaderReader:
 
     def _leads(self, tape: Tape) -> Reading[bool]:
         """Whether the header begins with the words that lead to a call's name."""
-        return bool(self._lead) and (yield from behind_space(tape, self._lead))
+        return self.lead is not None and (yield from behind_space(tape, self.lead.core))
 
     def _size(self, tape: Tape, frame: Frame) -> Reading[int]:
         """Measure the header that comes next, whitespace before it included; 0: there is none."""

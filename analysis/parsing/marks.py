@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from autoparser.analysis.expression import Turn
+from autoparser.analysis.expression import Section, Turn
 from autoparser.analysis.format import Literal
 from autoparser.analysis.reading import Stops
 
-from .frame import frame_of, worded_lead
 from .triggers import call_literals, call_opens, is_marked, named_triggers
 
 
@@ -60,30 +59,23 @@ def bracketed_marks(turn: Turn, offered: frozenset[str] | None) -> tuple[str, ..
     return tuple(text for _, text, _ in _content_stops(turn, offered) if text.startswith("["))
 
 
-def content_stops(turn: Turn, offered: frozenset[str] | None) -> Stops[Mark]:
-    """Give what ends content; `offered` are the tools, None: any."""
-    return Stops(list(_content_stops(turn, offered)), turn.tail)
+def content_stops(
+    turn: Turn, offered: frozenset[str] | None, lead: Literal | None = None
+) -> Stops[Mark]:
+    """Give what ends content; `offered` are the tools, None: any.
+
+    `lead` are words that lead to a call only where a header may stand: in content they are text.
+    """
+    return Stops(list(_content_stops(turn, offered, lead)), turn.tail)
 
 
-def _content_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[tuple[str, str, Mark]]:
+def _content_stops(
+    turn: Turn, offered: frozenset[str] | None, lead: Literal | None = None
+) -> Iterator[tuple[str, str, Mark]]:
     for end in turn.ends:
         yield _stop(end, Mark.END)
     if turn.calls is not None:
-        space = turn.calls.space
-        # In a frame the words that lead to a call are read where a header may stand.
-        lead = None if frame_of(turn) is None else worded_lead(turn)
-        for literal in call_opens(turn.calls):
-            if literal == lead:
-                continue
-            text = literal.trigger
-            if any(text == end.core for end in turn.ends):
-                text = literal.core
-            yield space + literal.before, text, Mark.CALLS
-        names = () if lead is not None else tuple(named_triggers(turn.calls, offered))
-        for text in names:
-            yield space, text, Mark.CALLS
-        if not is_marked(turn.calls) and not names:
-            yield space, "[" if turn.calls.open.core.startswith("[") else "{", Mark.CALLS
+        yield from _call_stops(turn, turn.calls, offered, lead)
     if turn.reasoning is not None:
         yield _stop(turn.reasoning.open, Mark.REASONING)
         yield _stop(turn.reasoning.close, Mark.REASONING_CLOSE)
@@ -93,6 +85,23 @@ def _content_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[tuple
     if is_tagged(turn.header):
         yield _stop(turn.header, Mark.HEADER)
     yield from _wordless(turn)
+
+
+def _call_stops(
+    turn: Turn, section: Section, offered: frozenset[str] | None, lead: Literal | None
+) -> Iterator[tuple[str, str, Mark]]:
+    for literal in call_opens(section):
+        if literal == lead:
+            return
+        text = literal.trigger
+        if any(text == end.core for end in turn.ends):
+            text = literal.core
+        yield section.space + literal.before, text, Mark.CALLS
+    names = tuple(named_triggers(section, offered))
+    for text in names:
+        yield section.space, text, Mark.CALLS
+    if not is_marked(section) and not names:
+        yield section.space, "[" if section.open.core.startswith("[") else "{", Mark.CALLS
 
 
 def _wordless(turn: Turn) -> Iterator[tuple[str, str, Mark]]:

@@ -69,8 +69,10 @@ class ReasoningReader:
         yield from skip_written(tape, block.close.after if emptied is None else emptied)
 
     def _until(self, tape: Tape, emit: Emit, *, held: bool) -> Reading[_Stopped | None]:
-        """Read up to what ends the reasoning; None: the text ended. An end that stands in the
-        middle of it is text."""
+        """Read up to what ends the reasoning; None: the text ended.
+
+        An end that stands in the middle of it is text, and so are calls where it is `held`.
+        """
         stops = self._closers if held else self._stops
         while True:
             found = yield from read_prose(tape, stops, SpanKind.REASONING, emit)

@@ -16,8 +16,7 @@ class CallTrial:
 
     def __init__(self, turn: Turn, section: SectionReader, offered: frozenset[str] | None) -> None:
         """Prepare to try with the reader of a turn's calls; `offered` are the tools, None: any."""
-        self._section, self._offered = section, offered
-        self._stops = calls_in_reasoning(turn)
+        self._turn, self._section, self._offered = turn, section, offered
 
     def find(self, text: str) -> tuple[int, int] | None:
         """Say where the whitespace before the call begins, and the call itself; None: no call.
@@ -25,13 +24,14 @@ class CallTrial:
         Of many openings only the first few are tried, so that a text costs no more than its length
         times their number.
         """
+        stops = calls_in_reasoning(self._turn)
         at = 0
         for _ in range(_MOST_TRIED):
-            found = self._stops.find(text, at)
+            found = stops.find(text, at)
             if found is None:
                 return None
             if self._is_whole(text[found.start :]):
-                return self._stops.written_before(text, found, 0), found.start
+                return stops.written_before(text, found, 0), found.start
             at = found.end
         return None
 

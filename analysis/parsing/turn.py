@@ -45,8 +45,8 @@ class TurnReader:
         self._json = (
             JsonContent(turn, bracketed_marks(turn, offered)) if turn.json and marked else None
         )
-        self._stops = content_stops(turn, offered)
-        self._headers = HeaderReader(turn, self._stops, self._section, offered)
+        self._headers = HeaderReader(turn, self._section, offered)
+        self._stops = content_stops(turn, offered, self._headers.lead)
         self._behind_end = {end.core: end.after for end in turn.ends}
         self._written_behind = {
             Mark.REASONING_CLOSE: "" if turn.reasoning is None else turn.reasoning.close.after,
@@ -103,7 +103,7 @@ class TurnReader:
     def _headed(self, tape: Tape, collector: Collector, opened: OpenParts) -> Reading[Mark | None]:
         """Read the headers that stand where one may, in other words than the template's."""
         while True:
-            mark = yield from self._headers.read(tape, collector)
+            mark = yield from self._headers.read(tape, collector, self._stops)
             if mark is Mark.REASONING:
                 yield from self._reasoning.read(tape, collector)
             elif mark is Mark.CONTENT:

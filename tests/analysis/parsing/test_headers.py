@@ -54,7 +54,9 @@ THOUGHTS = """
     {%- if m.role == 'user' %}{{ '{|user|}' + m.content + '{|done|}' }}
     {%- elif m.role == 'assistant' %}
         {{- '{|bot|}' }}
-        {%- if m.reasoning_content %}{{ '{|open|}musing\\n' + m.reasoning_content + '{|shut|}' }}{% endif %}
+        {%- if m.reasoning_content %}
+            {{- '{|open|}musing\\n' + m.reasoning_content + '{|shut|}' }}
+        {%- endif %}
         {{- (m.content or '') + '{|done|}' }}
     {%- endif %}
 {%- endfor %}

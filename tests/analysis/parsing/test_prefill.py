@@ -1,4 +1,4 @@
-"""What a prompt has already written of the message, where turns have no header and where they do."""
+"""What a prompt has already written of the message, whether turns have a header or not."""
 
 from __future__ import annotations
 
@@ -95,5 +95,5 @@ def test_what_the_prompt_wrote_is_not_content(prefilled: str, text: str, content
 def test_a_call_that_the_prompt_began_is_told_whole() -> None:
     parser = headerless().parser(TOOLS, prompt="[Q]Hello.[/Q][DO]get_forecast[WITH]{")
     found = streamed(parser, ['"city": ', '"Oslo"}', "[END]"])
-    assert [delta.kind for delta in found.deltas][0] is DeltaKind.CALL
+    assert found.deltas[0].kind is DeltaKind.CALL
     assert found.calls == {0: ("get_forecast", '{"city": "Oslo"}')}

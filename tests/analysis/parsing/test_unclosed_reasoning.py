@@ -17,7 +17,9 @@ TEMPLATE = """
     {%- if m.role == 'user' %}{{ '{|user|}' + m.content + '{|done|}' }}
     {%- elif m.role == 'assistant' %}
         {{- '{|bot|}' }}
-        {%- if m.reasoning_content %}{{ '(muse)\\n' + m.reasoning_content + '\\n(/muse)\\n' }}{% endif %}
+        {%- if m.reasoning_content %}
+            {{- '(muse)\\n' + m.reasoning_content + '\\n(/muse)\\n' }}
+        {%- endif %}
         {{- '(reply)' + (m.content or '') + '(/reply)' }}
         {%- for c in m.tool_calls or [] %}
             {{- '(call)' + {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}
