@@ -36,17 +36,17 @@ def frame_of(turn: Turn) -> Frame | None:
     """Find the frame of a turn's openings; None where no two of them share their markers."""
     frames: dict[tuple[str, ...], dict[str, Part]] = {}
     for literal, part in _openings(turn):
-        markers = literal.markers
-        if len(markers) != len({*markers, ""}) - 1 or len(markers) != _MARKERS:
+        core, markers = literal.core, literal.markers
+        if len(markers) != _MARKERS or markers[0] == markers[1]:
             continue
         first, last = markers
-        if literal.core.startswith(first) and literal.core.endswith(last):
-            words = literal.core[len(first) : len(literal.core) - len(last)].strip()
+        if core.startswith(first) and core.endswith(last):
+            words = core[len(first) : len(core) - len(last)].strip()
             frames.setdefault(markers, {}).setdefault(words, part)
-    for (first, last), words in frames.items():
-        opened = {word: part for word, part in words.items() if part is not Part.CALLS}
-        if len(words) > 1 and opened:
-            return Frame(first, last, opened)
+    for markers, parts in frames.items():
+        opened = {words: part for words, part in parts.items() if part is not Part.CALLS}
+        if len(parts) > 1 and opened:
+            return Frame(markers[0], markers[1], opened)
     return None
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from autoparser.analysis.expression import ArgumentList, RowCall, Section, Turn
 from autoparser.analysis.format import Literal, Part
-from autoparser.analysis.reading import Reading, SpanKind, Stops, Tape, behind_space
+from autoparser.analysis.reading import Reading, SpanKind, Stops, Tape
 
 from .again import skip_again
 from .collector import Collector
@@ -19,10 +19,7 @@ class HeaderReader:
     """Reads `<|channel|>any words<|message|>` where a header may stand, by the turn's frame."""
 
     def __init__(
-        self,
-        turn: Turn,
-        section: SectionReader | None,
-        offered: frozenset[str] | None,
+        self, turn: Turn, section: SectionReader | None, offered: frozenset[str] | None
     ) -> None:
         """Prepare for turns of this expression; `offered` are the tools, None: any."""
         self._turn, self._offered, self._section = turn, offered, section
@@ -31,7 +28,9 @@ class HeaderReader:
         """The words that lead to a call's name, where headers are read."""
         self._recipient = None if self.lead is None else recipient(self.lead, offered)
         cores = (*(end.core for end in turn.ends), turn.header.mark)
-        last = "" if self.frame is None else self.frame.last
+        first, last = ("", "") if self.frame is None else (self.frame.first, self.frame.last)
+        lead = "" if self.lead is None or section is None else self.lead.core
+        self._openers: tuple[str, ...] = (first, lead) if lead else (first,)
         self._inside: Stops[bool] = Stops(
             [("", last, True), *(("", core, False) for core in cores)]
         )
@@ -45,7 +44,10 @@ class HeaderReader:
         frame = self.frame
         if frame is None:
             return None
-        if self._section is not None and (yield from self._leads(tape)):
+        opener = yield from self._begins(tape)
+        if opener is None:
+            return None
+        if opener != frame.first and self._section is not None:
             space = tape.left() - len(tape.text[tape.at :].lstrip())
             ended = yield from self._section.read(tape, collector, space)
             return Mark.END if ended else Mark.CALLS
@@ -57,12 +59,9 @@ class HeaderReader:
             # The text was cut inside the header.
             tape.take(size, SpanKind.MARKUP)
             return Mark.HEADER
-        named = None if self._recipient is None else self._recipient.search(header)
-        if named is not None and self._turn.calls is not None:
-            section = _headed(self._turn.calls, header[: named.start(1)], header[named.end(1) :])
-            reader = SectionReader(self._turn, section, self._offered)
-            space = len(header) - len(header.lstrip())
-            ended = yield from reader.read(tape, collector, space)
+        calls = self._calls(header)
+        if calls is not None:
+            ended = yield from calls.read(tape, collector, len(header) - len(header.lstrip()))
             return Mark.END if ended else Mark.CALLS
         start = header.rindex(frame.first)
         tape.take(start, SpanKind.MARKUP)
@@ -75,25 +74,36 @@ class HeaderReader:
         words = header[start + len(frame.first) : -len(frame.last)].strip()
         return Mark.REASONING if frame.means(words) is Part.REASONING else Mark.CONTENT
 
-    def _leads(self, tape: Tape) -> Reading[bool]:
-        """Whether the header begins with the words that lead to a call's name."""
-        return self.lead is not None and (yield from behind_space(tape, self.lead.core))
+    def _calls(self, header: str) -> SectionReader | None:
+        """Give the reader of the call that a header leads to; None where it names no tool."""
+        named = None if self._recipient is None else self._recipient.search(header)
+        if named is None or self._turn.calls is None:
+            return None
+        section = _headed(self._turn.calls, header[: named.start(1)], header[named.end(1) :])
+        return SectionReader(self._turn, section, self._offered)
 
-    def _size(self, tape: Tape, frame: Frame) -> Reading[int]:
-        """Measure the header that comes next, whitespace before it included; 0: there is none."""
+    def _begins(self, tape: Tape) -> Reading[str | None]:
+        """Say what a header comes with: the frame's first marker, or words that lead to a name."""
         while True:
             text = tape.text[tape.at :]
             bare = text.lstrip()
-            space = len(text) - len(bare)
-            if not bare.startswith(frame.first):
-                if tape.closed or space > _LONGEST or not frame.first.startswith(bare):
-                    return 0
-                yield
-                continue
+            for opener in self._openers:
+                if bare.startswith(opener):
+                    return opener
+            open_ = any(opener.startswith(bare) for opener in self._openers)
+            if tape.closed or not open_ or len(text) - len(bare) > _LONGEST:
+                return None
+            yield
+
+    def _size(self, tape: Tape, frame: Frame) -> Reading[int]:
+        """Measure the header that has begun, whitespace before it included; 0: it is none."""
+        while True:
+            text = tape.text[tape.at :]
+            bare = text.lstrip()
             found = self._inside.find(bare, len(frame.first))
             if found is not None and found.end <= _LONGEST:
                 if tape.closed or not self._inside.unsure(bare, found, 0):
-                    return space + found.end if found.label else 0
+                    return len(text) - len(bare) + found.end if found.label else 0
             elif tape.closed or len(bare) > _LONGEST:
                 cut = found is None and tape.closed and not tape.complete
                 return len(text) if cut and len(bare) <= _LONGEST else 0

@@ -86,8 +86,9 @@ class ReasoningReader:
     def _ends_there(self, tape: Tape, size: int) -> Reading[bool]:
         """Whether an end counts: nothing, another end or a header comes behind it."""
         while True:
-            rest = tape.text[tape.at + size :].lstrip()
-            if not rest and tape.closed:
+            behind = tape.text[tape.at + size :]
+            rest = behind.lstrip()
+            if not rest and (tape.closed or len(behind) > _MOST_SPACE):
                 return True
             if rest and rest.startswith(self._behind_end):
                 return True
@@ -127,6 +128,10 @@ class ReasoningReader:
             if tape.position != text:
                 yield from skip_written(tape, block.open.after)
         return begun
+
+
+_MOST_SPACE = 256
+"""How much whitespace behind an end is waited for, so that a wait costs no more than that."""
 
 
 def _skip_repeated(tape: Tape, literal: Literal) -> Reading[None]:

@@ -9,7 +9,7 @@ from autoparser.analysis.reading import (
     Reading,
     SpanKind,
     Tape,
-    behind_space,
+    behind_space_any,
     skip_space,
     skip_written,
 )
@@ -47,6 +47,9 @@ class TurnReader:
         )
         self._headers = HeaderReader(turn, self._section, offered)
         self._stops = content_stops(turn, offered, self._headers.lead)
+        # A model may forget the header, but not what it heads.
+        frame = self._headers.frame
+        self._goes_on = (turn.header.core, *(() if frame is None else (frame.first,)))
         self._behind_end = {end.core: end.after for end in turn.ends}
         self._written_behind = {
             Mark.REASONING_CLOSE: "" if turn.reasoning is None else turn.reasoning.close.after,
@@ -76,8 +79,9 @@ class TurnReader:
                 json_read = yield from self._json.read(tape, collector)
             if mark is not Mark.CONTENT:
                 mark = yield from self._headed(tape, collector, opened)
-            if mark is not Mark.END:
-                mark = yield from self._content(tape, collector, opened)
+                if mark is not None:
+                    continue
+            mark = yield from self._content(tape, collector, opened)
         while True:
             tape.take(tape.left(), SpanKind.JUNK)
             if tape.closed:
@@ -103,7 +107,7 @@ class TurnReader:
     def _headed(self, tape: Tape, collector: Collector, opened: OpenParts) -> Reading[Mark | None]:
         """Read the headers that stand where one may, in other words than the template's."""
         while True:
-            mark = yield from self._headers.read(tape, collector, self._stops)
+            mark: Mark | None = yield from self._headers.read(tape, collector, self._stops)
             if mark is Mark.REASONING:
                 yield from self._reasoning.read(tape, collector)
             elif mark is Mark.CONTENT:
@@ -140,7 +144,7 @@ class TurnReader:
         if found.label in (Mark.END, Mark.REASONING, Mark.CONTENT):
             collector.drop_blank()
         if found.label is Mark.END:
-            if not (turn.goes_on and (yield from behind_space(tape, turn.header.core))):
+            if not (turn.goes_on and (yield from behind_space_any(tape, self._goes_on))):
                 collector.ended = True
                 yield from skip_written(tape, self._behind_end.get(found_text, ""))
                 return Mark.END
