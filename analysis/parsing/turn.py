@@ -62,7 +62,7 @@ class TurnReader:
 
     def read(self, tape: Tape, collector: Collector) -> Reading[None]:
         """Read to the end of the text."""
-        mark: Mark | None = None
+        mark = Mark.HEADER
         if self.turn.start is Start.TURN and not is_tagged(self.turn.header):
             yield from self._header(tape)
         if self._begins_reasoning():
@@ -77,11 +77,7 @@ class TurnReader:
         while mark is not Mark.END and not (tape.closed and not tape.left()):
             if not json_read and self._json is not None:
                 json_read = yield from self._json.read(tape, collector)
-            if mark is not Mark.CONTENT:
-                mark = yield from self._headed(tape, collector, opened)
-                if mark is not None:
-                    continue
-            mark = yield from self._content(tape, collector, opened)
+            mark = yield from self._block(tape, collector, opened, mark)
         while True:
             tape.take(tape.left(), SpanKind.JUNK)
             if tape.closed:
@@ -103,6 +99,19 @@ class TurnReader:
         if self.turn.start in (Start.REASONING, Start.CONTENT):
             return self.turn.start is Start.REASONING
         return reasoning is not None and reasoning.leads
+
+    def _block(
+        self, tape: Tape, collector: Collector, opened: OpenParts, before: Mark
+    ) -> Reading[Mark]:
+        """Read what comes next; say what it was, END where the turn ended.
+
+        Behind what opens content no header may stand.
+        """
+        if before is not Mark.CONTENT:
+            mark = yield from self._headed(tape, collector, opened)
+            if mark is not None:
+                return mark
+        return (yield from self._content(tape, collector, opened))
 
     def _headed(self, tape: Tape, collector: Collector, opened: OpenParts) -> Reading[Mark | None]:
         """Read the headers that stand where one may, in other words than the template's."""
