@@ -22,6 +22,12 @@ class Frame:
     last: str
     opened: Mapping[str, Part]
     """What the words open, but for those of calls."""
+    lead: Literal | None = None
+    """What stands before a call's name and is read where a header may stand, not in content.
+
+    It is words, as ` to=` before `get_weather`, or words behind the first marker where every block
+    has a header. None where calls begin otherwise.
+    """
 
     def means(self, words: str) -> Part:
         """Say what such words open: what the longest known ones do that they begin with.
@@ -46,7 +52,7 @@ def frame_of(turn: Turn) -> Frame | None:
     for markers, parts in frames.items():
         opened = {words: part for words, part in parts.items() if part is not Part.CALLS}
         if len(parts) > 1 and opened:
-            return Frame(markers[0], markers[1], opened)
+            return Frame(markers[0], markers[1], opened, _lead(turn, markers[0]))
     return None
 
 
@@ -68,20 +74,33 @@ def _openings(turn: Turn) -> Iterator[tuple[Literal, Part]]:
                     yield item, Part.CALLS
 
 
-def worded_lead(turn: Turn) -> Literal | None:
-    """Give the words that stand before a call's name, as ` to=` does before `get_weather`.
+def recipient(turn: Turn, offered: frozenset[str] | None) -> re.Pattern[str] | None:
+    """Give the pattern of the word that leads to a tool's name, and of the name, its group.
 
-    None where calls begin otherwise: with a marker, or with the name.
+    Where `<|channel|>work to=` stands before names, the word is `to=`; None where it is none.
     """
+    lead = _before_name(turn)
+    words = "" if lead is None else lead.core
+    for marker in () if lead is None else lead.markers:
+        words = words.rpartition(marker)[2]
+    if not any(map(str.isalnum, words)):
+        return None
+    names = sorted(offered or (), key=len, reverse=True)
+    name = r"[\w.-]+" if offered is None else "|".join(map(re.escape, names))
+    return re.compile(rf"(?<!\w){re.escape(words.split()[-1])}\s*({name})(?![\w-])")
+
+
+def _lead(turn: Turn, first: str) -> Literal | None:
+    lead = _before_name(turn)
+    if lead is None or not lead.mark:
+        return None
+    headed = turn.goes_on and lead.markers == (first,) and lead.core.startswith(first)
+    return lead if headed or not lead.markers else None
+
+
+def _before_name(turn: Turn) -> Literal | None:
+    """Give what a call begins with, where its name comes next."""
     call = None if turn.calls is None else turn.calls.call
     if not isinstance(call, RowCall) or not isinstance(call.row[1], Name):
         return None
-    lead = call.row[0]
-    return lead if isinstance(lead, Literal) and lead.mark and not lead.markers else None
-
-
-def recipient(lead: Literal, offered: frozenset[str] | None) -> re.Pattern[str]:
-    """Give the pattern of such words and the name of a tool, which is its group."""
-    names = sorted(offered or (), key=len, reverse=True)
-    name = r"[\w.-]+" if offered is None else "|".join(map(re.escape, names))
-    return re.compile(rf"(?<!\w){re.escape(lead.core)}\s*({name})(?![\w-])")
+    return call.row[0] if isinstance(call.row[0], Literal) else None

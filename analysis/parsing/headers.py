@@ -10,7 +10,7 @@ from autoparser.analysis.reading import Reading, SpanKind, Stops, Tape
 
 from .again import skip_again
 from .collector import Collector
-from .frame import Frame, frame_of, recipient, worded_lead
+from .frame import Frame, frame_of, recipient
 from .marks import Mark
 from .section import SectionReader
 
@@ -24,45 +24,43 @@ class HeaderReader:
         """Prepare for turns of this expression; `offered` are the tools, None: any."""
         self._turn, self._offered, self._section = turn, offered, section
         self.frame = frame_of(turn)
-        self.lead = None if self.frame is None else worded_lead(turn)
-        """The words that lead to a call's name, where headers are read."""
-        self._recipient = None if self.lead is None else recipient(self.lead, offered)
+        self._recipient = None if self.frame is None else recipient(turn, offered)
         cores = (*(end.core for end in turn.ends), turn.header.mark)
-        first, last = ("", "") if self.frame is None else (self.frame.first, self.frame.last)
-        lead = "" if self.lead is None or section is None else self.lead.core
-        self._openers: tuple[str, ...] = (first, lead) if lead else (first,)
+        first, last, lead = "", "", None
+        if self.frame is not None:
+            first, last, lead = self.frame.first, self.frame.last, self.frame.lead
+        self._lead = "" if lead is None or section is None else lead.core
+        self._openers = tuple(filter(None, (first, self._lead)))
         self._inside: Stops[bool] = Stops(
             [("", last, True), *(("", core, False) for core in cores)]
         )
 
     def read(self, tape: Tape, collector: Collector, stops: Stops[Mark]) -> Reading[Mark | None]:
-        """Read a header and, where it names a function that is offered, the call behind it.
+        """Read a header and, where it leads to a call, the call behind it.
 
         None where there is no header, or one that the template writes so, which is among the
         `stops` of content: it is left. What stands before an opener that is there again is taken.
         """
         frame = self.frame
-        if frame is None:
+        if frame is None or not (yield from self._begins(tape)):
             return None
-        opener = yield from self._begins(tape)
-        if opener is None:
-            return None
-        if opener != frame.first and self._section is not None:
-            space = tape.left() - len(tape.text[tape.at :].lstrip())
-            ended = yield from self._section.read(tape, collector, space)
-            return Mark.END if ended else Mark.CALLS
         size = yield from self._size(tape, frame)
         header = tape.text[tape.at : tape.at + size]
-        if not header:
-            return None
-        if not header.endswith(frame.last):
+        if header and not header.endswith(frame.last):
             # The text was cut inside the header.
             tape.take(size, SpanKind.MARKUP)
             return Mark.HEADER
-        calls = self._calls(header)
+        found = stops.find(header, 0)
+        space = len(header) - len(header.lstrip())
+        if found is not None and found.start == space:
+            return None
+        calls = self._calls(header, tape)
         if calls is not None:
-            ended = yield from calls.read(tape, collector, len(header) - len(header.lstrip()))
+            space = tape.left() - len(tape.text[tape.at :].lstrip())
+            ended = yield from calls.read(tape, collector, space)
             return Mark.END if ended else Mark.CALLS
+        if not header:
+            return None
         start = header.rindex(frame.first)
         tape.take(start, SpanKind.MARKUP)
         found = stops.find(header, start)
@@ -74,25 +72,25 @@ class HeaderReader:
         words = header[start + len(frame.first) : -len(frame.last)].strip()
         return Mark.REASONING if frame.means(words) is Part.REASONING else Mark.CONTENT
 
-    def _calls(self, header: str) -> SectionReader | None:
-        """Give the reader of the call that a header leads to; None where it names no tool."""
+    def _calls(self, header: str, tape: Tape) -> SectionReader | None:
+        """Give the reader of the call that comes next; None where no header leads to one."""
         named = None if self._recipient is None else self._recipient.search(header)
-        if named is None or self._turn.calls is None:
-            return None
-        section = _headed(self._turn.calls, header[: named.start(1)], header[named.end(1) :])
-        return SectionReader(self._turn, section, self._offered)
+        if named is not None and self._turn.calls is not None:
+            section = _headed(self._turn.calls, header[: named.start(1)], header[named.end(1) :])
+            return SectionReader(self._turn, section, self._offered)
+        leads = bool(self._lead) and tape.text[tape.at :].lstrip().startswith(self._lead)
+        return self._section if leads else None
 
-    def _begins(self, tape: Tape) -> Reading[str | None]:
-        """Say what a header comes with: the frame's first marker, or words that lead to a name."""
+    def _begins(self, tape: Tape) -> Reading[bool]:
+        """Whether a header comes: the frame's first marker, or words that lead to a name."""
         while True:
             text = tape.text[tape.at :]
             bare = text.lstrip()
-            for opener in self._openers:
-                if bare.startswith(opener):
-                    return opener
+            if bare.startswith(self._openers):
+                return True
             open_ = any(opener.startswith(bare) for opener in self._openers)
             if tape.closed or not open_ or len(text) - len(bare) > _LONGEST:
-                return None
+                return False
             yield
 
     def _size(self, tape: Tape, frame: Frame) -> Reading[int]:
@@ -100,6 +98,8 @@ class HeaderReader:
         while True:
             text = tape.text[tape.at :]
             bare = text.lstrip()
+            if not bare.startswith(frame.first):
+                return 0
             found = self._inside.find(bare, len(frame.first))
             if found is not None and found.end <= _LONGEST:
                 if tape.closed or not self._inside.unsure(bare, found, 0):

@@ -9,6 +9,7 @@ from autoparser.analysis.expression import Section, Turn
 from autoparser.analysis.format import Literal
 from autoparser.analysis.reading import Stops
 
+from .frame import Frame
 from .triggers import call_literals, call_opens, is_marked, named_triggers
 
 
@@ -60,22 +61,23 @@ def bracketed_marks(turn: Turn, offered: frozenset[str] | None) -> tuple[str, ..
 
 
 def content_stops(
-    turn: Turn, offered: frozenset[str] | None, lead: Literal | None = None
+    turn: Turn, offered: frozenset[str] | None, frame: Frame | None = None
 ) -> Stops[Mark]:
     """Give what ends content; `offered` are the tools, None: any.
 
-    `lead` are words that lead to a call only where a header may stand: in content they are text.
+    With a frame the words that lead to a call do so only where a header may stand, and are text in
+    content; and its first marker alone opens no call.
     """
-    return Stops(list(_content_stops(turn, offered, lead)), turn.tail)
+    return Stops(list(_content_stops(turn, offered, frame)), turn.tail)
 
 
 def _content_stops(
-    turn: Turn, offered: frozenset[str] | None, lead: Literal | None = None
+    turn: Turn, offered: frozenset[str] | None, frame: Frame | None = None
 ) -> Iterator[tuple[str, str, Mark]]:
     for end in turn.ends:
         yield _stop(end, Mark.END)
     if turn.calls is not None:
-        yield from _call_stops(turn, turn.calls, offered, lead)
+        yield from _call_stops(turn, turn.calls, offered, frame)
     if turn.reasoning is not None:
         yield _stop(turn.reasoning.open, Mark.REASONING)
         yield _stop(turn.reasoning.close, Mark.REASONING_CLOSE)
@@ -88,13 +90,14 @@ def _content_stops(
 
 
 def _call_stops(
-    turn: Turn, section: Section, offered: frozenset[str] | None, lead: Literal | None
+    turn: Turn, section: Section, offered: frozenset[str] | None, frame: Frame | None
 ) -> Iterator[tuple[str, str, Mark]]:
     for literal in call_opens(section):
-        if literal == lead:
+        if frame is not None and literal == frame.lead:
             return
         text = literal.trigger
-        if any(text == end.core for end in turn.ends):
+        taken = (*(end.core for end in turn.ends), "" if frame is None else frame.first)
+        if text in taken:
             text = literal.core
         yield section.space + literal.before, text, Mark.CALLS
     names = tuple(named_triggers(section, offered))

@@ -46,4 +46,4 @@ class CallTrial:
         return bool(calls) and calls[0].status is Status.OK
 
 
-_MOST_TRIED = 16
+_MOST_TRIED = 8

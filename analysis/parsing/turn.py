@@ -46,7 +46,7 @@ class TurnReader:
             JsonContent(turn, bracketed_marks(turn, offered)) if turn.json and marked else None
         )
         self._headers = HeaderReader(turn, self._section, offered)
-        self._stops = content_stops(turn, offered, self._headers.lead)
+        self._stops = content_stops(turn, offered, self._headers.frame)
         # A model may forget the header, but not what it heads.
         frame = self._headers.frame
         self._goes_on = (turn.header.core, *(() if frame is None else (frame.first,)))

@@ -26,7 +26,8 @@ def read_worded(tape: Tape, literal: Literal, stops: tuple[str, ...]) -> Reading
     last = markers[-1] if len(markers) > 1 else ""
     if not last or not literal.core.endswith(last):
         return (yield from read_literal(tape, literal))
-    ends: Stops[bool] = Stops([("", last, True), *(("", text, False) for text in stops)])
+    others = [("", text, False) for text in stops if text not in literal.core]
+    ends: Stops[bool] = Stops([("", last, True), *others])
     while True:
         text = tape.text[tape.at :]
         found = ends.find(text, 0)

@@ -32,6 +32,12 @@ CHANNELS = """
 """
 """Channels in signs of our own: a header again before each block, the recipient in the role."""
 
+INSIDE = CHANNELS.replace(
+    "@@bot@@ for tool.' + c.function.name + '%%lane%%work code%%text%%'",
+    "@@bot@@%%lane%%work for tool.' + c.function.name + ' code%%text%%'",
+)
+"""The same, the recipient in the channel."""
+
 WORDED = """
 {%- for m in messages %}
     {%- if m.role == 'user' %}{{ '{|user|}' + m.content + '{|done|}' }}
@@ -88,32 +94,38 @@ def calls(message: ParsedMessage) -> list[tuple[str, object]]:
     return [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
 
 
-@pytest.mark.parametrize("source", [CHANNELS, WORDED, THOUGHTS])
+@pytest.mark.parametrize("source", [CHANNELS, INSIDE, WORDED, THOUGHTS])
 def test_the_templates_are_understood(source: str) -> None:
     check = analysis_of(source).check
     assert check.passed == check.total
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        " for tool.get_forecast%%lane%%work code%%text%%",
-        " for tool.get_forecast%%lane%%work%%text%%",
-        " for tool.get_forecast%%lane%%work %%kind%%json%%text%%",
-        " for tool.get_forecast%%lane%%work%%kind%%json%%text%%",
-        " for tool.get_forecast%%lane%%inner json%%text%%",
-        " for tool.get_forecast%%text%%",
-        " for tool.get_forecast%%lane%%work code%%text%%%%text%%",
-        "%%lane%%work for tool.get_forecast code%%text%%",
-        "%%lane%%work for tool.get_forecast%%kind%%json%%text%%",
-        "%%lane%%inner for tool.get_forecast%%text%%",
-        "%%lane%%outer for tool.get_forecast %%kind%%json%%text%%",
-        "%%lane%%work for tool.get_forecast%%lane%%work%%text%%",
-    ],
+IN_ROLE = (
+    " for tool.get_forecast%%lane%%work code%%text%%",
+    " for tool.get_forecast%%lane%%work%%text%%",
+    " for tool.get_forecast%%lane%%work %%kind%%json%%text%%",
+    " for tool.get_forecast%%lane%%work%%kind%%json%%text%%",
+    " for tool.get_forecast%%lane%%inner json%%text%%",
+    " for tool.get_forecast%%text%%",
+    " for tool.get_forecast%%lane%%work code%%text%%%%text%%",
 )
-def test_a_recipient_may_stand_anywhere_in_a_header(header: str) -> None:
+IN_CHANNEL = (
+    "%%lane%%work for tool.get_forecast code%%text%%",
+    "%%lane%%work for tool.get_forecast%%kind%%json%%text%%",
+    "%%lane%%inner for tool.get_forecast%%text%%",
+    "%%lane%%outer for tool.get_forecast %%kind%%json%%text%%",
+    "%%lane%%work for tool.get_forecast%%lane%%work%%text%%",
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "header"),
+    [(CHANNELS, each) for each in (*IN_ROLE, *IN_CHANNEL)]
+    + [(INSIDE, each) for each in IN_CHANNEL],
+)
+def test_a_recipient_may_stand_anywhere_in_a_header(source: str, header: str) -> None:
     for before in ("", "%%lane%%inner%%text%%Hm.##eom##@@bot@@"):
-        message = parsed(CHANNELS, f"{before}{header}{ARGS}##eom##")
+        message = parsed(source, f"{before}{header}{ARGS}##eom##")
         assert calls(message) == [OSLO]
         assert message.content is None
         assert message.reasoning_content == ("Hm." if before else None)
@@ -136,8 +148,11 @@ def test_a_recipient_may_stand_anywhere_in_a_header(header: str) -> None:
         ("@@bot@@%%lane%%outer%%text%%Hi.##eom##", None, "Hi."),
     ],
 )
-def test_unknown_words_open_content(text: str, reasoning: str | None, content: str | None) -> None:
-    message = parsed(CHANNELS, text)
+@pytest.mark.parametrize("source", [CHANNELS, INSIDE])
+def test_unknown_words_open_content(
+    source: str, text: str, reasoning: str | None, content: str | None
+) -> None:
+    message = parsed(source, text)
     assert (message.reasoning_content, message.content) == (reasoning, content)
     assert message.tool_calls == ()
 
@@ -150,8 +165,9 @@ def test_unknown_words_open_content(text: str, reasoning: str | None, content: s
         "%%lane%% is a word",
     ],
 )
-def test_only_where_a_header_may_stand_words_are_one(text: str) -> None:
-    assert parsed(CHANNELS, f"%%lane%%outer%%text%%{text}").content == text
+@pytest.mark.parametrize("source", [CHANNELS, INSIDE])
+def test_only_where_a_header_may_stand_words_are_one(source: str, text: str) -> None:
+    assert parsed(source, f"%%lane%%outer%%text%%{text}").content == text
 
 
 def test_a_header_has_an_end() -> None:
