@@ -29,11 +29,12 @@ class Frame:
     has a header. None where calls begin otherwise.
     """
 
-    def means(self, words: str) -> Part:
-        """Say what such words open: what the longest known ones do that they begin with.
+    def means(self, opening: str) -> Part:
+        """Say what an opening opens: what the longest known words do that its words begin with.
 
         Unknown ones open content.
         """
+        words = opening.removeprefix(self.first).removesuffix(self.last).strip()
         known = [each for each in self.opened if re.match(rf"{re.escape(each)}(?!\w)", words)]
         return self.opened[max(known, key=len)] if known else Part.CONTENT
 

@@ -50,9 +50,7 @@ class HeaderReader:
             # The text was cut inside the header.
             tape.take(size, SpanKind.MARKUP)
             return Mark.HEADER
-        found = stops.find(header, 0)
-        space = len(header) - len(header.lstrip())
-        if found is not None and found.start == space:
+        if _stops_at(stops, header, len(header) - len(header.lstrip())):
             return None
         calls = self._calls(header, tape)
         if calls is not None:
@@ -63,14 +61,12 @@ class HeaderReader:
             return None
         start = header.rindex(frame.first)
         tape.take(start, SpanKind.MARKUP)
-        found = stops.find(header, start)
-        if found is not None and found.start == start:
+        if _stops_at(stops, header, start):
             return None
         tape.take(size - start, SpanKind.MARKUP)
         collector.drop_blank()
         yield from skip_again(tape, Literal.of(header))
-        words = header[start + len(frame.first) : -len(frame.last)].strip()
-        return Mark.REASONING if frame.means(words) is Part.REASONING else Mark.CONTENT
+        return _OPENED[frame.means(header[start:])]
 
     def _calls(self, header: str, tape: Tape) -> SectionReader | None:
         """Give the reader of the call that comes next; None where no header leads to one."""
@@ -108,6 +104,15 @@ class HeaderReader:
                 cut = found is None and tape.closed and not tape.complete
                 return len(text) if cut and len(bare) <= _LONGEST else 0
             yield
+
+
+_OPENED = {Part.REASONING: Mark.REASONING, Part.CONTENT: Mark.CONTENT}
+
+
+def _stops_at(stops: Stops[Mark], text: str, start: int) -> bool:
+    """Whether a stop stands at this very place of a text."""
+    found = stops.find(text, start)
+    return found is not None and found.start == start
 
 
 def _headed(section: Section, before: str, after: str) -> Section:
