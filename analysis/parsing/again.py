@@ -6,11 +6,13 @@ from autoparser.analysis.format import Literal
 from autoparser.analysis.reading import Reading, SpanKind, Tape, at_text
 
 
-def skip_again(tape: Tape, literal: Literal) -> Reading[None]:
-    """Take the last marker of what has just opened, as often as it is there again.
+def skip_again(tape: Tape, literal: Literal) -> Reading[str]:
+    """Take the last marker of what has just opened, as often as it is there again; return all.
 
     `<|role|>assistant<|text|>` may be followed by a second `<|text|>`.
     """
     last = literal.markers[-1] if literal.markers else ""
+    taken = ""
     while last and literal.core.endswith(last) and (yield from at_text(tape, last)):
-        tape.take(len(last), SpanKind.MARKUP)
+        taken += tape.take(len(last), SpanKind.MARKUP)
+    return taken

@@ -63,10 +63,13 @@ class HeaderReader:
         tape.take(start, SpanKind.MARKUP)
         if _stops_at(stops, header, start):
             return None
-        tape.take(size - start, SpanKind.MARKUP)
+        taken = tape.take(size - start, SpanKind.MARKUP)
         collector.drop_blank()
-        yield from skip_again(tape, Literal.of(header))
-        return _OPENED[frame.means(header[start:])]
+        taken += yield from skip_again(tape, Literal.of(header))
+        opened = _OPENED[frame.means(header[start:])]
+        if opened is Mark.REASONING:
+            collector.reasoning_marker(taken)
+        return opened
 
     def _calls(self, header: str, tape: Tape) -> SectionReader | None:
         """Give the reader of the call that comes next; None where no header leads to one."""

@@ -71,6 +71,11 @@ def content_stops(
     return Stops(list(_content_stops(turn, offered, frame)), turn.tail)
 
 
+def call_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[str]:
+    """Give the texts in content of which one begins every call."""
+    return (text for _, text, mark in _content_stops(turn, offered) if mark is Mark.CALLS)
+
+
 def _content_stops(
     turn: Turn, offered: frozenset[str] | None, frame: Frame | None = None
 ) -> Iterator[tuple[str, str, Mark]]:

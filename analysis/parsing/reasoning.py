@@ -56,17 +56,25 @@ class ReasoningReader:
         block = self.turn.reasoning
         if block is None:
             return
-        begun = yield from self._opening(tape, block)
+        begun = yield from self._opening(tape, collector, block)
         stopped = yield from self._until(tape, collector.reasoning, held=False)
         if stopped is not None and stopped.mark is Mark.CALLS:
             stopped = yield from self._held(tape, collector, stopped.size)
-        if stopped is None or stopped.mark is not Mark.REASONING_CLOSE:
+        if stopped is None:
+            # What a cut has left of a stop.
+            tape.take(tape.left() if tape.closed and not tape.complete else 0, SpanKind.MARKUP)
+            return
+        if stopped.mark is not Mark.REASONING_CLOSE:
+            if stopped.mark is not Mark.END:
+                collector.close_reasoning(tape.position)
             return
         emptied = block.empty if tape.position == begun else None
-        tape.take(stopped.size, SpanKind.MARKUP)
+        collector.reasoning_marker(tape.take(stopped.size, SpanKind.MARKUP))
+        collector.close_reasoning(tape.position)
         collector.drop_blank()
         collector.ended = self._ends
-        yield from skip_written(tape, block.close.after if emptied is None else emptied)
+        after = block.close.after if emptied is None else emptied
+        collector.reasoning_marker((yield from skip_written(tape, after)))
 
     def _until(self, tape: Tape, emit: Emit, *, held: bool) -> Reading[_Stopped | None]:
         """Read up to what ends the reasoning; None: the text ended.
@@ -97,7 +105,7 @@ class ReasoningReader:
             yield
 
     def _held(self, tape: Tape, collector: Collector, size: int) -> Reading[_Stopped | None]:
-        """Hold what began like a call; give what ended the reasoning, None where that is over."""
+        """Hold what began like a call; give what ended the reasoning, CALLS where a call did."""
         held = [tape.take(size, SpanKind.REASONING)]
         stopped = yield from self._until(tape, held.append, held=True)
         text = "".join(held)
@@ -107,26 +115,34 @@ class ReasoningReader:
             behind = tape.text[tape.at : tape.at + (0 if stopped is None else stopped.size)]
             call = self._trial.find(text + behind)
         if call is None:
-            collector.reasoning(text)
+            # A cut leaves open which of the two a call was: it is neither.
+            cut = stopped is None and not tape.complete
+            if cut and self._trial is not None and self._trial.goes_on(text):
+                tape.put_back(text)
+                tape.take(len(text), SpanKind.MARKUP)
+            else:
+                collector.reasoning(text)
             return stopped
         space, start = call
         tape.put_back(text[space:])
         collector.reasoning(text[:space])
         tape.take(start - space, SpanKind.MARKUP)
-        return None
+        return _Stopped(Mark.CALLS, 0)
 
-    def _opening(self, tape: Tape, block: Block) -> Reading[int]:
+    def _opening(self, tape: Tape, collector: Collector, block: Block) -> Reading[int]:
         """Take what is left of the opening; say where a block that is empty would close."""
+        mark = collector.reasoning_marker
         prompted = self.turn.start is Start.REASONING and not tape.position
         begun = -1 if prompted else tape.position
-        yield from skip_written(tape, self.turn.unwritten if prompted else block.open.after)
+        after = self.turn.unwritten if prompted else block.open.after
+        mark((yield from skip_written(tape, after)))
         if block.open.core:
             # A marker that the prompt has already written, written again.
             text = tape.position
-            yield from _skip_repeated(tape, block.open)
-            yield from skip_again(tape, block.open)
+            mark((yield from _skip_repeated(tape, block.open)))
+            mark((yield from skip_again(tape, block.open)))
             if tape.position != text:
-                yield from skip_written(tape, block.open.after)
+                mark((yield from skip_written(tape, block.open.after)))
         return begun
 
 
@@ -134,14 +150,13 @@ _MOST_SPACE = 256
 """How much whitespace behind an end is waited for, so that a wait costs no more than that."""
 
 
-def _skip_repeated(tape: Tape, literal: Literal) -> Reading[None]:
-    """Take a literal that is there a second time, whitespace before it forgiven."""
+def _skip_repeated(tape: Tape, literal: Literal) -> Reading[str]:
+    """Take a literal that is there a second time, whitespace before it forgiven; return it."""
     while True:
         rest = tape.text[tape.at :]
         bare = rest.lstrip()
         if bare.startswith(literal.core):
-            tape.take(len(rest) - len(bare) + len(literal.core), SpanKind.MARKUP)
-            return
+            return tape.take(len(rest) - len(bare) + len(literal.core), SpanKind.MARKUP)
         if tape.closed or (bare and not literal.core.startswith(bare)):
-            return
+            return ""
         yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import cast
 
 from autoparser.analysis.conversation import Json
@@ -16,15 +17,18 @@ from autoparser.analysis.reading import (
     SpanKind,
     Stops,
     Tape,
+    at_any,
     behind_space,
     read_arguments,
     read_literal,
     skip_space,
+    skip_written,
 )
 
 from .call_end import CallEnd, Surroundings
 from .collector import Collector
 from .message import Status
+from .naming import name_in
 from .worded import read_worded
 
 
@@ -42,20 +46,59 @@ class RowReader:
         self.status = Status.OK
         last = call.empty_row[-1] if call.empty_row else None
         self.behind_name = last.units[:1] if isinstance(last, Literal) else ()
+        self._selves: tuple[str, ...] = ()
+        """What stands behind the name of a call whose tag closes itself."""
 
     def read(self) -> Reading[CallEnd]:
         """Read from what opens the call to what closes it."""
         row = self.call.row
+        skipped = 0
         for at, item in enumerate(row):
-            if isinstance(item, Literal):
+            if at < skipped:
+                continue
+            if self.name and (yield from self._without_id(row[at : at + 3])):
+                skipped = at + 2
+            elif isinstance(item, Literal):
                 ended = yield from self._literal(item, at)
             elif isinstance(item, ArgumentList):
                 ended = yield from self._arguments(item, row[at + 1 :])
             else:
-                ended = yield from self._slot(item, row[at + 1 : at + 3])
-            if ended is not None:
+                ended = yield from self._slot(item, row[at + 1 :])
+                if ended is None and isinstance(item, Name) and (yield from self._closed_itself()):
+                    return CallEnd.CLOSED
+            if at >= skipped and ended is not None:
                 return ended
         return self._close(self.status)
+
+    def _without_id(self, items: Sequence[RowItem]) -> Reading[bool]:
+        """Whether an id and what leads to it are missing: what follows them is there instead."""
+        if len(items) < _LED_WORD or not isinstance(items[1], Word):
+            return False
+        lead, _, following = items
+        if not isinstance(lead, Literal) or not isinstance(following, Literal):
+            return False
+        if not lead.units or not following.units:
+            return False
+        if (yield from behind_space(self.tape, lead.units[0])):
+            return False
+        return (yield from behind_space(self.tape, following.units[0]))
+
+    def _closed_itself(self) -> Reading[bool]:
+        """Take a tag that closes itself behind the name, and what else closes the call."""
+        tape = self.tape
+        closed = yield from at_any(tape, self._selves)
+        if closed is None or not self._is_offered():
+            return False
+        tape.take(len(closed), SpanKind.MARKUP)
+        self.collector.open_call(self.name, self.id)
+        self.collector.arguments("{}")
+        for item in self.call.row[-1:]:
+            for unit in item.units if isinstance(item, Literal) else ():
+                if (yield from behind_space(tape, unit)):
+                    yield from skip_space(tape)
+                    tape.take(len(unit), SpanKind.MARKUP)
+        self._close(Status.OK)
+        return True
 
     def _slot(self, item: Name | Word, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Read a name, an id or a number; give how the call ends where there is none."""
@@ -73,14 +116,15 @@ class RowReader:
         elif item.slot is Slot.ID:
             self.id = word
             if not any(isinstance(other, Name) for other in self.call.row):
-                self.name = self._name_in(word)
+                self.name = name_in(word, self.around.offered)
             if self.collector.calling:
                 self.collector.name_call(word)
         return None
 
     def _unread(self) -> CallEnd:
         """Say how a call ends of which something could not be read."""
-        return CallEnd.CUT if self.tape.cut else CallEnd.NO_CALL
+        sure = not self.around.tentative or (bool(self.name) and self._is_offered())
+        return CallEnd.CUT if self.tape.cut and sure else CallEnd.NO_CALL
 
     def _close(self, status: Status) -> CallEnd:
         self.collector.close_call(status)
@@ -88,6 +132,8 @@ class RowReader:
 
     def _literal(self, literal: Literal, at: int) -> Reading[CallEnd | None]:
         """Take a literal; give how the call ends where it is not there."""
+        if self.collector.calling:
+            return (yield from self._closing(literal))
         if not at:
             there = yield from self._opening(literal)
         elif isinstance(self.call.row[at - 1], Name) and self._may_be_called():
@@ -96,13 +142,26 @@ class RowReader:
             there = yield from read_literal(self.tape, literal)
         if there:
             return None
-        if self.collector.calling:
-            if self.tape.cut and not self.tape.complete:
-                return CallEnd.CUT
-            return self._close(Status.REPAIRED)
         if (yield from self._without_arguments(at)):
             return CallEnd.CLOSED
         return self._unread()
+
+    def _closing(self, literal: Literal) -> Reading[CallEnd | None]:
+        """Take what closes the call, or what of it is there."""
+        tape = self.tape
+        whole = True
+        for unit in literal.units:
+            there = yield from behind_space(tape, unit)
+            if there:
+                yield from skip_space(tape)
+                tape.take(len(unit), SpanKind.MARKUP)
+            elif tape.cut and not tape.complete:
+                return CallEnd.CUT
+            whole = whole and there
+        if not whole:
+            return self._close(Status.REPAIRED)
+        yield from skip_written(tape, literal.after if literal.core else literal.before)
+        return None
 
     def _opening(self, literal: Literal) -> Reading[bool]:
         """Take what opens the call; its first markers may have been forgotten."""
@@ -156,41 +215,35 @@ class RowReader:
 
     def _word(self, following: Sequence[RowItem], kind: SpanKind) -> Reading[str | None]:
         """Read a name or an id up to the literal behind it."""
-        stops = (*_word_stops(following), *self.behind_name)
+        stops = dict.fromkeys((*_word_stops(following), *self.behind_name))
+        if kind is SpanKind.NAME:
+            tags = [stop[:-1] for stop in stops if stop.endswith(">")]
+            self._selves = tuple(f"{tag}{space}/>" for tag in tags for space in ("", " "))
+        ends = _ends_of((*stops, *self._selves))
         yield from skip_space(self.tape)
-        size = 0
         while True:
-            text = self.tape.text[self.tape.at :]
-            ends = [at for at in (*map(text.find, stops), _space_in(text)) if at >= 0]
-            if ends:
-                size = min(ends)
+            text, at = self.tape.text, self.tape.at
+            found = ends.search(text, at, at + _LONGEST_WORD)
+            if found is not None:
                 break
-            if len(text) > _LONGEST_WORD:
+            if len(text) - at >= _LONGEST_WORD:
                 return None
             if self.tape.closed:
                 self.tape.fell_short()
                 return None
             yield
+        size = found.start() - self.tape.at
         word = self.tape.text[self.tape.at : self.tape.at + size]
         if not word or _NO_WORD.search(word):
             return None
         return self.tape.take(size, kind)
-
-    def _name_in(self, call_id: str) -> str:
-        """Find the name in an id that carries it."""
-        offered = self.around.offered or frozenset[str]()
-        inside = [name for name in offered if name in call_id]
-        if inside:
-            return max(inside, key=len)
-        match = _NAME_IN_ID.search(call_id)
-        return match.group(1) if match else call_id
 
     def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Open the call and read its arguments; give how it ends where that is not the close."""
         unnamed = not self.name and any(isinstance(each, Name) for each in rest)
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
-        stops = (*self._closers(rest), *self.around.stops)
+        stops = (*self._closers(rest), *self.around.closers, *self.around.stops)
         early: list[str] = []
         if not unnamed:
             self.collector.open_call(self.name, self.id)
@@ -200,7 +253,9 @@ class RowReader:
             cast("Mapping[str, Json] | None", item.schemas.get(self.name)),
             stops,
             early.append if unnamed else self.collector.arguments,
+            repairs=self.around.stops,
             space=rest[0].before if rest and isinstance(rest[0], Literal) else "",
+            goes_on=self.around.continuation.after(rest, self.name),
         )
         self.early = "".join(early) if unnamed else None
         match outcome:
@@ -225,10 +280,12 @@ class RowReader:
 
 def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
     """Give the texts that may stand right behind a word of a row."""
-    for item in following:
+    for at, item in enumerate(following):
         if isinstance(item, Literal) and item.units:
             # The words between its markers may be left out, the first marker with them.
             yield from (item.units[0], *item.markers[-1:])
+            if any(isinstance(each, Word) for each in following[at + 1 : at + 2]):
+                yield from _word_stops(following[at + 2 :])
             return
         if isinstance(item, ArgumentList):
             members = item.arguments.members
@@ -236,15 +293,18 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
             for text in (members.open, "" if isinstance(first, Slot) else first):
                 if text.strip():
                     yield text.strip()
+            if members.open.strip():
+                return
+
+
+@lru_cache(maxsize=256)
+def _ends_of(stops: tuple[str, ...]) -> re.Pattern[str]:
+    """Find the first of these texts, or whitespace."""
+    return re.compile("|".join([*map(re.escape, stops), r"\s"]))
 
 
 _LONGEST_WORD = 256
+_LED_WORD = 3
+"""A literal, a word, and the literal behind it."""
 _LONGEST_NOISE = 256
 _NO_WORD = re.compile(r"[\s{}\[\]<>\"']")
-_SPACE = re.compile(r"\s")
-_NAME_IN_ID = re.compile(r"([^.:\s]+)(?::\d+)?$")
-
-
-def _space_in(text: str) -> int:
-    match = _SPACE.search(text)
-    return match.start() if match else -1

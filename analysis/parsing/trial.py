@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from autoparser.analysis.expression import Turn
 from autoparser.analysis.reading import Tape
 
+from .closers import section_closers
 from .collector import Collector
 from .marks import calls_in_reasoning
-from .message import Status
+from .message import ParsedCall, Status
 from .section import SectionReader
 
 
@@ -17,6 +20,11 @@ class CallTrial:
     def __init__(self, turn: Turn, section: SectionReader, offered: frozenset[str] | None) -> None:
         """Prepare to try with the reader of a turn's calls; `offered` are the tools, None: any."""
         self._turn, self._section, self._offered = turn, section, offered
+        closers: tuple[str, ...] = ()
+        if turn.calls is not None:
+            closers = (*section_closers(turn, turn.calls), *turn.calls.close.units)
+        self._behind = ("", *closers, *(end.core for end in turn.ends))
+        """What may stand behind calls, of which a cut may have left the front."""
 
     def find(self, text: str) -> tuple[int, int] | None:
         """Say where the whitespace before the call begins, and the call itself; None: no call.
@@ -35,15 +43,30 @@ class CallTrial:
             at = found.end
         return None
 
+    def goes_on(self, text: str) -> bool:
+        """Whether a text that was cut is a call up to where it was: whole, or the front of one."""
+        calls, cut, rest = self._tried(text.lstrip(), complete=False)
+        return cut or (bool(calls) and any(text.startswith(rest.strip()) for text in self._behind))
+
     def _is_whole(self, text: str) -> bool:
+        calls, _, _ = self._tried(text, complete=True)
+        return bool(calls) and calls[0].status is Status.OK
+
+    def _tried(self, text: str, *, complete: bool) -> tuple[Sequence[ParsedCall], bool, str]:
+        """Read a text; return its calls, whether they were cut, and what is behind them."""
         tape = Tape()
         tape.feed(text)
-        tape.closed = tape.complete = True
-        collector = Collector(self._offered, inline=False, whole_calls=True)
-        # On a tape that is closed no reader waits.
-        next(self._section.read(tape, collector), None)
-        calls = collector.message((), complete=True, missing_end="").tool_calls
-        return bool(calls) and calls[0].status is Status.OK
+        tape.closed, tape.complete = True, complete
+        collector = Collector(
+            self._offered, reasoning="separate", whole_calls=True, make_id=lambda _, __: ""
+        )
+        cut = False
+        try:
+            # On a tape that is closed no reader waits.
+            next(self._section.read(tape, collector))
+        except StopIteration as ended:
+            cut = bool(ended.value)
+        return collector.closed_calls, cut, tape.text[tape.at :]
 
 
 _MOST_TRIED = 8

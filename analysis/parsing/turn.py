@@ -31,10 +31,16 @@ class TurnReader:
     """Walks the expression of a turn along a tape."""
 
     def __init__(
-        self, turn: Turn, offered: frozenset[str] | None, *, keeps_reasoning: bool = False
+        self,
+        turn: Turn,
+        offered: frozenset[str] | None,
+        *,
+        fenced: bool = False,
+        keeps_reasoning: bool = False,
     ) -> None:
         """Prepare to read turns of this expression; `offered` are the tools, None: any.
 
+        Where the answer is JSON that is `fenced`, the fence is left out.
         With `keeps_reasoning` neither a call nor what opens content ends reasoning.
         """
         self.turn = turn
@@ -42,9 +48,9 @@ class TurnReader:
         trial = None if self._section is None else CallTrial(turn, self._section, offered)
         self._reasoning = ReasoningReader(turn, trial, keeps=keeps_reasoning)
         marked = turn.calls is None or is_marked(turn.calls)
-        self._json = (
-            JsonContent(turn, bracketed_marks(turn, offered)) if turn.json and marked else None
-        )
+        self._json: JsonContent | None = None
+        if turn.json and marked:
+            self._json = JsonContent(turn, bracketed_marks(turn, offered), fenced=fenced)
         self._headers = HeaderReader(turn, self._section, offered)
         self._stops = content_stops(turn, offered, self._headers.frame)
         # A model may forget the header, but not what it heads.
@@ -145,11 +151,7 @@ class TurnReader:
             return Mark.END if cut else Mark.CALLS
         found_text = tape.text[found.start : found.end]
         stray = opened.strays(found.label, found_text, collector.last)
-        tape.take(found.end - tape.at, SpanKind.JUNK if stray else SpanKind.MARKUP)
-        if stray:
-            collector.stray()
-        if found.label is Mark.REASONING_CLOSE:
-            collector.last = Part.REASONING
+        self._take(tape, collector, found, stray=stray)
         if found.label in (Mark.END, Mark.REASONING, Mark.CONTENT):
             collector.drop_blank()
         if found.label is Mark.END:
@@ -166,6 +168,21 @@ class TurnReader:
             return Mark.REASONING_CLOSE
         if found_text in self._opens:
             yield from skip_again(tape, self._opens[found_text])
-        yield from skip_written(tape, self._written_behind[found.label])
+        space = yield from skip_written(tape, self._written_behind[found.label])
+        if found.label is Mark.REASONING_CLOSE:
+            collector.reasoning_marker(space)
         # Behind a stray closer the content goes on, and no header stands.
         return Mark.CONTENT if stray else found.label
+
+    def _take(self, tape: Tape, collector: Collector, found: Found[Mark], *, stray: bool) -> None:
+        """Take a stop, and the whitespace that is written before it."""
+        taken = tape.take(found.end - tape.at, SpanKind.JUNK if stray else SpanKind.MARKUP)
+        closes = found.label is Mark.REASONING_CLOSE
+        if closes or found.label is Mark.REASONING:
+            collector.reasoning_marker(taken)
+        if stray:
+            collector.stray()
+        elif closes:
+            collector.close_reasoning(tape.position)
+        if closes:
+            collector.last = Part.REASONING

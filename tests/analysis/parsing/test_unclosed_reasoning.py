@@ -95,10 +95,13 @@ def test_anything_else_stays_reasoning(text: str, end: str) -> None:
     assert message.tool_calls == ()
 
 
-def test_what_was_cut_has_not_come_to_its_end() -> None:
-    message = parsed(f"Hm.\n{CALL}", complete=False)
-    assert (message.reasoning_content, message.tool_calls) == (f"Hm.\n{CALL}", ())
+@pytest.mark.parametrize("size", [6, 20, 40, len(CALL)])
+def test_what_was_cut_has_not_come_to_its_end(size: int) -> None:
+    message = parsed(f"Hm.\n{CALL[:size]}", complete=False)
+    assert (message.reasoning_content, message.tool_calls) == ("Hm.", ())
     assert message.status is Status.CUT
+    message = parsed(f"Hm.\n{CALL} or", complete=False)
+    assert (message.reasoning_content, message.tool_calls) == (f"Hm.\n{CALL} or", ())
 
 
 @pytest.mark.parametrize("keep", [False, True])
