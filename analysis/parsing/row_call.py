@@ -29,6 +29,7 @@ from .call_end import CallEnd, Surroundings
 from .collector import Collector
 from .message import Status
 from .naming import name_in
+from .worded import read_worded
 
 
 class RowReader:
@@ -135,7 +136,12 @@ class RowReader:
         """Take a literal; give how the call ends where it is not there."""
         if self.collector.calling:
             return (yield from self._closing(literal))
-        there = yield from (self._opening(literal) if not at else read_literal(self.tape, literal))
+        if not at:
+            there = yield from self._opening(literal)
+        elif isinstance(self.call.row[at - 1], Name) and self._may_be_called():
+            there = yield from read_worded(self.tape, literal, self.around.stops)
+        else:
+            there = yield from read_literal(self.tape, literal)
         if there:
             return None
         if (yield from self._without_arguments(at)):
@@ -208,6 +214,9 @@ class RowReader:
         self.collector.arguments("{}")
         self.collector.close_call(Status.OK)
         return True
+
+    def _may_be_called(self) -> bool:
+        return self.around.offered is None or self.name in self.around.offered
 
     def _is_offered(self) -> bool:
         offered = self.around.offered
@@ -285,7 +294,8 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
     """Give the texts that may stand right behind a word of a row."""
     for at, item in enumerate(following):
         if isinstance(item, Literal) and item.units:
-            yield item.units[0]
+            # The words between its markers may be left out, the first marker with them.
+            yield from (item.units[0], *item.markers[-1:])
             if any(isinstance(each, Word) for each in following[at + 1 : at + 2]):
                 yield from _word_stops(following[at + 2 :])
             return
