@@ -103,6 +103,7 @@ def _calls(calls: CallFormat) -> dict[str, Json]:
         "later_close": calls.later_close,
         "index_base": calls.index_base,
         "limit": calls.limit.value,
+        "id_row": row_document(calls.id_row),
         "arguments": {
             "verbatim": arguments.verbatim,
             "encoded": arguments.encoded,

@@ -15,6 +15,7 @@ from autoparser.analysis.format import (
     Edges,
     Limit,
     Literal,
+    NamingId,
     Part,
     Slot,
 )
@@ -52,6 +53,8 @@ class RowCall:
 
     row: tuple[RowItem, ...]
     empty_row: tuple[RowItem, ...] | None = None
+    naming: NamingId | None = None
+    """How an id carries the name; None where the name is written apart."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def _json_call(calls: CallFormat, fields: JsonFields, request: Request) -> JsonC
 
 def _row_call(calls: CallFormat, request: Request) -> RowCall:
     empty = None if calls.empty_row is None else _row(calls.empty_row, calls, request)
-    return RowCall(_row(calls.row, calls, request), empty)
+    return RowCall(_row(calls.row, calls, request), empty, calls.naming)
 
 
 def _row(row: Sequence[str | Slot], calls: CallFormat, request: Request) -> tuple[RowItem, ...]:

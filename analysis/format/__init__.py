@@ -2,7 +2,7 @@
 
 from .call import ArgumentForm, Arguments, CallFormat, Limit
 from .formats import Begun, Formats, ending, share, written_alike
-from .ids import named_by_id, with_naming_ids
+from .ids import NamingId
 from .joint import Joint, joints_of
 from .json_call import JsonFields
 from .layout import Layout, Part
@@ -46,6 +46,7 @@ __all__ = [
     "Layout",
     "Limit",
     "Literal",
+    "NamingId",
     "Notation",
     "Opening",
     "Order",
@@ -61,10 +62,8 @@ __all__ = [
     "ending",
     "joints_of",
     "json_notation",
-    "named_by_id",
     "python_notation",
     "share",
     "type_of",
-    "with_naming_ids",
     "written_alike",
 ]

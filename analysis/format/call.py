@@ -10,6 +10,7 @@ from functools import cached_property
 
 from autoparser.analysis.conversation import Json, ToolCall
 
+from .ids import NamingId
 from .json_call import JsonFields, json_fields_of
 from .notation import Container, JsonType, Notation, Row, Slot, type_of
 
@@ -74,6 +75,8 @@ class CallFormat:
     """Written behind every call but the first, where a template closes only those."""
     index_base: int = 0
     limit: Limit = Limit.MANY
+    id_row: Row = ()
+    """How an id carries the name, where a render shows that; see `naming`."""
 
     def written(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """Say which of the calls reach the text."""
@@ -121,6 +124,11 @@ class CallFormat:
     def json_fields(self) -> JsonFields | None:
         """The fields of a call that is one JSON value; None where it is no such value."""
         return json_fields_of(self.row)
+
+    @property
+    def naming(self) -> NamingId | None:
+        """How ids carry the names; None where a name is written apart, or no id is."""
+        return NamingId(self.id_row) if self.has(Slot.ID) and not self.has(Slot.NAME) else None
 
     def has(self, slot: Slot) -> bool:
         """Whether one call's row holds this slot."""

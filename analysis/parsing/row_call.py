@@ -71,8 +71,8 @@ class RowReader:
                 self.collector.arguments(self.early)
         elif item.slot is Slot.ID:
             self.id = word
-            if not any(isinstance(other, Name) for other in self.call.row):
-                self.name = self._name_in(word)
+            if self.call.naming is not None:
+                self.name = self.call.naming.name_in(word, self.around.offered)
             if self.collector.calling:
                 self.collector.name_call(word)
         return None
@@ -167,15 +167,6 @@ class RowReader:
             return None
         return self.tape.take(size, kind)
 
-    def _name_in(self, call_id: str) -> str:
-        """Find the name in an id that carries it."""
-        offered = self.around.offered or frozenset[str]()
-        inside = [name for name in offered if name in call_id]
-        if inside:
-            return max(inside, key=len)
-        match = _NAME_IN_ID.search(call_id)
-        return match.group(1) if match else call_id
-
     def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Open the call and read its arguments; give how it ends where that is not the close."""
         unnamed = not self.name and any(isinstance(each, Name) for each in rest)
@@ -232,7 +223,6 @@ _LONGEST_WORD = 256
 _LONGEST_NOISE = 256
 _NO_WORD = re.compile(r"[\s{}\[\]<>\"']")
 _SPACE = re.compile(r"\s")
-_NAME_IN_ID = re.compile(r"([^.:\s]+)(?::\d+)?$")
 
 
 def _space_in(text: str) -> int:

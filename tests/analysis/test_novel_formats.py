@@ -36,7 +36,7 @@ def analysis_of(name: str) -> Analysis:
 
 
 def test_there_are_formats() -> None:
-    assert len(NAMES) == 20
+    assert len(NAMES) == 22
     assert {*READ, *HELD} <= {*NAMES}
 
 
