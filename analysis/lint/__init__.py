@@ -1,9 +1,11 @@
 """Rules that a chat template is held against, each by what its renders show."""
 
-from .finding import Cause, Confidence, Evidence, Finding, Hit, Severity, Shown
+from .finding import Finding
+from .hit import Cause, Confidence, Evidence, Hit, Severity, Shown
+from .need import Need
 from .page import Page
 from .registry import UnknownRuleError, all_rules, rule_of, rules_of
-from .rule import Group, Need, Rule
+from .rule import Group, Rule
 from .run import Report, lint
 from .subject import Subject
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .finding import Cause, Finding, Severity
+from .finding import Finding
+from .hit import Cause, Severity
 
 _WEIGHTS = [*Severity]
 

@@ -9,7 +9,7 @@ from autoparser.analysis.conversation import Dialogue, Message
 from autoparser.analysis.format import Opening
 
 from .chats import under
-from .finding import Severity
+from .hit import Severity
 from .renders import Render
 from .subject import Subject
 from .words import quoted

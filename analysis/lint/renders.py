@@ -16,7 +16,7 @@ from autoparser.analysis.template import (
     prepared_tools,
 )
 
-from .finding import Cause, Evidence, Shown
+from .hit import Cause, Evidence, Shown
 
 NOON = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
 """The time at which rules render, unless they ask for another."""

@@ -14,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from .finding import Confidence, Hit, Severity
+from .hit import Confidence, Hit, Severity
+from .need import Need
 from .page import Page, page_of
-
-if TYPE_CHECKING:
-    from .subject import Subject
+from .subject import Subject
 
 
 class Group(StrEnum):
@@ -40,18 +38,6 @@ class Group(StrEnum):
     def digit(self) -> str:
         """The first digit of the codes of this group."""
         return str(list(Group).index(self) + 1)
-
-
-class Need(StrEnum):
-    """What must be there for a rule to be able to look."""
-
-    SOURCE = "a template"
-    RENDERS = "a template that compiles"
-    ANALYSIS = "a template that can be analysed"
-    CALLS = "a template that writes tool calls"
-    REASONING = "a template that writes reasoning"
-    TOKENIZER = "a tokenizer"
-    DIRECTORY = "a model directory"
 
 
 @dataclass(frozen=True, slots=True)

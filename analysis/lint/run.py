@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from .finding import Finding
 from .merging import merged
+from .need import Need
 from .registry import all_rules
-from .rule import Need, Rule
+from .rule import Rule
 from .subject import Subject
 
 

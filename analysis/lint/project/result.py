@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autoparser.analysis.lint.finding import Finding, Severity
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.finding import Finding
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.rule import Rule
 
 from .ignores import Ignore
 from .problem import Problem

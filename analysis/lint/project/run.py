@@ -9,9 +9,11 @@ from pathlib import Path
 
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.isolation import Limits
-from autoparser.analysis.lint.finding import Confidence, Finding
+from autoparser.analysis.lint.finding import Finding
+from autoparser.analysis.lint.hit import Confidence
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.registry import rule_of
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.rule import Rule
 
 from .baseline import Baseline, Key, digest_of
 from .choice import codes_of

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject

@@ -20,9 +20,10 @@ from enum import StrEnum
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.lint.chats import Chat, question, said
-from autoparser.analysis.lint.finding import Evidence, Hit, Severity
+from autoparser.analysis.lint.hit import Evidence, Hit, Severity
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import Render, compared
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.words import failed, listed
 

@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.lint.chats import question
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import Render, compared
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.words import failed, listed
 from autoparser.analysis.probing import switch_candidates

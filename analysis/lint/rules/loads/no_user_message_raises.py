@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import Chat, question, said
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import compiled, elsewhere, environment
-from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.lint.engines import ordinary
-from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources import load_template
 

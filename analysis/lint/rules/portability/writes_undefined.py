@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from jinja2 import Undefined
 
 from autoparser.analysis.lint.engines import elsewhere, environment
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject

@@ -20,9 +20,10 @@ from collections.abc import Iterator
 
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.lint.chats import called, told
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.conversation import Dialogue, Message
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -21,9 +21,10 @@ from collections.abc import Iterator
 
 from autoparser.analysis.format import Written
 from autoparser.analysis.lint.chats import told, under
-from autoparser.analysis.lint.finding import Confidence, Evidence, Hit, Severity
+from autoparser.analysis.lint.hit import Confidence, Evidence, Hit, Severity
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.words import quoted
 

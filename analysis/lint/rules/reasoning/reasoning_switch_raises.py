@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.learning.switches import Effect
 from autoparser.analysis.lint.chats import under
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject

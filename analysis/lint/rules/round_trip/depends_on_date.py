@@ -19,7 +19,7 @@ from datetime import timedelta
 
 from autoparser.analysis.alignment import prefix_length
 from autoparser.analysis.conversation import Message
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import NOON, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.replays import replays
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.alignment import common_prefix
 from autoparser.analysis.conversation import Dialogue, Message
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.finding import Confidence, Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Confidence, Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.replays import replays
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.roundtrip import Cause
 from autoparser.analysis.roundtrip.tokens import Encoder

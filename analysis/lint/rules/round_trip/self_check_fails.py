@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.finding import Confidence, Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Confidence, Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

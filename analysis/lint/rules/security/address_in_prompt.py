@@ -17,8 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
 _ADDRESS = re.compile(

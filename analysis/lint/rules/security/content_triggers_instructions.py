@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from autoparser.analysis.alignment import prefix_length
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject

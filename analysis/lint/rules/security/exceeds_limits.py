@@ -24,8 +24,9 @@ from autoparser.analysis.errors import (
     WorkerDiedError,
 )
 from autoparser.analysis.isolation import Limits, current_guard, run_task
-from autoparser.analysis.lint.finding import Cause, Hit, Severity
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.hit import Cause, Hit, Severity
+from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.template import ChatTemplate
 

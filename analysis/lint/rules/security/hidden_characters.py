@@ -18,8 +18,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
 TURNING = frozenset("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")

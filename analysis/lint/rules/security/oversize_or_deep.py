@@ -18,8 +18,9 @@ from collections.abc import Iterator
 
 from jinja2 import nodes
 
-from autoparser.analysis.lint.finding import Hit, Severity
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
 LARGE = 64 * 1024

@@ -20,7 +20,7 @@ from typing import Any
 
 from autoparser.analysis.conversation import Message
 from autoparser.analysis.errors import TemplateRenderError
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject

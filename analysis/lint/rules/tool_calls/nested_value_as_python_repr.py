@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import JsonType
 from autoparser.analysis.lint.arguments import calling, written_as_python
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -18,9 +18,10 @@ import json
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.arguments import calling
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import Render, compared
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
 PAIRS: tuple[tuple[str, str, str], ...] = (

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import compiled, elsewhere, environment
-from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

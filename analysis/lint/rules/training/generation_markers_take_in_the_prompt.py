@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.conversation import Message
-from autoparser.analysis.lint.finding import Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.generation import marked
+from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import told, went_on
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import under
-from autoparser.analysis.lint.finding import Confidence, Hit, Severity
+from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.conversation import Dialogue, Message
 from autoparser.analysis.lint.chats import under
-from autoparser.analysis.lint.finding import Hit, Severity
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.conversation import Dialogue, Message
 from autoparser.analysis.lint.chats import told
-from autoparser.analysis.lint.finding import Confidence, Hit, Severity
+from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.markers import Balance, Pair, balance
 from autoparser.analysis.lint.renders import Render, alone
 from autoparser.analysis.lint.rule import Rule

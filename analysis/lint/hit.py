@@ -1,0 +1,82 @@
+"""What a rule saw: the words, the texts that show it, and where.
+
+Severity says what it costs, confidence how sure the observation is; a hit of high severity and
+low confidence is one to look at, not one to fail on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autoparser.analysis.conversation import Json
+
+
+class Severity(StrEnum):
+    """What it costs those who use the template."""
+
+    ERROR = "error"
+    """Requests fail, or what was said is lost or changed."""
+    WARNING = "warning"
+    """It works, but it costs: the prefix cache, fidelity, or callers with other habits."""
+    INFO = "info"
+    """Good to know; most templates are meant so."""
+
+
+class Confidence(StrEnum):
+    """How sure it is that the template does what the finding says."""
+
+    HIGH = "high"
+    """The renders show it, and nothing else explains them."""
+    MEDIUM = "medium"
+    """The renders show it; whether it is meant so, they cannot tell."""
+    LOW = "low"
+    """Something suggests it, and no render could confirm it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One text that shows something: a render, or what a model wrote."""
+
+    label: str
+    """What it is, such as ``with the call's arguments as a string``."""
+    text: str = ""
+    error: str = ""
+    """The template's own words where it raised instead."""
+    messages: tuple[Json, ...] = ()
+    """The conversation that was rendered; empty where the text is no render."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One text, or two that differ in what the rule is about."""
+
+    one: Shown
+    other: Shown | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What is behind a finding; findings of one cause are one."""
+
+    kind: str
+    """Such as ``raises``."""
+    line: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a rule saw, before its code and weight are put to it."""
+
+    message: str
+    """What happens to whom, in one sentence without a full stop."""
+    evidence: tuple[Evidence, ...] = ()
+    line: int | None = None
+    """The template's line, from 1."""
+    fix: str = ""
+    """What to write instead, where it is known."""
+    severity: Severity | None = None
+    """Where it weighs otherwise than the rule's usual hit."""
+    confidence: Confidence | None = None
+    cause: Cause | None = None

@@ -1,0 +1,17 @@
+"""What must be there for a rule to be able to look."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Need(StrEnum):
+    """What must be there for a rule to be able to look."""
+
+    SOURCE = "a template"
+    RENDERS = "a template that compiles"
+    ANALYSIS = "a template that can be analysed"
+    CALLS = "a template that writes tool calls"
+    REASONING = "a template that writes reasoning"
+    TOKENIZER = "a tokenizer"
+    DIRECTORY = "a model directory"

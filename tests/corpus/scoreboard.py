@@ -1,0 +1,177 @@
+"""The neutral scoreboard: the cases of the package canitoolcall, read in place and by its checks.
+
+A case is what a model wrote, the tools that it was offered and what a right reader gives. Each is
+read with a template of the corpus, in one piece, by single characters and in random pieces, and the
+package's own checks decide. Where the corpus lacks a model's template, `TEMPLATES` says which one
+stands for it; where none does, the case is counted as not asked.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from canitoolcall.checks import case_status, run_checks
+from canitoolcall.fixtures import Family, Fixture, load_families, load_fixtures
+from canitoolcall.results import Observation, ParsedToolCall, ParseResult, StreamAccumulator
+
+from autoparser import ChatTemplate
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.parsing import OutputParser, ParsedMessage
+
+from .outcomes import corpus_paths
+
+TO_EXPLAIN = 72
+"""So many cases may be read otherwise than their authors want."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """The template that a model's cases are read with."""
+
+    name: str
+    """The file's stem, in the corpus or in a directory that is given."""
+    respelled: tuple[tuple[str, str], ...] = ()
+    """What is written otherwise in it, where a model has no Jinja template of its own."""
+
+
+TEMPLATES: Mapping[str, Stand] = {
+    "Qwen/Qwen3-0.6B": Stand("Qwen-Qwen3-0.6B"),
+    "Qwen/Qwen3-4B-Instruct-2507": Stand("Qwen-Qwen3-4B-Instruct-2507"),
+    "Qwen/Qwen3-4B-Thinking-2507": Stand("Qwen-Qwen3-4B-Thinking-2507"),
+    "Qwen/Qwen3-Coder-30B-A3B-Instruct": Stand("Qwen-Qwen3-Coder-30B-A3B-Instruct"),
+    "Qwen/Qwen3-Coder-Next": Stand("Qwen-Qwen3-Coder-Next"),
+    "Qwen/Qwen3.5-9B": Stand("Qwen3.5-4B"),
+    "Qwen/Qwen3.8-27B": Stand("Qwen-Qwen3.6-35B-A3B"),
+    "deepseek-ai/DeepSeek-V3-0324": Stand("yujiepan-deepseek-v3-tiny-random"),
+    "deepseek-ai/DeepSeek-V3.1": Stand("deepseek-ai-DeepSeek-V3.1"),
+    "deepseek-ai/DeepSeek-V3.2": Stand("deepseek-ai-DeepSeek-V3.2"),
+    "deepseek-ai/DeepSeek-V4-Flash": Stand("unsloth-DeepSeek-V4-Flash"),
+    # Its own renderer is a Python program. It writes as the one before does, in other words.
+    "deepseek-ai/DeepSeek-V4.1-Flash": Stand(
+        "unsloth-DeepSeek-V4-Flash",
+        (
+            ("dsml_token + 'tool_calls>", "dsml_token + ' calls>"),
+            ("dsml_token + 'invoke", "dsml_token + ' invoke"),
+            ("dsml_token + 'parameter", "dsml_token + ' parameter"),
+        ),
+    ),
+    "google/gemma-4-31B-it": Stand("google-gemma-4-31B-it"),
+    "meta-llama/Llama-3.3-70B-Instruct": Stand("meta-llama-Llama-3.1-8B-Instruct"),
+    "meta-llama/Llama-4-Scout-17B-16E-Instruct": Stand("baseten-Llama-3.2-3B-Instruct-pythonic"),
+    "mistralai/Devstral-Small-2507": Stand("unsloth-mistral-Devstral-Small-2507"),
+    "mistralai/Magistral-Small-2509": Stand("mistralai-Ministral-3-14B-Reasoning-2512"),
+    "mistralai/Ministral-3-14B-Instruct-2512": Stand("mistralai-Ministral-3-14B-Instruct-2512"),
+    "mistralai/Ministral-3-14B-Reasoning-2512": Stand("mistralai-Ministral-3-14B-Reasoning-2512"),
+    "mistralai/Mistral-7B-Instruct-v0.3": Stand("mistralai-Mistral-7B-Instruct-v0.3"),
+    "mistralai/Mistral-Small-3.2-24B-Instruct-2506": Stand("Mistral-Small-3.2-24B-Instruct-2506"),
+    "moonshotai/Kimi-K2-Instruct-0905": Stand("moonshotai-Kimi-K2-Instruct-0905"),
+    "moonshotai/Kimi-K2.6": Stand("moonshotai-Kimi-K2.6"),
+    "moonshotai/Kimi-K3": Stand("Kimi-K3"),
+    "openai/gpt-oss-20b": Stand("unsloth-gpt-oss-20b"),
+    "zai-org/GLM-4.5": Stand("zai-org-GLM-4.5-Air"),
+    "zai-org/GLM-4.7": Stand("GLM-4.7-Flash"),
+    "zai-org/GLM-5.3": Stand("zai-org-GLM-5.2"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What became of one case."""
+
+    id: str
+    family: str
+    model: str
+    status: str
+    """pass, soft_pass (edge whitespace alone differs), fail, or unasked."""
+    why: str = ""
+    raw: str = ""
+    prompt: str | None = None
+
+
+def cases(families: Sequence[str] = (), directories: Sequence[Path] = ()) -> list[Case]:
+    """Read every case of the families, of all where none is named."""
+    known = load_families()
+    found = load_fixtures(families=families or None)
+    return [_case(fixture, known[fixture.family], tuple(directories)) for fixture in found]
+
+
+def unsound(found: Sequence[Case]) -> list[Case]:
+    """The cases that were asked and did not pass, be it by edge whitespace alone."""
+    return [case for case in found if case.status not in {"pass", "unasked"}]
+
+
+def _case(fixture: Fixture, family: Family, directories: tuple[Path, ...]) -> Case:
+    analysis = _analysis(fixture.reference_model, directories)
+    case = Case(
+        fixture.id,
+        fixture.family,
+        fixture.reference_model,
+        "unasked",
+        "no template of the corpus writes as this model does",
+        fixture.raw_output,
+        fixture.generation_prompt,
+    )
+    if analysis is None:
+        return case
+    rows = run_checks(fixture, family, _observed(analysis, fixture))
+    status = case_status(rows)
+    bad = [f"{row.check} {row.strategy}: {row.detail}" for row in rows if row.detail]
+    return replace(case, status=status.value, why=bad[0] if bad else "")
+
+
+@cache
+def _analysis(model: str, directories: tuple[Path, ...]) -> Analysis | None:
+    stand = TEMPLATES.get(model)
+    if stand is None:
+        return None
+    places = [*corpus_paths(), *(path for each in directories for path in each.glob("*.jinja"))]
+    path = next((path for path in places if path.stem == stand.name), None)
+    if path is None:
+        return None
+    text = path.read_text(encoding="utf-8")
+    for written, other in stand.respelled:
+        text = text.replace(written, other)
+    return analyze(ChatTemplate(text, name=stand.name))
+
+
+def _observed(analysis: Analysis, fixture: Fixture) -> Observation:
+    parser = analysis.parser(list(fixture.tools), prompt=fixture.generation_prompt)
+    whole = not fixture.truncated
+    text = fixture.raw_output
+    return Observation(
+        nonstream=_result(parser.parse(text, complete=whole)),
+        streams={
+            "one": _streamed(parser, [text], whole),
+            "token": _streamed(parser, list(text), whole),
+            "rand:1:8": _streamed(parser, list(_pieces(text)), whole),
+        },
+    )
+
+
+def _result(message: ParsedMessage) -> ParseResult:
+    calls = tuple(ParsedToolCall(call.name, call.arguments) for call in message.tool_calls)
+    return ParseResult(message.content, message.reasoning_content, calls)
+
+
+def _streamed(parser: OutputParser, pieces: Sequence[str], complete: bool) -> ParseResult:
+    """Add the deltas up, as a client does; calls that never closed are left out."""
+    stream = parser.stream()
+    heard = StreamAccumulator()
+    deltas = [delta for piece in pieces for delta in stream.feed(piece)]
+    for delta in [*deltas, *stream.finish(complete=complete)]:
+        heard.add_openai_delta(delta.to_openai())
+    result = heard.result()
+    return replace(result, tool_calls=result.tool_calls[: len(stream.message.tool_calls)])
+
+
+def _pieces(text: str) -> Iterator[str]:
+    chance = random.Random(1)
+    at = 0
+    while at < len(text):
+        size = chance.randint(1, 24)
+        yield text[at : at + size]
+        at += size

