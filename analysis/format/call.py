@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from autoparser.analysis.conversation import Json, ToolCall
 
 from .ids import NamingId
 from .json_call import JsonFields, json_fields_of
-from .notation import Container, JsonType, Notation, Row, Slot, type_of
+from .notation import JSON_ESCAPES, Container, JsonType, Notation, Row, Slot, type_of
 
 
 class Limit(StrEnum):
@@ -46,6 +46,12 @@ class Arguments:
     """The whole is JSON text inside a JSON string."""
     verbatim: bool = False
     """The caller's own JSON text is pasted; the notation is then what callers usually send."""
+
+    @property
+    def is_json(self) -> bool:
+        """Whether names and values come out as JSON, so that a JSON reader reads them back."""
+        whole = replace(self.values, object=self.members)
+        return self.verbatim or (whole.is_json and self.members.key.escape in JSON_ESCAPES)
 
     def written(self, arguments: Mapping[str, Json]) -> bool:
         """Say whether any of these arguments is written at all."""

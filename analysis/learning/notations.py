@@ -21,6 +21,7 @@ from autoparser.analysis.format import (
 from autoparser.analysis.probing import Sentinels
 
 from .entries import Entries, Place, learn_entries
+from .keys import learn_key
 from .rows import around_value, match_row, plain_row, with_around, wrap_in
 from .strings import hostile_string, learn_text
 
@@ -47,7 +48,7 @@ def rich_object(sentinels: Sentinels) -> dict[str, Json]:
         keys[0]: [1, hostile_string(values[0]), None],
         "B" + keys[1]: {"z": 2.5, "a": []},
         keys[2]: {},
-        "a" + keys[1]: True,
+        "a" + hostile_string(keys[1]): True,
     }
 
 
@@ -86,6 +87,7 @@ def learn_container(place: Place, entries: Entries, depth: int = _DEPTH) -> Cont
         separator=entries.repetition.separator,
         entry=default,
         typed={kind: row for kind, row in rows.items() if row != default},
+        key=learn_key(place) if place.keyed else Text(),
     )
     empty = place.site({} if place.keyed else [])
     if empty is not None:

@@ -34,7 +34,7 @@ class _Members:
         self, text: str, row: EntryRow, container: Container, outer: Notation, schema: Json
     ) -> None:
         self.text, self.row, self.at = text, row, 0
-        self.notation = container.values or outer
+        self.notation, self.key = container.values or outer, container.key
         self.schema = schema if isinstance(schema, dict) else {}
 
     def read(self, *, keyed: bool) -> Json:
@@ -45,7 +45,9 @@ class _Members:
             self._take(self.row.before)
             if keyed:
                 key = self._key()
-                members[key] = self._value(self._opened(key), self._closed(key), self._member(key))
+                name = unescape(key, self.key)
+                value = self._value(self._opened(key), self._closed(key), self._member(name))
+                members[name] = value
             else:
                 items.append(self._value(self.row.before, self.row.after, self.schema.get("items")))
             self._space()

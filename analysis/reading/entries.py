@@ -9,6 +9,7 @@ from json.encoder import encode_basestring
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Arguments, Literal
 
+from .decoding import unescape
 from .json_text import Emit, Outcome
 from .literals import at_any, at_text, skip_space, skip_written
 from .rows import EntryRow, entry_rows, openings_of
@@ -29,6 +30,7 @@ class EntryReader:
         space: str = "",
     ) -> None:
         self.tape, self.emit = tape, emit
+        self.key = arguments.members.key
         self.stops = tuple(stop for stop in stops if stop)
         self.rows = entry_rows(arguments)
         self.separator = Literal.of(arguments.members.separator)
@@ -91,9 +93,10 @@ class EntryReader:
         row = yield from self._middle(middles)
         if row is None:
             return Outcome.CUT if tape.closed and not tape.left() else Outcome.BAD
-        self.emit((", " if self.count else "") + encode_basestring(key) + ": ")
+        name = unescape(key, self.key)
+        self.emit((", " if self.count else "") + encode_basestring(name) + ": ")
         self.count += 1
-        return (yield from self.values.read(key, row))
+        return (yield from self.values.read(name, key, row))
 
     def _key(self, middles: _Middles) -> Reading[str | None]:
         """Read a key up to what stands between it and its value."""

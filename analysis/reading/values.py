@@ -42,9 +42,12 @@ class ValueReader:
         self.space = space
         self.repaired = False
 
-    def read(self, key: str, row: EntryRow) -> Reading[Outcome | None]:
-        """Read a value and what closes it; the outcome where the arguments cannot go on."""
-        schema = self.properties.get(key)
+    def read(self, name: str, key: str, row: EntryRow) -> Reading[Outcome | None]:
+        """Read a value and what closes it; the outcome where the arguments cannot go on.
+
+        `key` is the name as it is written.
+        """
+        schema = self.properties.get(name)
         types = allowed_types(schema)
         if len(self.rows) > 1:
             flagged = row.kinds
