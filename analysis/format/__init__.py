@@ -1,6 +1,6 @@
 """The format of an assistant turn, as frozen values that can write it."""
 
-from .call import ArgumentForm, Arguments, CallFormat, Limit
+from .call import ArgumentForm, Arguments, CallFormat, FreeWord, Limit
 from .formats import Begun, Formats, ending, share, written_alike
 from .ids import NamingId
 from .joint import Joint, joints_of
@@ -39,6 +39,7 @@ __all__ = [
     "End",
     "Escape",
     "Formats",
+    "FreeWord",
     "Guard",
     "Joint",
     "JsonFields",

@@ -65,6 +65,17 @@ class Arguments:
         return json.dumps(text, ensure_ascii=False) if self.encoded else text
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class FreeWord:
+    """A word within a literal of a call that a template writes by default: a message may say
+    another one, and so may a model."""
+
+    piece: int
+    """Which piece of the row holds it."""
+    start: int
+    end: int
+
+
 @dataclass(frozen=True)
 class CallFormat:
     """How a message's calls are written."""
@@ -83,6 +94,8 @@ class CallFormat:
     limit: Limit = Limit.MANY
     id_row: Row = ()
     """How an id carries the name, where a render shows that; see `naming`."""
+    free_words: tuple[FreeWord, ...] = ()
+    """Words of the row that a model may write otherwise."""
 
     def written(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """Say which of the calls reach the text."""

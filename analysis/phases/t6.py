@@ -7,6 +7,7 @@ from dataclasses import replace
 from autoparser.analysis.conversation import Json, Presence
 from autoparser.analysis.format import CallFormat, Part
 from autoparser.analysis.learning.calls import learn_calls, learn_empty_row
+from autoparser.analysis.learning.free_words import learn_free_words
 from autoparser.analysis.learning.observer import Observer
 
 from .draft import Draft
@@ -43,7 +44,10 @@ def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
         return None
     calls = learn_calls(observer, draft.frame, draft.arguments, section.open, section.close)
     layout = draft.layouts.get(Presence(calls=True))
-    if calls is None or layout is None or layout.parts != (Part.CALLS,):
-        return calls
+    if calls is None:
+        return None
+    free_words = learn_free_words(observer, calls, draft.suggestions)
+    if layout is None or layout.parts != (Part.CALLS,):
+        return replace(calls, free_words=free_words)
     empty_row = learn_empty_row(observer, calls, layout.literals[0], layout.literals[1])
-    return replace(calls, empty_row=empty_row)
+    return replace(calls, empty_row=empty_row, free_words=free_words)
