@@ -105,8 +105,7 @@ def _calls(calls: CallFormat) -> dict[str, Json]:
         "limit": calls.limit.value,
         "id_row": row_document(calls.id_row),
         "free_words": [
-            {"piece": word.piece, "start": word.start, "end": word.end}
-            for word in calls.free_words
+            {"piece": word.piece, "start": word.start, "end": word.end} for word in calls.free_words
         ],
         "arguments": {
             "verbatim": arguments.verbatim,

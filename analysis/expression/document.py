@@ -7,6 +7,7 @@ from autoparser.analysis.format import Block, Literal
 
 from .nodes import (
     ArgumentList,
+    FreeText,
     JsonCall,
     Name,
     RowCall,
@@ -75,6 +76,8 @@ def _item(item: RowItem) -> dict[str, Json]:
     match item:
         case Literal():
             return {"literal": _literal(item)}
+        case FreeText(default):
+            return {"free": default}
         case Name():
             return {"slot": "name"}
         case ArgumentList():

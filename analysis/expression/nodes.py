@@ -36,6 +36,13 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class FreeText:
+    """A word that a template writes by default, between two literals of a row."""
+
+    default: str
+
+
+@dataclass(frozen=True, slots=True)
 class ArgumentList:
     """A call's arguments, typed by the schema of the function that was named."""
 
@@ -44,7 +51,7 @@ class ArgumentList:
     """Parameters' JSON schema by function name."""
 
 
-RowItem: TypeAlias = Literal | Name | Word | ArgumentList
+RowItem: TypeAlias = Literal | FreeText | Name | Word | ArgumentList
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from autoparser.analysis.alignment import common_suffix
 from autoparser.analysis.conversation import Presence
 from autoparser.analysis.format import CallFormat, JsonFields, Literal, Part, Slot, TurnFormat
 
-from .nodes import ArgumentList, JsonCall, Name, RowCall, RowItem, Section, Word
+from .nodes import ArgumentList, FreeText, JsonCall, Name, RowCall, RowItem, Section, Word
 from .request import Request
 
 
@@ -89,7 +89,7 @@ def _row_call(calls: CallFormat, request: Request) -> RowCall:
 
 def _row(row: Sequence[str | Slot], calls: CallFormat, request: Request) -> tuple[RowItem, ...]:
     items: list[RowItem] = []
-    for piece in row:
+    for at, piece in enumerate(row):
         match piece:
             case Slot.NAME:
                 items.append(Name(tuple(request.tools or ())))
@@ -100,5 +100,18 @@ def _row(row: Sequence[str | Slot], calls: CallFormat, request: Request) -> tupl
             case Slot.ARGUMENTS:
                 items.append(_arguments(calls, request))
             case _:
-                items.append(Literal.of(str(piece)))
+                items += _literals(str(piece), at, calls if row is calls.row else None)
     return tuple(items)
+
+
+def _literals(text: str, at: int, calls: CallFormat | None) -> Iterator[RowItem]:
+    """Cut a literal of a call's row where it has words that a model may write otherwise."""
+    begun = 0
+    for word in () if calls is None else calls.free_words:
+        if word.piece == at:
+            if word.start > begun:
+                yield Literal.of(text[begun : word.start])
+            yield FreeText(text[word.start : word.end])
+            begun = word.end
+    if text[begun:]:
+        yield Literal.of(text[begun:])

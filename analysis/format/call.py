@@ -68,7 +68,8 @@ class Arguments:
 @dataclass(frozen=True, slots=True, order=True)
 class FreeWord:
     """A word within a literal of a call that a template writes by default: a message may say
-    another one, and so may a model."""
+    another one, and so may a model.
+    """
 
     piece: int
     """Which piece of the row holds it."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.expression import ArgumentList, Name, RowCall, RowItem, Word
+from autoparser.analysis.expression import ArgumentList, FreeText, Name, RowCall, RowItem, Word
 from autoparser.analysis.format import Literal, Slot
 from autoparser.analysis.reading import (
     Outcome,
@@ -50,11 +50,23 @@ class RowReader:
                 ended = yield from self._literal(item, at)
             elif isinstance(item, ArgumentList):
                 ended = yield from self._arguments(item, row[at + 1 :])
+            elif isinstance(item, FreeText):
+                ended = yield from self._free_text(item, row[at + 1])
             else:
                 ended = yield from self._slot(item, row[at + 1 : at + 3])
             if ended is not None:
                 return ended
         return self._close(self.status)
+
+    def _free_text(self, item: FreeText, following: RowItem) -> Reading[CallEnd | None]:
+        """Take whatever stands in the place of a word, up to the marker behind it."""
+        units = following.units if isinstance(following, Literal) else ()
+        if not units or units[0] not in following.markers:
+            there = yield from read_literal(self.tape, Literal.of(item.default))
+            return None if there else self._unread()
+        stops = Stops([("", text, text == units[0]) for text in (units[0], *self.around.stops)])
+        yield from self._up_to(stops, SpanKind.MARKUP)
+        return None
 
     def _slot(self, item: Name | Word, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Read a name, an id or a number; give how the call ends where there is none."""
@@ -113,8 +125,12 @@ class RowReader:
 
     def _noise(self, wanted: str) -> Reading[None]:
         """Take what a model wrote between the opening's first marker and the rest of it."""
-        tape = self.tape
         stops = Stops([("", text, text == wanted) for text in (wanted, *self.around.stops)])
+        yield from self._up_to(stops, SpanKind.JUNK)
+
+    def _up_to(self, stops: Stops[bool], kind: SpanKind) -> Reading[None]:
+        """Take what stands before the wanted one of several texts; nothing where it is far."""
+        tape = self.tape
         while True:
             found = stops.find(tape.text, tape.at)
             size = tape.left() if found is None else found.start - tape.at
@@ -123,7 +139,7 @@ class RowReader:
             if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
                 if found.label:
                     noise = tape.text[tape.at : found.start]
-                    tape.take(size, SpanKind.JUNK if noise.strip() else SpanKind.MARKUP)
+                    tape.take(size, kind if noise.strip() else SpanKind.MARKUP)
                 return
             yield
 
