@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from autoparser.analysis.check import Check, Continuation, continuations, self_check
 from autoparser.analysis.conversation import Json, Message, Tool, tool_for
@@ -21,7 +21,7 @@ from autoparser.analysis.gate import Gate, gate
 from autoparser.analysis.grammar import Grammar, grammar_of
 from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
 from autoparser.analysis.learning.switches import MOST_VARIABLES, Switch, find_switches
-from autoparser.analysis.parsing import OutputParser
+from autoparser.analysis.parsing import OutputParser, after_reasoning
 from autoparser.analysis.phases import Draft, Finding
 from autoparser.analysis.probing import (
     Negotiated,
@@ -40,6 +40,9 @@ from autoparser.analysis.probing import (
 from autoparser.analysis.setting_formats import format_under, learn_formats
 from autoparser.analysis.template import ChatTemplate, IsolatedTemplate, isolated
 from autoparser.analysis.view import MarkerRegistry, View, view_of
+
+if TYPE_CHECKING:
+    from autoparser.analysis.constrained import DecodingTokenizer
 
 SPECIAL_TOKENS = (
     "bos_token",
@@ -95,8 +98,12 @@ class Analysis:
         tool_choice: object = "auto",
         parallel_tool_calls: bool = True,
         json_schema: Mapping[str, object] | None = None,
-        reasoning: Literal["separate", "inline"] = "separate",
+        reasoning: Literal["separate", "inline", "raw"] = "separate",
         call_deltas: Literal["incremental", "whole"] = "incremental",
+        call_ids: Callable[[str, int], str] | int | None = None,
+        tokenizer: object | None = None,
+        strip_code_fence: bool = False,
+        reasoning_over: bool = False,
     ) -> OutputParser:
         """Make the parser of what a model writes for a request.
 
@@ -107,7 +114,14 @@ class Analysis:
         format it belongs to, else its end does. `json_schema` says that the answer is JSON:
         markers inside its strings are text, and without tools nothing in it is a call. Without
         `parallel_tool_calls` only the first of several calls counts; the others are junk.
-        Raises RequestError for tools that are no tools.
+        `reasoning` leaves it in the content: "inline" its text alone, "raw" with its markers.
+        `call_ids` makes the ids of calls that are written without one, from a call's name and its
+        number; a number is the seed of `CallIds`, None stands for ids that no other call has.
+        With the model's `tokenizer` (all that `constrained.load_tokenizer` takes) texts may be fed
+        with their token ids: a marker that came as ordinary text is then text. `strip_code_fence`
+        leaves out the fence of Markdown around an answer by `json_schema`. `reasoning_over` says
+        that texts begin behind the reasoning, whatever the prompt says: it was cut off already.
+        Raises RequestError for tools that are no tools, TokenizerError for what is no tokenizer.
         """
         request = request_of(
             tools,
@@ -117,11 +131,15 @@ class Analysis:
             parallel_tool_calls=parallel_tool_calls,
             json_schema=json_schema,
         )
+        turn = build(self.formats, request)
         return OutputParser(
-            build(self.formats, request),
+            after_reasoning(turn) if reasoning_over else turn,
             offered=None if request.tools is None else frozenset(request.tools),
-            inline=reasoning == "inline",
+            reasoning=reasoning,
             whole_calls=call_deltas == "whole",
+            call_ids=call_ids,
+            tokenizer=_decoding(tokenizer),
+            strip_code_fence=strip_code_fence,
         )
 
     def grammar(
@@ -345,6 +363,14 @@ def _learned(template: ChatTemplate) -> Analysis:
         stand_ins=stand_ins,
         renders=prober.meter.renders,
     )
+
+
+def _decoding(tokenizer: object | None) -> DecodingTokenizer | None:
+    if tokenizer is None:
+        return None
+    from autoparser.analysis.constrained import load_tokenizer  # noqa: PLC0415 - loads llguidance
+
+    return load_tokenizer(tokenizer)
 
 
 def _probing_tool(sentinels: Sentinels) -> Tool:

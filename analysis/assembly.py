@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autoparser.analysis.format import ArgumentForm, Part, TurnFormat, Written
+from autoparser.analysis.conversation import Presence
+from autoparser.analysis.format import (
+    ArgumentForm,
+    Arguments,
+    CallFormat,
+    Part,
+    Slot,
+    TurnFormat,
+    Written,
+    json_notation,
+)
+from autoparser.analysis.learning.calls import put_together, row_without_arguments
+from autoparser.analysis.learning.containers import container_of
+from autoparser.analysis.learning.free_words import placed
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.openings import describe_openings
 from autoparser.analysis.learning.prompt_reasoning import NamedReasoning
@@ -18,7 +31,7 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
     shape = observer.prober.shape
     form = ArgumentForm.STRING if shape.arguments_as_string else ArgumentForm.OBJECT
     named = draft.named_reasoning or NamedReasoning()
-    calls, worded = draft.calls, draft.worded_call
+    calls, worded = _calls(observer, draft), draft.worded_call
     unconfirmed = {Part.REASONING} if not named.confirmed else set[Part]()
     if calls is None and worded is not None:
         calls = worded.calls
@@ -44,6 +57,64 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
     own = [prompt for prompt in draft.prompts if repr(prompt.setting) in known]
     openings = describe_openings(own, draft.header, format_.reasoning)
     return _with_whole_header(replace(format_, openings=openings))
+
+
+def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
+    """Put the calls together: their frame, the slots in it, the arguments."""
+    arguments = _arguments(draft)
+    frame, section = draft.frame, draft.section
+    if frame is None or section is None or arguments is None:
+        return None
+    slots = [each for each in (draft.name, draft.call_id) if each is not None]
+    call = observer.call()
+    calls = put_together(
+        frame, slots, arguments, arguments.write(call.arguments), (section.open, section.close)
+    )
+    if calls is not None:
+        calls = _with_id(placed(calls, call, draft.free), draft)
+    layout = draft.layouts.get(Presence(calls=True))
+    bare = None if draft.enclosure is None else draft.enclosure.without
+    if calls is None or bare is None or layout is None or layout.parts != (Part.CALLS,):
+        return calls
+    head, tail = layout.literals[0] + calls.section_open, calls.section_close + layout.literals[1]
+    if not bare.startswith(head) or not bare.endswith(tail):
+        return calls
+    text = bare[len(head) : len(bare) - len(tail)]
+    return replace(calls, empty_row=row_without_arguments(text, calls, slots))
+
+
+def _with_id(calls: CallFormat, draft: Draft) -> CallFormat:
+    """Say how ids carry names, where nothing else of a call does."""
+    seen = draft.seen_id
+    if seen is None or calls.naming is None:
+        return calls
+    numbered = Slot.INDEX in seen.row and not calls.has(Slot.INDEX)
+    base = seen.base if numbered else calls.index_base
+    return replace(calls, id_row=seen.row, index_base=base)
+
+
+def _arguments(draft: Draft) -> Arguments | None:
+    """Put the arguments' notation together: T5's row of them, A1's to A3's entries, T6's value."""
+    listed, strings, types = draft.listed, draft.strings, draft.types
+    if listed is None or strings is None or types is None or draft.enclosure is None:
+        return None
+    refused = frozenset(types.refused)
+    value = draft.enclosure.value or (json_notation() if listed.verbatim else None)
+    if value is not None:
+        return Arguments(
+            value.object,
+            value,
+            listed.entries.margin if value.object.indent else "",
+            refused,
+            encoded=listed.quoted is not None,
+            verbatim=listed.verbatim,
+        )
+    if listed.quoted is not None:
+        return None
+    # What encloses the entries is a part of the call.
+    members = container_of(listed.entries, strings, types, draft.names)
+    values = members.values or json_notation()
+    return Arguments(replace(members, values=None), values, refused=refused)
 
 
 def _with_whole_header(format_: TurnFormat) -> TurnFormat:

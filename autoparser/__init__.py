@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.isolation import Limits, TaskOutcome, WorkerPool
     from autoparser.analysis.learning.switches import Switch
     from autoparser.analysis.parsing import (
+        CallIds,
         Delta,
         OutputParser,
         ParsedCall,
@@ -83,6 +84,7 @@ __all__ = [
     "AutoparserError",
     "Begun",
     "BridgeRefusal",
+    "CallIds",
     "Cause",
     "ChatTemplate",
     "Check",
@@ -177,6 +179,7 @@ _HOMES = {
     "isolation": ("Limits", "TaskOutcome", "WorkerPool"),
     "learning.switches": ("Switch",),
     "parsing": (
+        "CallIds",
         "Delta",
         "OutputParser",
         "ParsedCall",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,6 +39,14 @@ NOT_ALL_READ = 1
 CHUNK = 4
 
 
+class Reasoning(StrEnum):
+    """Where reasoning goes."""
+
+    SEPARATE = "separate"
+    INLINE = "inline"
+    RAW = "raw"
+
+
 def parse(
     source: SourceArgument = None,
     tools: Annotated[
@@ -63,13 +72,23 @@ def parse(
             metavar="FILE", help="The answer is JSON by this schema: markers in it are text."
         ),
     ] = None,
+    strip_code_fence: Annotated[
+        bool,
+        typer.Option(
+            "--strip-code-fence", help="Leave out the fence of Markdown around that answer."
+        ),
+    ] = False,
     no_parallel: NoParallelOption = False,
     cut: Annotated[
         bool, typer.Option("--cut", help="The output was cut on purpose, as by a token limit.")
     ] = False,
-    inline_reasoning: Annotated[
-        bool, typer.Option("--inline-reasoning", help="Leave the reasoning in the content.")
-    ] = False,
+    reasoning: Annotated[
+        Reasoning,
+        typer.Option(
+            help="Where reasoning goes: apart, into the content without its markers, or into the"
+            " content with its markers as they came."
+        ),
+    ] = Reasoning.SEPARATE,
     whole_calls: Annotated[
         bool, typer.Option("--whole-calls", help="Stream a call only once it has closed.")
     ] = False,
@@ -105,6 +124,10 @@ def parse(
     """
     if chunk is not None and not stream:
         raise AutoparserError("--chunk is the size of --stream's chunks", hint="add --stream")
+    if strip_code_fence and json_schema is None:
+        raise AutoparserError(
+            "--strip-code-fence is for an answer by a JSON schema", hint="add --json-schema FILE"
+        )
     if source == STANDARD_INPUT and (given is None or str(given) == STANDARD_INPUT):
         raise AutoparserError(
             "the template and the output cannot both come from standard input",
@@ -133,8 +156,11 @@ def parse(
     parser = parser_of(
         prompt=asked,
         chat_template_kwargs=setting,
-        reasoning="inline" if inline_reasoning else "separate",
+        reasoning=reasoning.value,
         call_deltas="whole" if whole_calls else "incremental",
+        strip_code_fence=strip_code_fence,
+        # Only ids that the model wrote are shown; in JSON the other calls are numbered.
+        call_ids=lambda _name, _index: "",
     )
     warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
     why = None

@@ -45,6 +45,8 @@ def _delta(delta: Delta) -> Text:
         case DeltaKind.CALL:
             words = sentence(f"call {delta.index + 1} ", (visible(delta.text), "bold"))
             return sentence(words, " id ", quoted(delta.id)) if delta.id else words
+        case DeltaKind.FINISH:
+            return Text(f"finish {delta.text}")
         case DeltaKind.ARGUMENTS:
             return sentence(f"arguments {delta.index + 1} ", quoted(delta.text))
 

@@ -28,6 +28,19 @@ from huggingface_hub import close_session, constants  # noqa: E402 - see above
 
 from tests.analysis.sources.hub_server import Hub, running_hub  # noqa: E402
 
+SLOW = ("browser", "ci", "corpus")
+"""Folders of which every test is slow; elsewhere a file says so itself."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the slow folders, also with the folder's name."""
+    here = Path(__file__).parent
+    for item in items:
+        folder = item.path.relative_to(here).parts[0]
+        if folder in SLOW:
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(getattr(pytest.mark, folder))
+
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Hub]:

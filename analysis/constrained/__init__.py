@@ -14,6 +14,7 @@ from .free import FreeGrammar
 from .gate import Opening, ReasoningGate, opening_of
 from .grammar import GrammarObject, MatcherGrammar
 from .literals import lark_literal, split_text
+from .marker import Marker
 from .schema import ANY_JSON, Whitespace
 from .statistics import GrammarStatistics
 from .tokenizer import AddedTokenText, DecodingTokenizer
@@ -32,6 +33,7 @@ __all__ = [
     "GrammarBackend",
     "GrammarObject",
     "GrammarStatistics",
+    "Marker",
     "MaskError",
     "MatcherGrammar",
     "Opening",

@@ -31,7 +31,7 @@ _lock = Lock()
 
 
 def load_tokenizer(
-    source: Tokenizer | str | Path | object,
+    source: DecodingTokenizer | Tokenizer | str | Path | object,
     *,
     eos: Eos | None = None,
     vocab_size: int | None = None,
@@ -39,13 +39,15 @@ def load_tokenizer(
     """Make a tokenizer ready for masks; the same one is loaded once in a process (about 1 s).
 
     ``source`` is a ``tokenizers.Tokenizer``, a fast tokenizer of transformers (anything with a
-    ``backend_tokenizer``), or the path of a file or directory that
-    `autoparser.analysis.sources.read_tokenizer` reads.
+    ``backend_tokenizer``), the path of a file or directory that
+    `autoparser.analysis.sources.read_tokenizer` reads, or one that is ready already.
     ``eos`` ends an answer; if None, it is what the directory's ``generation_config.json`` and
     ``tokenizer_config.json``, the tokenizer of transformers, or last llguidance say.
     ``vocab_size`` is the width of the model's logits where that is more than the vocabulary.
     Raises ``TokenizerError``.
     """
+    if isinstance(source, DecodingTokenizer):
+        return source
     tokenizer, declared = _read(source)
     text = tokenizer.to_str()
     wanted = eos if eos is not None else declared

@@ -67,8 +67,9 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True, order=True)
 class FreeWord:
-    """A word within a literal of a call that a template writes by default: a message may say
-    another one, and so may a model.
+    """A word of a call that a template writes by default.
+
+    A message may say another one, and so may a model.
     """
 
     piece: int

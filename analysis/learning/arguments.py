@@ -1,94 +1,125 @@
-"""How a call's arguments are written."""
+"""Where a call's arguments can be seen, and whether they are one value."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TypeAlias
+from dataclasses import dataclass
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import Arguments, json_notation
-from autoparser.analysis.probing import Sentinels
+from autoparser.analysis.format import Notation
 
-from .entries import Place, learn_entries
-from .notations import known_notations, learn_container, rich_object
-
-Show: TypeAlias = Callable[[Mapping[str, Json]], "str | None"]
-"""The text of a turn that is one call with these arguments; None where the template raises."""
-
-
-def learn_arguments(show: Show, sentinels: Sentinels, *, as_string: bool) -> Arguments | None:
-    """Learn the arguments' notation; None where the arguments cannot be made out."""
-    sample: dict[str, Json] = {sentinels.keys[0]: sentinels.values[0]}
-    text = show(sample)
-    if text is None:
-        return None
-    usual = json_notation()
-    if as_string and json.dumps(sample) in text:
-        return Arguments(usual.object, usual, verbatim=True)
-    whole = _whole_notation(show, sentinels) or _encoded_notation(show, sentinels)
-    return whole or _learnt_notation(show, sentinels)
+from .containers import known_object
+from .entries import Entries, Place, Site, learn_entries
+from .observer import Observer
+from .strings import hostile_string
+from .typed_rows import TypedRows, typed_samples
 
 
-def _whole_notation(show: Show, sentinels: Sentinels) -> Arguments | None:
-    """Recognise arguments that are one value in a notation that Python itself writes."""
-    keys, values = sentinels.keys, sentinels.values
-    pair: dict[str, Json] = {keys[0]: values[0], keys[1]: {keys[2]: values[1]}}
-    text = show(pair)
-    rich: dict[str, Json] = {**rich_object(sentinels)}
-    rich_text = show(rich)
-    if text is None or rich_text is None:
-        return None
-    first = re.search(rf'(\n[ \t]*)?"{keys[0]}"(:\s*)', text)
-    colons = [first.group(2)] if first else [": "]
-    indented = bool(first and first.group(1))
-    for colon in colons:
-        for comma in (",",) if indented else (", ", ","):
-            for indent, margin in _indents(text, keys) if indented else [("", "")]:
-                for notation in known_notations(comma=comma, colon=colon, indent=indent):
-                    if notation.write(rich, margin) in rich_text:
-                        return Arguments(notation.object, notation, margin)
+@dataclass(frozen=True, slots=True)
+class ArgumentList:
+    """How the arguments of a call follow one another."""
+
+    entries: Entries
+    verbatim: bool = False
+    """The caller's own JSON text is pasted."""
+    quoted: tuple[str, str] | None = None
+    """What stands around a JSON string that holds the arguments; None: there is none."""
+
+    def place(self, observer: Observer) -> Place:
+        """Give the place where arguments are chosen, and seen without the string around them."""
+        return _place(observer, self.quoted)
+
+
+def learn_argument_list(observer: Observer) -> ArgumentList | None:
+    """Learn how arguments follow one another; None where they cannot be made out."""
+    place = _place(observer, None)
+    one = place.strings(1)
+    text = place.site(one) or ""
+    as_string = observer.prober.shape.arguments_as_string
+    verbatim = as_string and json.dumps(one) in text
+    quoted = None if verbatim else _quotes(one, text)
+    entries = learn_entries(_place(observer, quoted))
+    return None if entries is None else ArgumentList(entries, verbatim, quoted)
+
+
+def _quotes(one: Json, text: str) -> tuple[str, str] | None:
+    """Find what stands around JSON text that is the content of a JSON string."""
+    for colon in (": ", ":"):
+        held = json.dumps(one, separators=(",", colon))
+        before, found, after = text.partition(json.dumps(held))
+        if found:
+            return before, after
     return None
 
 
-def _encoded_notation(show: Show, sentinels: Sentinels) -> Arguments | None:
-    """Recognise arguments that are JSON text inside a JSON string."""
-    rich: dict[str, Json] = {**rich_object(sentinels)}
-    text = show(rich)
-    if text is None:
-        return None
-    for notation in known_notations():
-        arguments = Arguments(notation.object, notation, encoded=True)
-        if arguments.write(rich) in text:
-            return arguments
-    return None
-
-
-def _indents(text: str, keys: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Read off one level's indentation and the margin of the whole."""
-    outer = re.search(rf'\n([ \t]*)"{keys[0]}"', text) or re.search(rf'\n([ \t]*)"{keys[1]}"', text)
-    inner = re.search(rf'\n([ \t]*)"{keys[2]}"', text)
-    if outer is None or inner is None:
-        return []
-    indent = inner.group(1)[len(outer.group(1)) :]
-    margin = outer.group(1)[: len(outer.group(1)) - len(indent)]
-    return [(indent, margin)] if indent else []
-
-
-def _learnt_notation(show: Show, sentinels: Sentinels) -> Arguments | None:
-    """Learn arguments that are written entry by entry."""
-
+def _place(observer: Observer, quoted: tuple[str, str] | None) -> Place:
     def site(value: Json) -> str | None:
-        return show(value) if isinstance(value, dict) else None
+        return observer.text_of_arguments(value) if isinstance(value, dict) else None
 
-    place = Place(site, sentinels, keyed=True)
-    entries = learn_entries(place)
-    if entries is None:
+    shown = site if quoted is None else _unquoted(site, *quoted)
+    return Place(shown, observer.prober.sentinels, keyed=True)
+
+
+def _unquoted(site: Site, before: str, after: str) -> Site:
+    """Show what a JSON string holds in place of the string."""
+
+    def shown(value: Json) -> str | None:
+        text = site(value)
+        if text is None or not text.startswith(before) or not text.endswith(after):
+            return None
+        try:
+            held = json.loads(text[len(before) : len(text) - len(after)])
+        except ValueError:
+            return None
+        return f"{before}{held}{after}"
+
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """What encloses a call's arguments."""
+
+    value: Notation | None
+    """The notation in which all arguments together are one value; None: they are no value."""
+    without: str | None = None
+    """The turn of a call without arguments, where more is missing from it than arguments."""
+
+
+def learn_enclosure(observer: Observer, listed: ArgumentList, types: TypedRows) -> Enclosure:
+    """Learn what of a call stays without arguments."""
+    place, cut = listed.place(observer), listed.entries.repetition
+    value = _notation_of_all(place, listed.entries, types)
+    none = place.site({})
+    if value is None:
+        rest = cut.prefix + cut.suffix
+    else:
+        one, text = place.strings(1), place.site(place.strings(1)) or ""
+        margin = listed.entries.margin
+        rest = text.replace(value.write(one, margin), value.object.empty)
+    bare = observer.text_of_arguments({})
+    return Enclosure(value, None if none == rest else bare)
+
+
+def _notation_of_all(place: Place, entries: Entries, types: TypedRows) -> Notation | None:
+    """Give the notation that all arguments together are one value of; None: they are no value.
+
+    What the objects inside arguments are written in may be what the arguments are written in:
+    `{"a": {"b": 1}}` is JSON, `a={"b": 1}` only holds some. Every render so far has to agree.
+    """
+    known = known_object(types)
+    if known is None:
         return None
-    container = learn_container(place, entries)
-    values = container.values or json_notation()
-    # What encloses the entries is a part of the call.
-    members = replace(container, open="", close="", empty="", values=None)
-    return Arguments(members, values, refused=frozenset(entries.refused))
+    marks = place.sentinels
+    samples = [
+        place.strings(1),
+        place.strings(2),
+        place.one(hostile_string(marks.values[0])),
+        {hostile_string(marks.keys[1]): marks.values[0]},
+        *(place.one(value, kind) for kind, value in typed_samples(marks)),
+    ]
+    for value in samples:
+        text = place.site(value)
+        if text is not None and known.write(value, entries.margin) not in text:
+            return None
+    return known

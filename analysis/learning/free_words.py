@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from autoparser.analysis.conversation import Json, Message
+from autoparser.analysis.conversation import Json, Message, ToolCall
 from autoparser.analysis.errors import TemplateRenderError
 from autoparser.analysis.format import CallFormat, FreeWord, Slot
 from autoparser.analysis.probing import STANDARD_FIELDS, Suggestions, answered
@@ -19,24 +20,36 @@ _MOST_ALONE = 4
 """So many fields that show are tried each by itself."""
 
 
-def learn_free_words(
-    observer: Observer, calls: CallFormat, suggestions: Suggestions
-) -> tuple[FreeWord, ...]:
+@dataclass(frozen=True, slots=True)
+class FreeStretch:
+    """A stretch of the render of one call in whose place a field shows."""
+
+    text: str
+    """The render."""
+    start: int
+    end: int
+
+
+def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[FreeStretch, ...]:
     """Give a call every field that the template reads, and see which words they replace."""
     marks = observer.prober.sentinels
     fields = {field: f"{marks.next_user}{at}z" for at, field in enumerate(_fields(suggestions))}
     together = _rendered(observer, fields)
     shown = [field for field, word in fields.items() if word in together][:_MOST_ALONE]
-    found: list[FreeWord] = []
+    found: list[FreeStretch] = []
     for field in shown:
         word = fields[field]
-        text = together if len(shown) == 1 else ""
-        free = _replaced(observer, calls, text, word)
-        if free is None:
-            free = _replaced(observer, calls, _rendered(observer, {field: word}), word)
+        free = _replaced(observer, together, word) if len(shown) == 1 else None
+        free = free or _replaced(observer, _rendered(observer, {field: word}), word)
         if free is not None and free not in found:
             found.append(free)
-    return tuple(sorted(found))
+    return tuple(found)
+
+
+def placed(calls: CallFormat, call: ToolCall, found: Sequence[FreeStretch]) -> CallFormat:
+    """Say where in the row of one call these stretches of its render are."""
+    words = {word for each in found if (word := _placed(calls, call, each)) is not None}
+    return replace(calls, free_words=tuple(sorted(words))) if words else calls
 
 
 def _fields(suggestions: Suggestions) -> list[str]:
@@ -77,32 +90,30 @@ def _with_fields(call: Json, fields: Mapping[str, str]) -> Json:
     return whole if inner is None else {**whole, "function": inner}
 
 
-def _replaced(observer: Observer, calls: CallFormat, text: str, word: str) -> FreeWord | None:
-    """Say which word of the call gave way, all else of the text being as it is without."""
-    call = observer.call()
-    usual = observer.prober.probe(answered(observer.prober, Message(calls=(call,)))).text
+def _replaced(observer: Observer, text: str, word: str) -> FreeStretch | None:
+    """Say what gave way to a word, all else of the text being as it is without."""
+    usual = observer.prober.probe(answered(observer.prober, Message(calls=(observer.call(),)))).text
     if text.count(word) != 1:
         return None
     before, _, after = text.partition(word)
-    size = len(usual) - len(before) - len(after)
-    if size <= 0 or not usual.startswith(before) or not usual.endswith(after):
+    end = len(usual) - len(after)
+    if end <= len(before) or not usual.startswith(before) or not usual.endswith(after):
         return None
-    written = calls.write((call,))
-    start = usual.rfind(written)
-    at = len(before) - start - len(calls.section_open)
-    return None if start < 0 else _placed(calls, call.arguments, (call.name, call.id), at, size)
+    return FreeStretch(usual, len(before), end)
 
 
-def _placed(
-    calls: CallFormat, arguments: Mapping[str, Json], words: Sequence[str], at: int, size: int
-) -> FreeWord | None:
+def _placed(calls: CallFormat, call: ToolCall, found: FreeStretch) -> FreeWord | None:
     """Find the literal of a call's row that holds a stretch of the call's text."""
+    begun = found.text.rfind(calls.write((call,)))
+    if begun < 0:
+        return None
     texts: Mapping[Slot, str] = {
-        Slot.NAME: words[0],
-        Slot.ID: words[1],
+        Slot.NAME: call.name,
+        Slot.ID: call.id,
         Slot.INDEX: str(calls.index_base),
-        Slot.ARGUMENTS: calls.arguments.write(arguments),
+        Slot.ARGUMENTS: calls.arguments.write(call.arguments),
     }
+    at, size = found.start - begun - len(calls.section_open), found.end - found.start
     for number, piece in enumerate(calls.row):
         text = texts.get(piece, "") if isinstance(piece, Slot) else piece
         if not isinstance(piece, Slot) and at >= 0 and at + size <= len(text):

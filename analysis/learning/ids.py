@@ -7,26 +7,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from autoparser.analysis.alignment import find_slots
 from autoparser.analysis.conversation import Answer, Json, Message
 from autoparser.analysis.errors import TemplateRenderError
-from autoparser.analysis.format import CallFormat, Limit, Row, Slot
+from autoparser.analysis.format import Row, Slot
 from autoparser.analysis.probing import Suggestions, answered
 
 from .indices import INDEX_MARK, counted
 from .observer import Observer
 
 
-def with_id_row(observer: Observer, calls: CallFormat, suggestions: Suggestions) -> CallFormat:
-    """Learn how ids carry names; the format comes back as it is where no render shows that."""
-    made = _made_up(observer, 2 if calls.limit is Limit.MANY else 1)
-    if made is not None:
-        row, base = made
-        numbered = Slot.INDEX in row and not calls.has(Slot.INDEX)
-        return replace(calls, id_row=row, index_base=base if numbered else calls.index_base)
-    return replace(calls, id_row=_taken_apart(observer, suggestions))
+@dataclass(frozen=True, slots=True)
+class SeenId:
+    """How an id carries a name, as renders show it."""
+
+    row: Row = ()
+    """Empty: no render shows it."""
+    base: int = 0
+    """The number in the id of the first call, where the ids have one."""
+
+
+def learn_id(observer: Observer, suggestions: Suggestions, *, several: bool) -> SeenId:
+    """Learn how ids carry names; `several` says that a message may have more than one call."""
+    made = _made_up(observer, 2 if several else 1)
+    return SeenId(*made) if made is not None else SeenId(_taken_apart(observer, suggestions))
 
 
 def _made_up(observer: Observer, count: int) -> tuple[Row, int] | None:

@@ -17,6 +17,7 @@ def learn_key(place: Place) -> Text:
     `key="a&amp;b"` for `a&b`, the key's own text is what stands where `K` stood.
     """
     marks = place.sentinels
+    word = marks.keys[1]
     plain, value = marks.keys[0], marks.values[0]
     shown = place.site({plain: value})
     if shown is None or plain not in shown:
@@ -30,7 +31,6 @@ def learn_key(place: Place) -> Text:
         match = None if text is None else around.fullmatch(text)
         return None if match is None else match["key"]
 
-    word = marks.keys[1]
     inside = written(hostile_string(word))
-    text = None if inside is None else learn_text(inside, word, [("", "")], written)
+    text = None if inside is None else learn_text(inside, word, written)
     return text or Text()

@@ -14,12 +14,43 @@ def shape_of(row: Row) -> tuple[Slot, ...]:
     return tuple(piece for piece in row if isinstance(piece, Slot))
 
 
-def around_value(row: Row) -> tuple[str, str]:
-    """Give the literals right before and right behind the value."""
-    at = row.index(Slot.VALUE)
+def cut_at(row: Row, word: str, slot: Slot) -> Row:
+    """Put a slot wherever the literals of a row show this word.
+
+    `("<p k>v</p>",)` with `k` for the key becomes `("<p ", KEY, ">v</p>")`.
+    """
+    cut: list[str | Slot] = []
+    for piece in row:
+        if isinstance(piece, Slot):
+            cut.append(piece)
+            continue
+        first, *others = piece.split(word)
+        cut.append(first)
+        for literal in others:
+            cut += [slot, literal]
+    return tuple(piece for piece in cut if piece != "")
+
+
+def around(row: Row, slot: Slot) -> tuple[str, str]:
+    """Give the literals right before and right after the first such slot."""
+    if slot not in row:
+        return "", ""
+    at = row.index(slot)
     before = row[at - 1] if at and not isinstance(row[at - 1], Slot) else ""
     after = row[at + 1] if at + 1 < len(row) and not isinstance(row[at + 1], Slot) else ""
     return str(before), str(after)
+
+
+def quotes_around(row: Row, slot: Slot) -> tuple[str, str]:
+    """Give what stands around a slot; of what stands farther out than quotes, nothing."""
+    before, after = around(row, slot)
+    sign = _same_sign(before, after)
+    return (sign, sign) if sign else (before, after)
+
+
+def _same_sign(before: str, after: str) -> str:
+    sign = before[-1:]
+    return "" if sign != after[:1] or sign.isalnum() or sign.isspace() else sign
 
 
 def with_around(row: Row, before: str, after: str) -> Row:
@@ -36,8 +67,8 @@ def wrap_in(row: Row, plain: Row) -> tuple[str, str] | None:
     """Say what `row` writes around the value beyond what `plain` does; None: not a matter of it."""
     if shape_of(row) != shape_of(plain):
         return None
-    before, after = around_value(row)
-    plain_before, plain_after = around_value(plain)
+    before, after = around(row, Slot.VALUE)
+    plain_before, plain_after = around(plain, Slot.VALUE)
     if not before.startswith(plain_before) or not after.endswith(plain_after):
         return None
     if with_around(row, plain_before, plain_after) != plain:
@@ -47,12 +78,8 @@ def wrap_in(row: Row, plain: Row) -> tuple[str, str] | None:
 
 def without_equal_quotes(row: Row) -> Row | None:
     """Take one sign off both sides of the value, where it is the same on both."""
-    before, after = around_value(row)
-    if not before or not after or before[-1] != after[0]:
-        return None
-    if before[-1].isalnum() or before[-1].isspace():
-        return None
-    return with_around(row, before[:-1], after[1:])
+    before, after = around(row, Slot.VALUE)
+    return with_around(row, before[:-1], after[1:]) if _same_sign(before, after) else None
 
 
 def match_row(row: Row, text: str, key: str | None) -> str | None:
@@ -106,7 +133,7 @@ def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str
 
 def _padded(row: Row) -> Row:
     """Give the row with a literal on both sides of the value, be it empty."""
-    before, after = around_value(row)
+    before, after = around(row, Slot.VALUE)
     at = row.index(Slot.VALUE)
     start = at - 1 if before else at
     end = at + 2 if after else at + 1

@@ -2,10 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
 
-from autoparser.analysis.format import Edges, Escape, Guard, Strip, Text
+from autoparser.analysis.format import Edges, Escape, Guard, JsonType, Row, Slot, Strip, Text
+
+from .entries import Entries, Place
+from .rows import cut_at, match_row, without_equal_quotes
+from .slots import SeenSlot
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """How an entry is written whose value is a string."""
+
+    row: Row
+    """Whatever stands around the value, its quotes too: what is its own, other types tell."""
+    text: Text
+    """What becomes of the string between these literals, or with the quotes that it chooses."""
+
+
+def learn_strings(place: Place, entries: Entries, key: SeenSlot | None) -> Strings | None:
+    """Learn an entry with a string; None where a container with one entry is written otherwise."""
+    word = place.sentinels.values[0]
+    only = entries.inside(place.site(place.strings(1)))
+    if only is None:
+        return None
+    row = cut_at((only,) if key is None else key.cut((only,)), word, Slot.VALUE)
+    for each in (row, without_equal_quotes(row)):
+        if each is None:
+            continue
+
+        def written(value: str, row: Row = each) -> str | None:
+            entry = entries.inside(place.site(place.one(value)))
+            return None if entry is None else match_row(row, entry, place.key(JsonType.STRING))
+
+        shown = written(hostile_string(word))
+        text = None if shown is None else learn_text(shown, word, written)
+        if text is not None:
+            return Strings(row, text)
+    return Strings(row, Text())
+
 
 _HOSTILE = ('"', "'", "\\", "\n", "\t", "<", ">", "&", "/", "é", "日", "😀", "{", "%")
 _LEAD, _TRAIL = "\n\n ", " \n\n"
@@ -16,39 +54,17 @@ def hostile_string(word: str) -> str:
     return _LEAD + word + "".join(char + word for char in _HOSTILE) + _TRAIL
 
 
-def learn_text(
-    written: str,
-    word: str,
-    quotes: Iterable[tuple[str, str]],
-    write_again: Callable[[str], str | None],
-) -> Text | None:
+def learn_text(written: str, word: str, write_again: Callable[[str], str | None]) -> Text | None:
     """Say how `hostile_string(word)` came to be written so; None where nothing explains it.
 
-    `quotes` are the pairs of literals that may belong to the string itself, and `write_again`
-    shows how another string is written at the same place.
+    `write_again` shows how another string is written at the same place.
     """
     original = hostile_string(word)
-    for open_, close in quotes:
-        inside = _between(written, open_, close)
-        if inside is None:
-            continue
-        text = _styled(inside, original, open_, close)
-        if text is not None:
-            return text
-        text = _guarded(inside, original, word, open_, close, write_again)
-        if text is not None:
-            return text
-        text = _tabled(inside, word, open_, close)
-        if text is not None:
-            return text
-    return None
-
-
-def _between(written: str, open_: str, close: str) -> str | None:
-    long_enough = len(written) >= len(open_) + len(close)
-    if long_enough and written.startswith(open_) and written.endswith(close):
-        return written[len(open_) : len(written) - len(close)]
-    return None
+    return (
+        _styled(written, original)
+        or _guarded(written, original, word, write_again)
+        or _tabled(written, word)
+    )
 
 
 _STYLES = (
@@ -61,51 +77,43 @@ _STYLES = (
 )
 
 
-def _styled(inside: str, original: str, open_: str, close: str) -> Text | None:
-    for escape in _STYLES:
-        if Text(escape=escape).write(original) == inside:
-            return Text(open_, close, escape)
-    for escape, left, right in product(_STYLES, Strip, Strip):
-        text = Text(open_, close, escape, Edges(left, right))
-        if text.write(original) == f"{open_}{inside}{close}":
-            return text
-    return None
+def _styled(written: str, original: str) -> Text | None:
+    plain = [Text(escape=escape) for escape in _STYLES]
+    stripped = [
+        Text(escape=escape, edges=Edges(left, right))
+        for escape, left, right in product(_STYLES, Strip, Strip)
+    ]
+    return next((text for text in plain + stripped if text.write(original) == written), None)
 
 
 def _guarded(
-    inside: str,
-    original: str,
-    word: str,
-    open_: str,
-    close: str,
-    write_again: Callable[[str], str | None],
+    written: str, original: str, word: str, write_again: Callable[[str], str | None]
 ) -> Text | None:
     """Recognise a wrapper that is written around some strings only."""
     for escape in (Escape.VERBATIM, Escape.JSON):
-        body = Text(escape=escape).write(original)
-        at = inside.find(body)
-        if at < 0:
+        plain = Text(escape=escape)
+        opening, found, close = written.partition(plain.write(original))
+        if not found:
             continue
-        guard_open, guard_close = inside[:at], inside[at + len(body) :]
         guarded = ""
         for char in _HOSTILE:
-            body = Text(escape=escape).write(word + char + word)
-            if write_again(word + char + word) == open_ + guard_open + body + guard_close + close:
+            sample = word + char + word
+            if write_again(sample) == f"{opening}{plain.write(sample)}{close}":
                 guarded += char
-        return Text(open_, close, escape, guard=Guard(guarded, guard_open, guard_close))
+        return Text(escape=escape, guard=Guard(guarded, opening, close))
     return None
 
 
-def _tabled(inside: str, word: str, open_: str, close: str) -> Text | None:
+def _tabled(written: str, word: str) -> Text | None:
     """Read an escape for each character off the text between the words."""
-    parts = inside.split(word)
+    parts = written.split(word)
     if len(parts) != len(_HOSTILE) + 2:
         return None
     edges = _edges(parts[0], parts[-1])
     if edges is None:
         return None
     table = {char: part for char, part in zip(_HOSTILE, parts[1:-1], strict=True) if part != char}
-    return Text(open_, close, Escape.TABLE, edges, table)
+    return Text(escape=Escape.TABLE, edges=edges, table=table)
 
 
 def _edges(lead: str, trail: str) -> Edges | None:

@@ -2,12 +2,16 @@
 
 from autoparser.analysis.reading import Span, SpanKind
 
-from .message import Delta, DeltaKind, ParsedCall, ParsedMessage, Status
-from .parser import OutputParser, StreamParser
+from .call_ids import CallIds
+from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
+from .parser import OutputParser, after_reasoning
+from .stream import StreamParser
 
 __all__ = [
+    "CallIds",
     "Delta",
     "DeltaKind",
+    "FinishReason",
     "OutputParser",
     "ParsedCall",
     "ParsedMessage",
@@ -15,4 +19,5 @@ __all__ = [
     "SpanKind",
     "Status",
     "StreamParser",
+    "after_reasoning",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from .continuation import Continuation
+
 
 class CallEnd(StrEnum):
     """How the reading of a call ended."""
@@ -22,7 +24,11 @@ class Surroundings:
 
     stops: tuple[str, ...]
     """Texts that may follow a call."""
+    closers: tuple[str, ...]
+    """Markers that close a call and mean nothing else."""
     offered: frozenset[str] | None
     """The tools; None: any."""
     tentative: bool
     """Nothing but the name of an offered tool makes it a call."""
+    continuation: Continuation
+    """What tells one of the stops from a text that looks like it."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from autoparser.analysis.format import Part
 from autoparser.analysis.reading import Span
 
-from .message import Delta, DeltaKind, ParsedCall, ParsedMessage, Status
+from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, ReasoningIn, Status
 
 
 @dataclass(slots=True)
@@ -33,32 +34,52 @@ class Collector:
         "_calls",
         "_content",
         "_deltas",
+        "_made_id",
+        "_make_id",
         "_malformed",
         "_muted",
         "_opened",
         "_pieces",
+        "_raw",
         "_reasoning",
         "_sent",
         "_stray",
         "ended",
         "known",
         "last",
+        "reasoning_end",
         "status",
         "whole_calls",
     )
 
-    def __init__(self, known: frozenset[str] | None, *, inline: bool, whole_calls: bool) -> None:
-        """`known` are the tools offered, None: any; `inline` keeps reasoning in the content."""
+    def __init__(
+        self,
+        known: frozenset[str] | None,
+        *,
+        reasoning: ReasoningIn,
+        whole_calls: bool,
+        make_id: Callable[[str, int], str],
+    ) -> None:
+        """`known` are the tools offered, None: any; `make_id` makes ids where none is written.
+
+        It is given the call's name and its number in the message.
+        """
         self.known = known
         self.status = Status.OK
         self.ended = False
         """Whether what ends a turn was seen, and nothing of the message after it."""
         self.last: Part | None = None
         """The part of the message that came last; None: nothing has."""
+        self.reasoning_end: int | None = None
+        """The position right behind what first closed the reasoning; None: nothing has."""
         self.whole_calls = whole_calls
+        self._make_id = make_id
+        self._made_id = ""
         self._deltas: list[Delta] = []
         self._content = _Prose(DeltaKind.CONTENT)
-        self._reasoning = self._content if inline else _Prose(DeltaKind.REASONING)
+        separate = reasoning == "separate"
+        self._raw = reasoning == "raw"
+        self._reasoning = _Prose(DeltaKind.REASONING) if separate else self._content
         self._calls: list[ParsedCall] = []
         self._malformed: list[ParsedCall] = []
         self._call: tuple[str, str] | None = None
@@ -75,6 +96,18 @@ class Collector:
     def content(self, text: str) -> None:
         """Add to the content."""
         self._add(self._content, text, Part.CONTENT)
+
+    def reasoning_marker(self, text: str) -> None:
+        """Take what opens or closes reasoning: text of the content, if that is to be raw."""
+        if self._raw:
+            before = self.last, self.ended
+            self._add(self._content, text, Part.REASONING)
+            self.last, self.ended = before
+
+    def close_reasoning(self, position: int) -> None:
+        """Note where the reasoning ended, unless it has before."""
+        if self.reasoning_end is None:
+            self.reasoning_end = position
 
     def _add(self, prose: _Prose, text: str, part: Part) -> None:
         if not text:
@@ -117,8 +150,11 @@ class Collector:
         self.ended = False
         self._pieces = []
         self._sent = 0
-        if not self.whole_calls and not self._muted:
-            self._deltas.append(Delta(DeltaKind.CALL, name, self._opened, call_id))
+        if self._muted:
+            return
+        self._made_id = "" if call_id else self._make_id(name, self._opened)
+        if not self.whole_calls:
+            self._deltas.append(Delta(DeltaKind.CALL, name, self._opened, call_id or self._made_id))
 
     def arguments(self, text: str) -> None:
         """Add to the arguments of the open call."""
@@ -163,7 +199,8 @@ class Collector:
         if self.known is not None and call.name not in self.known:
             call = replace(call, status=Status.UNKNOWN_TOOL)
         if self.whole_calls:
-            self._deltas.append(Delta(DeltaKind.CALL, call.name, self._opened, call.id))
+            given = call.id or call.made_id
+            self._deltas.append(Delta(DeltaKind.CALL, call.name, self._opened, given))
             self._deltas.append(Delta(DeltaKind.ARGUMENTS, call.arguments, self._opened))
         self._opened += 1
         self._calls.append(call)
@@ -182,20 +219,35 @@ class Collector:
         if self._call is None:
             return None
         self._flush()
-        name, call_id = self._call
+        call = self._open_call(status)
         self._call = None
-        arguments = "".join(self._pieces)
         self._pieces, self._sent = [], 0
-        return None if self._muted else ParsedCall(name, arguments, call_id, status)
+        return call
+
+    def _open_call(self, status: Status) -> ParsedCall | None:
+        """Return the open call as far as it has come; None: there is none, or it does not count."""
+        if self._call is None or self._muted:
+            return None
+        name, call_id = self._call
+        return ParsedCall(name, "".join(self._pieces), call_id, status, self._made_id)
+
+    def finish_reason(self, *, complete: bool) -> FinishReason:
+        """Say why the text ended, in OpenAI's words, now that it has."""
+        if self._call is not None or not complete:
+            return "length"
+        return "tool_calls" if self._calls else "stop"
 
     def message(
-        self, spans: tuple[Span, ...], *, complete: bool, missing_end: str
+        self,
+        spans: tuple[Span, ...],
+        *,
+        complete: bool,
+        missing_end: str,
+        reasoning_end: int | None,
+        finished: bool,
     ) -> ParsedMessage:
         """Give the message as far as it has come; `missing_end` is the end that it lacks."""
-        partial = None
-        if self._call is not None and not self._muted:
-            name, call_id = self._call
-            partial = ParsedCall(name, "".join(self._pieces), call_id, Status.CUT)
+        partial = self._open_call(Status.CUT)
         reasoning = None if self._reasoning is self._content else self._reasoning.text()
         return ParsedMessage(
             self._content.text(),
@@ -206,6 +258,8 @@ class Collector:
             spans,
             tuple(self._malformed),
             missing_end,
+            reasoning_end,
+            self.finish_reason(complete=complete) if finished else None,
         )
 
     def _status(self, *, complete: bool, unfinished: bool) -> Status:

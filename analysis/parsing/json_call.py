@@ -57,7 +57,7 @@ class JsonReader:
         status = Status.REPAIRED if self.repaired else Status.OK
         if self.call.after.core and not (yield from read_literal(self.tape, self.call.after)):
             if self.tape.cut and not self.tape.complete:
-                return CallEnd.CUT
+                return self._cut()
             status = Status.REPAIRED
         self.collector.close_call(status)
         return CallEnd.CLOSED
@@ -90,7 +90,7 @@ class JsonReader:
     def _at_end(self) -> CallEnd:
         """Say how a call ends at the end of the text: closed, if only closers are missing."""
         if not self.tape.complete or not self.collector.calling or not self.given:
-            return CallEnd.CUT
+            return self._cut()
         self.repaired = True
         return CallEnd.CLOSED
 
@@ -105,7 +105,7 @@ class JsonReader:
         self.tape.take(1, SpanKind.MARKUP)
         yield from skip_space(self.tape)
         if not (yield from self.tape.wait(1)):
-            return CallEnd.CUT
+            return self._cut()
         return (yield from self._inner(key) if inner else self._outer(key))
 
     def _outer(self, key: str) -> Reading[CallEnd | None]:
@@ -133,7 +133,7 @@ class JsonReader:
                 return self._unread()
             self.name = name
             return self._open()
-        if key == call.arguments_field and not self.given:
+        if not self.given and (key == call.arguments_field or (yield from self._renamed(key))):
             return (yield from self._arguments())
         if key == call.id_field:
             pieces: list[str] = []
@@ -143,6 +143,11 @@ class JsonReader:
                 self.collector.name_call(self.id)
             return ended
         return (yield from self._value(_ignore))
+
+    def _renamed(self, key: str) -> Reading[bool]:
+        """Whether a member holds the arguments by the name that messages or tools have for them."""
+        known = self.name is not None and self.name in (self.around.offered or ())
+        return key in _ARGUMENTS and known and (yield from at_text(self.tape, "{"))
 
     def _open(self) -> CallEnd | None:
         """Open the call, now that its name is known."""
@@ -172,12 +177,19 @@ class JsonReader:
             cast("Mapping[str, Json] | None", schemas.get(self.name or "")),
             self.around.stops,
             emit,
+            repairs=self.around.stops,
+            goes_on=self.around.continuation.after([self.call.after], self.name or ""),
         )
         return self._end_of(outcome)
 
     def _unread(self) -> CallEnd:
         """Say how a call ends of which something could not be read."""
-        return CallEnd.CUT if self.tape.cut else CallEnd.NO_CALL
+        return self._cut() if self.tape.cut else CallEnd.NO_CALL
+
+    def _cut(self) -> CallEnd:
+        """Say how a call ends that the end of the text cuts: it may still be no call."""
+        sure = not self.around.tentative or self.collector.calling
+        return CallEnd.CUT if sure else CallEnd.NO_CALL
 
     def _value(self, emit: Emit) -> Reading[CallEnd | None]:
         outcome = yield from read_json(self.tape, emit, self.around.stops)
@@ -187,7 +199,7 @@ class JsonReader:
         if outcome is Outcome.BAD:
             return self._unread()
         if outcome is Outcome.CUT:
-            return CallEnd.CUT
+            return self._cut()
         self.repaired = self.repaired or outcome is Outcome.REPAIRED
         return None
 
@@ -213,6 +225,8 @@ def _ignore(text: str) -> None:
     del text
 
 
+_ARGUMENTS = frozenset({"arguments", "parameters"})
+"""What messages call the arguments of a function, and tools what it takes."""
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
 _UNESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}

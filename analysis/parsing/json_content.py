@@ -8,18 +8,20 @@ from collections.abc import Sequence
 from autoparser.analysis.expression import Turn
 from autoparser.analysis.reading import Lane, Reading, SpanKind, Stops, Tape
 
+from .code_fence import close_fence, open_fence
 from .collector import Collector
 
 
 class JsonContent:
     """Reads one JSON value as content, character for character."""
 
-    def __init__(self, turn: Turn, marks: Sequence[str]) -> None:
+    def __init__(self, turn: Turn, marks: Sequence[str], *, fenced: bool) -> None:
         """Prepare for turns of this expression; what ends the turn ends the value too.
 
-        `marks` begin with a bracket, and are no arrays.
+        `marks` begin with a bracket, and are no arrays. Of a `fenced` value the fence is left out.
         """
         self._marks = tuple(marks)
+        self._fenced = fenced
         self._ends: Stops[None] = Stops([("", end.core, None) for end in turn.ends])
         self._in_string = self._ends.searching('"\\').search
 
@@ -29,8 +31,16 @@ class JsonContent:
             if tape.closed:
                 return False
             yield
+        fence = (yield from open_fence(tape)) if self._fenced else ""
         if not (yield from self._begins(tape)):
             return False
+        yield from self._value(tape, collector)
+        if fence:
+            yield from close_fence(tape, fence)
+        return True
+
+    def _value(self, tape: Tape, collector: Collector) -> Reading[None]:
+        """Read a value that has begun, to its end or the turn's."""
         lane = Lane(self._in_string, SpanKind.CONTENT, collector.content)
         scan = _Scan()
         while True:
@@ -39,7 +49,7 @@ class JsonContent:
             end = limit if tape.closed and not scan.done else end
             collector.content(tape.take(end - tape.at, SpanKind.CONTENT))
             if scan.done or tape.closed or self._ends.find(tape.text, tape.at) is not None:
-                return True
+                return
             if scan.quoted:
                 tape.pass_by(lane)
             yield

@@ -37,6 +37,11 @@ def bracketed_marks(turn: Turn, offered: frozenset[str] | None) -> tuple[str, ..
     return tuple(text for _, text, _ in _content_stops(turn, offered) if text.startswith("["))
 
 
+def call_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[str]:
+    """Give the texts in content of which one begins every call."""
+    return (text for _, text, mark in _content_stops(turn, offered) if mark is Mark.CALLS)
+
+
 def content_stops(turn: Turn, offered: frozenset[str] | None) -> Stops[Mark]:
     """Give what ends content; `offered` are the tools, None: any."""
     return Stops(list(_content_stops(turn, offered)), turn.tail)

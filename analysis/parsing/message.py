@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.reading import Span
+
+ReasoningIn: TypeAlias = Literal["separate", "inline", "raw"]
+"""Where reasoning goes: into a text of its own, into the content without its markers, or into the
+content with its markers as they came."""
+
+FinishReason: TypeAlias = Literal["stop", "tool_calls", "length"]
+"""Why an output ended, in OpenAI's words: by itself, with calls to answer, or cut."""
+
+REASONING_FIELD = "reasoning_content"
 
 
 class Status(StrEnum):
@@ -40,6 +50,8 @@ class DeltaKind(StrEnum):
     CALL = "call"
     """Opens a call: its name, whole."""
     ARGUMENTS = "arguments"
+    FINISH = "finish"
+    """Nothing more comes; the text is the reason."""
 
 
 @dataclass(slots=True)
@@ -51,12 +63,19 @@ class Delta:
     index: int = 0
     """Of the call."""
     id: str = ""
+    """Of the call: as it is written, or made where none is written."""
 
-    def to_openai(self) -> dict[str, Json]:
-        """Give the delta of an OpenAI streaming chunk."""
+    def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
+        """Give the delta of an OpenAI streaming chunk.
+
+        Of the last delta it is the `finish_reason` alone, which stands in the chunk's choice,
+        beside an empty delta.
+        """
         match self.kind:
+            case DeltaKind.FINISH:
+                return {"finish_reason": self.text}
             case DeltaKind.REASONING:
-                return {"reasoning_content": self.text}
+                return {reasoning_field: self.text}
             case DeltaKind.CONTENT:
                 return {"content": self.text}
             case DeltaKind.CALL:
@@ -80,7 +99,10 @@ class ParsedCall:
     arguments: str
     """JSON text."""
     id: str = ""
+    """As it is written; empty where none is."""
     status: Status = Status.OK
+    made_id: str = field(default="", compare=False)
+    """The id that was made for the call, where none was written when it opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +123,34 @@ class ParsedMessage:
     content. Empty where calls come whole."""
     missing_end: str = ""
     """The end of such a turn, where a text that is said to be complete has none; else empty."""
+    reasoning_end: int | None = None
+    """The position right behind what closes the reasoning, the first where it is closed twice; 0
+    where the prompt has closed it; None where nothing has."""
+    finish_reason: FinishReason | None = None
+    """Why the text ended; None: more may come."""
 
     def ended(self) -> ParsedMessage:
         """Give the same message where its end was seen outside the text, as a stop token."""
         status = Status.OK if self.status is Status.UNFINISHED else self.status
         return replace(self, status=status, missing_end="")
 
-    def to_openai(self) -> dict[str, Json]:
-        """Give the message as an OpenAI chat completion has it."""
+    def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
+        """Give the message as an OpenAI chat completion has it, and beside it the `finish_reason`.
+
+        `reasoning_field` is the key of the reasoning; some servers and templates want `reasoning`.
+        """
         message: dict[str, Json] = {"role": "assistant", "content": self.content}
         if self.reasoning_content is not None:
-            message["reasoning_content"] = self.reasoning_content
+            message[reasoning_field] = self.reasoning_content
         if self.tool_calls:
             message["tool_calls"] = [
                 {
-                    "id": call.id or f"call_{index}",
+                    "id": call.id or call.made_id or f"call_{index}",
                     "type": "function",
                     "function": {"name": call.name, "arguments": call.arguments},
                 }
                 for index, call in enumerate(self.tool_calls)
             ]
+        if self.finish_reason is not None:
+            message["finish_reason"] = self.finish_reason
         return message

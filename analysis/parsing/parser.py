@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.expression import Turn
-from autoparser.analysis.reading import Span, SpanKind, Tape
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
+from autoparser.analysis.expression import RequestError, Start, Turn
+
+from .call_ids import CallIds
 from .collector import Collector
-from .ending import missing_end
-from .message import Delta, ParsedMessage
+from .marks import call_stops
+from .message import ParsedMessage, ReasoningIn
+from .stream import StreamParser
 from .turn import TurnReader
+
+if TYPE_CHECKING:
+    from autoparser.analysis.constrained import DecodingTokenizer
+
+    from .reasoning_end import ReasoningEnd
+    from .spelled import MarkerTokens
+
+
+def after_reasoning(turn: Turn) -> Turn:
+    """Return the turn for a text that begins where the reasoning has ended."""
+    behind = "" if turn.reasoning is None else turn.reasoning.close.after
+    return replace(turn, start=Start.CONTENT, unwritten=behind, prefill="")
 
 
 class OutputParser:
@@ -19,79 +38,90 @@ class OutputParser:
         turn: Turn,
         *,
         offered: frozenset[str] | None = None,
-        inline: bool = False,
+        reasoning: ReasoningIn = "separate",
         whole_calls: bool = False,
+        call_ids: Callable[[str, int], str] | int | None = None,
+        tokenizer: DecodingTokenizer | None = None,
+        strip_code_fence: bool = False,
     ) -> None:
         """Make the parser of an expression; `offered` are the tools, None: any.
 
-        `inline` leaves reasoning in the content; `whole_calls` gives a call only once it closed.
+        `whole_calls` gives a call only once it closed. `call_ids` makes the ids of calls that are
+        written without one; a number is the seed of such a maker. Where it makes an empty one, the
+        call's number stands for it in OpenAI's form. With a `tokenizer`, texts come with their ids.
+        `strip_code_fence` leaves out the fence around an answer in JSON.
         """
         self.turn = turn
-        self._reader = TurnReader(turn, offered)
+        self._reader = TurnReader(turn, offered, fenced=strip_code_fence)
         self.offered = offered
-        self._inline = inline
+        self._reasoning: ReasoningIn = reasoning
         self._whole_calls = whole_calls
+        self._make_id = call_ids if callable(call_ids) else CallIds(call_ids)
 
-    def parse(self, text: str, *, complete: bool = True) -> ParsedMessage:
-        """Read a whole output; `complete=False` says that it was cut on purpose."""
+        self._tokenizer = tokenizer
+
+    @cached_property
+    def _tokens(self) -> MarkerTokens | None:
+        """The tokens that are markers of the turn."""
+        if self._tokenizer is None:
+            return None
+        from .spelled import MarkerTokens  # noqa: PLC0415 - it loads what masks need
+
+        return MarkerTokens(self.turn, self._tokenizer)
+
+    def may_hold_call(self, text: str) -> bool:
+        """Whether there can be a call in a text; false for certain where nothing begins one.
+
+        It takes one search for the texts that open calls, in what the prompt wrote of the message
+        and in the text.
+        """
+        opens = self._opens_call
+        return opens is not None and opens.search(self.turn.prefill + text) is not None
+
+    @cached_property
+    def _opens_call(self) -> re.Pattern[str] | None:
+        texts = sorted(set(call_stops(self.turn, self.offered)))
+        return re.compile("|".join(map(re.escape, texts))) if texts else None
+
+    def reasoning_end_by_ids(self) -> ReasoningEnd:
+        """Make what says by token ids where reasoning ends; the parser needs a tokenizer.
+
+        Raises RequestError without a tokenizer, and where no text ends the reasoning.
+        """
+        if self._tokenizer is None:
+            raise RequestError(
+                "token ids cannot be read by a parser that does not know their texts",
+                hint="make the parser with tokenizer=…",
+            )
+        from .reasoning_end import ReasoningEnd  # noqa: PLC0415 - it loads what masks need
+
+        return ReasoningEnd(self.turn, self._tokenizer)
+
+    def parse(
+        self, text: str, *, complete: bool = True, ids: Sequence[int] | None = None
+    ) -> ParsedMessage:
+        """Read a whole output; `complete=False` says that it was cut on purpose.
+
+        `ids` are its tokens, for a parser that was made with a tokenizer: text that spells a
+        marker which is a token of its own, but came as other tokens, is text. Raises RequestError
+        for ids without a tokenizer.
+        """
         stream = self.stream()
-        stream.feed(text)
+        stream.feed(text, ids)
         stream.finish(complete=complete)
         return stream.message
 
     def stream(self) -> StreamParser:
         """Begin to read an output that comes in pieces."""
-        collector = Collector(self.offered, inline=self._inline, whole_calls=self._whole_calls)
-        return StreamParser(self._reader, collector, prefill=self.turn.prefill)
-
-
-class StreamParser:
-    """Reads one output piece by piece."""
-
-    __slots__ = ("_collector", "_complete", "_reading", "_skipped", "_tape", "_turn")
-
-    def __init__(self, reader: TurnReader, collector: Collector, *, prefill: str = "") -> None:
-        """Begin; `prefill` is what the prompt wrote of the message."""
-        self._tape = Tape()
-        self._turn = reader.turn
-        self._collector = collector
-        self._complete = True
-        self._reading = reader.read(self._tape, collector)
-        self._skipped = len(prefill)
-        next(self._reading, None)
-        if prefill:
-            self.feed(prefill)
-            collector.forget()
-
-    def feed(self, text: str) -> list[Delta]:
-        """Take a piece of text; give what it adds to the message."""
-        tape = self._tape
-        if not text or tape.closed:
-            return []
-        if not tape.passes(text):
-            tape.feed(text)
-            next(self._reading, None)
-        return self._collector.take()
-
-    def finish(self, *, complete: bool = True) -> list[Delta]:
-        """Say that no more text comes; give what is left to add."""
-        self._tape.closed = True
-        self._tape.complete = self._complete = complete
-        next(self._reading, None)
-        rest = self._tape.left()
-        if rest:
-            self._tape.take(rest, SpanKind.JUNK)
-        return self._collector.take()
-
-    @property
-    def message(self) -> ParsedMessage:
-        """The message as far as it has come."""
-        skipped = self._skipped
-        spans = tuple(
-            Span(max(0, span.start - skipped), span.end - skipped, span.kind)
-            for span in self._tape.spans
-            if span.end > skipped
+        collector = Collector(
+            self.offered,
+            reasoning=self._reasoning,
+            whole_calls=self._whole_calls,
+            make_id=self._make_id,
         )
-        finished = self._tape.closed and self._complete
-        missing = "" if self._collector.ended or not finished else missing_end(self._turn, spans)
-        return self._collector.message(spans, complete=self._complete, missing_end=missing)
+        tokens = self._tokens
+        if tokens is None:
+            return StreamParser(self._reader, collector, prefill=self.turn.prefill)
+        from .identified import IdentifiedStream  # noqa: PLC0415 - it loads what masks need
+
+        return IdentifiedStream(self._reader, collector, tokens, prefill=self.turn.prefill)

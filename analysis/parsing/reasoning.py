@@ -26,7 +26,7 @@ class ReasoningReader:
         block = self.turn.reasoning
         if block is None:
             return
-        begun = yield from self._opening(tape, block)
+        begun = yield from self._opening(tape, collector, block)
         stops = self._stops
         lane = Lane(stops.search, SpanKind.REASONING, collector.reasoning)
         while True:
@@ -41,42 +41,49 @@ class ReasoningReader:
                 if found.label is Mark.END:
                     return
                 emptied = block.empty if tape.position == begun else None
-                tape.take(found.end - tape.at, SpanKind.MARKUP)
+                collector.reasoning_marker(tape.take(found.end - tape.at, SpanKind.MARKUP))
+                collector.close_reasoning(tape.position)
                 collector.drop_blank()
                 collector.ended = self._ends
-                yield from skip_written(tape, block.close.after if emptied is None else emptied)
+                after = block.close.after if emptied is None else emptied
+                collector.reasoning_marker((yield from skip_written(tape, after)))
                 return
-            end = len(tape.text) if tape.closed else stops.safe(tape.text, tape.at)
+            end = stops.safe(tape.text, tape.at)
+            if tape.closed:
+                begun = None if tape.complete else stops.begun(tape.text, tape.at)
+                end = len(tape.text) if begun is None else begun.start
             if found is not None:
                 end = min(end, found.start)
             if end > tape.at:
                 collector.reasoning(tape.take(end - tape.at, SpanKind.REASONING))
             if tape.closed:
+                tape.take(tape.left(), SpanKind.MARKUP)
                 return
             yield
 
-    def _opening(self, tape: Tape, block: Block) -> Reading[int]:
+    def _opening(self, tape: Tape, collector: Collector, block: Block) -> Reading[int]:
         """Take what is left of the opening; say where a block that is empty would close."""
+        mark = collector.reasoning_marker
         prompted = self.turn.start is Start.REASONING and not tape.position
         begun = -1 if prompted else tape.position
-        yield from skip_written(tape, self.turn.unwritten if prompted else block.open.after)
+        after = self.turn.unwritten if prompted else block.open.after
+        mark((yield from skip_written(tape, after)))
         if block.open.core:
             # A marker that the prompt has already written, written again.
             text = tape.position
-            yield from _skip_repeated(tape, block.open)
+            mark((yield from _skip_repeated(tape, block.open)))
             if tape.position != text:
-                yield from skip_written(tape, block.open.after)
+                mark((yield from skip_written(tape, block.open.after)))
         return begun
 
 
-def _skip_repeated(tape: Tape, literal: Literal) -> Reading[None]:
-    """Take a literal that is there a second time, whitespace before it forgiven."""
+def _skip_repeated(tape: Tape, literal: Literal) -> Reading[str]:
+    """Take a literal that is there a second time, whitespace before it forgiven; return it."""
     while True:
         rest = tape.text[tape.at :]
         bare = rest.lstrip()
         if bare.startswith(literal.core):
-            tape.take(len(rest) - len(bare) + len(literal.core), SpanKind.MARKUP)
-            return
+            return tape.take(len(rest) - len(bare) + len(literal.core), SpanKind.MARKUP)
         if tape.closed or (bare and not literal.core.startswith(bare)):
-            return
+            return ""
         yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import cast
 
 from autoparser.analysis.conversation import Json
@@ -16,10 +17,12 @@ from autoparser.analysis.reading import (
     SpanKind,
     Stops,
     Tape,
+    at_any,
     behind_space,
     read_arguments,
     read_literal,
     skip_space,
+    skip_written,
 )
 
 from .call_end import CallEnd, Surroundings
@@ -41,31 +44,69 @@ class RowReader:
         self.status = Status.OK
         last = call.empty_row[-1] if call.empty_row else None
         self.behind_name = last.units[:1] if isinstance(last, Literal) else ()
+        self._selves: tuple[str, ...] = ()
+        """What stands behind the name of a call whose tag closes itself."""
 
     def read(self) -> Reading[CallEnd]:
         """Read from what opens the call to what closes it."""
         row = self.call.row
+        skipped = 0
         for at, item in enumerate(row):
-            if isinstance(item, Literal):
+            if at < skipped:
+                continue
+            if self.name and (yield from self._without_id(row[at : at + 3])):
+                skipped = at + 2
+            elif isinstance(item, Literal):
                 ended = yield from self._literal(item, at)
             elif isinstance(item, ArgumentList):
                 ended = yield from self._arguments(item, row[at + 1 :])
             elif isinstance(item, FreeText):
-                ended = yield from self._free_text(item, row[at + 1])
+                ended = yield from self._free_text(item, row[at + 1 :])
             else:
-                ended = yield from self._slot(item, row[at + 1 : at + 3])
-            if ended is not None:
+                ended = yield from self._slot(item, row[at + 1 :])
+                if ended is None and isinstance(item, Name) and (yield from self._closed_itself()):
+                    return CallEnd.CLOSED
+            if at >= skipped and ended is not None:
                 return ended
         return self._close(self.status)
 
-    def _free_text(self, item: FreeText, following: RowItem) -> Reading[CallEnd | None]:
+    def _without_id(self, items: Sequence[RowItem]) -> Reading[bool]:
+        """Whether an id and what leads to it are missing: what follows them is there instead."""
+        if len(items) < _LED_WORD or not isinstance(items[1], Word):
+            return False
+        lead, _, following = items
+        if not isinstance(lead, Literal) or not isinstance(following, Literal):
+            return False
+        if not lead.units or not following.units:
+            return False
+        if (yield from behind_space(self.tape, lead.units[0])):
+            return False
+        return (yield from behind_space(self.tape, following.units[0]))
+
+    def _closed_itself(self) -> Reading[bool]:
+        """Take a tag that closes itself behind the name, and what else closes the call."""
+        tape = self.tape
+        closed = yield from at_any(tape, self._selves)
+        if closed is None or not self._is_offered():
+            return False
+        tape.take(len(closed), SpanKind.MARKUP)
+        self.collector.open_call(self.name, self.id)
+        self.collector.arguments("{}")
+        for item in self.call.row[-1:]:
+            for unit in item.units if isinstance(item, Literal) else ():
+                if (yield from behind_space(tape, unit)):
+                    yield from skip_space(tape)
+                    tape.take(len(unit), SpanKind.MARKUP)
+        self._close(Status.OK)
+        return True
+
+    def _free_text(self, item: FreeText, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Take whatever stands in the place of a word, up to the marker behind it."""
-        units = following.units if isinstance(following, Literal) else ()
-        if not units or units[0] not in following.markers:
+        first = following[0] if following else None
+        if not isinstance(first, Literal) or first.units[:1] != first.markers[:1]:
             there = yield from read_literal(self.tape, Literal.of(item.default))
             return None if there else self._unread()
-        stops = Stops([("", text, text == units[0]) for text in (units[0], *self.around.stops)])
-        yield from self._up_to(stops, SpanKind.MARKUP)
+        yield from self._up_to(first.units[0], SpanKind.MARKUP)
         return None
 
     def _slot(self, item: Name | Word, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
@@ -91,7 +132,8 @@ class RowReader:
 
     def _unread(self) -> CallEnd:
         """Say how a call ends of which something could not be read."""
-        return CallEnd.CUT if self.tape.cut else CallEnd.NO_CALL
+        sure = not self.around.tentative or (bool(self.name) and self._is_offered())
+        return CallEnd.CUT if self.tape.cut and sure else CallEnd.NO_CALL
 
     def _close(self, status: Status) -> CallEnd:
         self.collector.close_call(status)
@@ -99,16 +141,31 @@ class RowReader:
 
     def _literal(self, literal: Literal, at: int) -> Reading[CallEnd | None]:
         """Take a literal; give how the call ends where it is not there."""
+        if self.collector.calling:
+            return (yield from self._closing(literal))
         there = yield from (self._opening(literal) if not at else read_literal(self.tape, literal))
         if there:
             return None
-        if self.collector.calling:
-            if self.tape.cut and not self.tape.complete:
-                return CallEnd.CUT
-            return self._close(Status.REPAIRED)
         if (yield from self._without_arguments(at)):
             return CallEnd.CLOSED
         return self._unread()
+
+    def _closing(self, literal: Literal) -> Reading[CallEnd | None]:
+        """Take what closes the call, or what of it is there."""
+        tape = self.tape
+        whole = True
+        for unit in literal.units:
+            there = yield from behind_space(tape, unit)
+            if there:
+                yield from skip_space(tape)
+                tape.take(len(unit), SpanKind.MARKUP)
+            elif tape.cut and not tape.complete:
+                return CallEnd.CUT
+            whole = whole and there
+        if not whole:
+            return self._close(Status.REPAIRED)
+        yield from skip_written(tape, literal.after if literal.core else literal.before)
+        return None
 
     def _opening(self, literal: Literal) -> Reading[bool]:
         """Take what opens the call; its first markers may have been forgotten."""
@@ -118,19 +175,15 @@ class RowReader:
                 yield from skip_space(self.tape)
                 self.tape.take(len(unit), SpanKind.MARKUP)
                 if len(units) > first + 1 and unit in literal.markers:
-                    yield from self._noise(units[first + 1])
+                    yield from self._up_to(units[first + 1], SpanKind.JUNK)
                 rest = Literal.of(literal.core[literal.core.index(unit) + len(unit) :])
                 return (yield from read_literal(self.tape, replace(rest, after=literal.after)))
         return not units and (yield from read_literal(self.tape, literal))
 
-    def _noise(self, wanted: str) -> Reading[None]:
-        """Take what a model wrote between the opening's first marker and the rest of it."""
-        stops = Stops([("", text, text == wanted) for text in (wanted, *self.around.stops)])
-        yield from self._up_to(stops, SpanKind.JUNK)
-
-    def _up_to(self, stops: Stops[bool], kind: SpanKind) -> Reading[None]:
-        """Take what stands before the wanted one of several texts; nothing where it is far."""
+    def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
+        """Take what a model wrote before a text; nothing where that is not near."""
         tape = self.tape
+        stops = Stops([("", text, text == wanted) for text in (wanted, *self.around.stops)])
         while True:
             found = stops.find(tape.text, tape.at)
             size = tape.left() if found is None else found.start - tape.at
@@ -163,21 +216,24 @@ class RowReader:
 
     def _word(self, following: Sequence[RowItem], kind: SpanKind) -> Reading[str | None]:
         """Read a name or an id up to the literal behind it."""
-        stops = (*_word_stops(following), *self.behind_name)
+        stops = dict.fromkeys((*_word_stops(following), *self.behind_name))
+        if kind is SpanKind.NAME:
+            tags = [stop[:-1] for stop in stops if stop.endswith(">")]
+            self._selves = tuple(f"{tag}{space}/>" for tag in tags for space in ("", " "))
+        ends = _ends_of((*stops, *self._selves))
         yield from skip_space(self.tape)
-        size = 0
         while True:
-            text = self.tape.text[self.tape.at :]
-            ends = [at for at in (*map(text.find, stops), _space_in(text)) if at >= 0]
-            if ends:
-                size = min(ends)
+            text, at = self.tape.text, self.tape.at
+            found = ends.search(text, at, at + _LONGEST_WORD)
+            if found is not None:
                 break
-            if len(text) > _LONGEST_WORD:
+            if len(text) - at >= _LONGEST_WORD:
                 return None
             if self.tape.closed:
                 self.tape.fell_short()
                 return None
             yield
+        size = found.start() - self.tape.at
         word = self.tape.text[self.tape.at : self.tape.at + size]
         if not word or _NO_WORD.search(word):
             return None
@@ -188,7 +244,7 @@ class RowReader:
         unnamed = not self.name and any(isinstance(each, Name) for each in rest)
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
-        stops = (*self._closers(rest), *self.around.stops)
+        stops = (*self._closers(rest), *self.around.closers, *self.around.stops)
         early: list[str] = []
         if not unnamed:
             self.collector.open_call(self.name, self.id)
@@ -198,7 +254,9 @@ class RowReader:
             cast("Mapping[str, Json] | None", item.schemas.get(self.name)),
             stops,
             early.append if unnamed else self.collector.arguments,
+            repairs=self.around.stops,
             space=rest[0].before if rest and isinstance(rest[0], Literal) else "",
+            goes_on=self.around.continuation.after(rest, self.name),
         )
         self.early = "".join(early) if unnamed else None
         match outcome:
@@ -223,9 +281,11 @@ class RowReader:
 
 def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
     """Give the texts that may stand right behind a word of a row."""
-    for item in following:
+    for at, item in enumerate(following):
         if isinstance(item, Literal) and item.units:
             yield item.units[0]
+            if any(isinstance(each, Word) for each in following[at + 1 : at + 2]):
+                yield from _word_stops(following[at + 2 :])
             return
         if isinstance(item, ArgumentList):
             members = item.arguments.members
@@ -233,14 +293,18 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
             for text in (members.open, "" if isinstance(first, Slot) else first):
                 if text.strip():
                     yield text.strip()
+            if members.open.strip():
+                return
+
+
+@lru_cache(maxsize=256)
+def _ends_of(stops: tuple[str, ...]) -> re.Pattern[str]:
+    """Find the first of these texts, or whitespace."""
+    return re.compile("|".join([*map(re.escape, stops), r"\s"]))
 
 
 _LONGEST_WORD = 256
+_LED_WORD = 3
+"""A literal, a word, and the literal behind it."""
 _LONGEST_NOISE = 256
 _NO_WORD = re.compile(r"[\s{}\[\]<>\"']")
-_SPACE = re.compile(r"\s")
-
-
-def _space_in(text: str) -> int:
-    match = _SPACE.search(text)
-    return match.start() if match else -1

@@ -20,6 +20,7 @@ from autoparser.analysis.reading import (
 from .calls import CallEnd, Surroundings, read_call
 from .closers import call_closers, section_closers
 from .collector import Collector
+from .continuation import Continuation
 from .marks import behind_calls
 from .message import Status
 from .triggers import call_open, is_marked
@@ -33,7 +34,11 @@ class SectionReader:
         self.section = section
         self._header = turn.header
         self._around = Surroundings(
-            stops=tuple(behind_calls(turn)), offered=offered, tentative=not is_marked(section)
+            stops=tuple(behind_calls(turn)),
+            closers=call_closers(turn, section),
+            offered=offered,
+            tentative=not is_marked(section),
+            continuation=Continuation(turn, section, offered),
         )
         self._closers = section_closers(turn, section)
         inner = call_closers(turn, section)
@@ -49,56 +54,78 @@ class SectionReader:
 
         `space` characters of whitespace stand before it: the template's, if there is a call.
         """
-        section = self.section
         start = tape.position
         tape.record()
         tape.take(space, SpanKind.MARKUP)
         opened = yield from self._opens(tape)
-        if opened and section.close.core and (yield from self._close(tape, section.close)):
+        close = self.section.close
+        if opened and close.core and (yield from self._close(tape, close)):
             # A section without calls.
             tape.recorded()
             collector.drop_blank()
             return False
-        first = True
-        while True:
-            if not first:
-                start = tape.position
-                tape.record()
-            surplus = section.single and collector.calls > 0
-            collector.mute(surplus)
-            ended = yield from read_call(tape, section.call, self._around, collector)
-            collector.mute(False)
-            if ended is CallEnd.CUT and (collector.calling or not self._around.tentative):
-                tape.recorded()
-                collector.status = Status.CUT
-                return True
-            if ended is not CallEnd.CLOSED:
-                self._give_up(tape, collector, start)
-                return False
-            tape.recorded()
-            if surplus:
-                tape.relabel(start, SpanKind.JUNK)
-            collector.drop_blank()
-            if not first and section.later_close.core:
-                yield from self._close(tape, section.later_close)
-            first = False
-            if section.limit is not Limit.MANY or not (
-                yield from self._another(tape, collector, opened)
-            ):
+        if not opened and self._around.tentative:
+            ended = yield from self._call(tape, collector, start, first=True)
+        else:
+            ended = yield from self._cut_or_call(tape, collector, start, first=True)
+        while ended is None and self.section.limit is Limit.MANY:
+            if not (yield from self._another(tape, collector, opened)):
                 break
-        if section.close.core:
-            yield from self._close(tape, section.close)
+            start = tape.position
+            tape.record()
+            ended = yield from self._cut_or_call(tape, collector, start, first=False)
+        if ended is not None:
+            return ended
+        if close.core:
+            yield from self._close(tape, close)
         yield from self._stray_closers(tape, collector, self._closers)
-        yield from skip_written(tape, section.behind)
+        yield from skip_written(tape, self.section.behind)
         return False
+
+    def _cut_or_call(
+        self, tape: Tape, collector: Collector, start: int, *, first: bool
+    ) -> Reading[bool | None]:
+        """Read a call, unless the text was cut in what leads to it."""
+        if tape.cut and not tape.complete:
+            return self._cut(tape, collector)
+        return (yield from self._call(tape, collector, start, first=first))
+
+    def _call(
+        self, tape: Tape, collector: Collector, start: int, *, first: bool
+    ) -> Reading[bool | None]:
+        """Read a call; None where it closed, else what the section's reading ends with."""
+        section = self.section
+        surplus = section.single and collector.calls > 0
+        collector.mute(surplus)
+        ended = yield from read_call(tape, section.call, self._around, collector)
+        collector.mute(False)
+        if ended is CallEnd.CUT and (collector.calling or not tape.complete):
+            return self._cut(tape, collector)
+        if ended is not CallEnd.CLOSED:
+            self._give_up(tape, collector, start)
+            return False
+        tape.recorded()
+        if surplus:
+            tape.relabel(start, SpanKind.JUNK)
+        collector.drop_blank()
+        if not first and section.later_close.core:
+            yield from self._close(tape, section.later_close)
+        return None
+
+    def _cut(self, tape: Tape, collector: Collector) -> bool:
+        """End where the text was cut in a call or in what opens one."""
+        tape.take(tape.left(), SpanKind.MARKUP)
+        tape.recorded()
+        collector.status = Status.CUT
+        return True
 
     def _stray_closers(
         self, tape: Tape, collector: Collector, closers: tuple[str, ...]
     ) -> Reading[None]:
         """Take closers of what has closed."""
         while (closer := (yield from behind_space_any(tape, closers))) is not None:
-            rest = tape.text[tape.at :]
-            tape.take(len(rest) - len(rest.lstrip()) + len(closer), SpanKind.JUNK)
+            yield from skip_space(tape, SpanKind.JUNK)
+            tape.take(len(closer), SpanKind.JUNK)
             collector.stray()
 
     def _opens(self, tape: Tape) -> Reading[bool]:

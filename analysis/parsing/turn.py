@@ -27,15 +27,18 @@ from .triggers import is_marked
 class TurnReader:
     """Walks the expression of a turn along a tape."""
 
-    def __init__(self, turn: Turn, offered: frozenset[str] | None) -> None:
-        """Prepare to read turns of this expression; `offered` are the tools, None: any."""
+    def __init__(self, turn: Turn, offered: frozenset[str] | None, *, fenced: bool = False) -> None:
+        """Prepare to read turns of this expression; `offered` are the tools, None: any.
+
+        Where the answer is JSON that is `fenced`, the fence is left out.
+        """
         self.turn = turn
         self._reasoning = ReasoningReader(turn)
         self._section = None if turn.calls is None else SectionReader(turn, turn.calls, offered)
         marked = turn.calls is None or is_marked(turn.calls)
-        self._json = (
-            JsonContent(turn, bracketed_marks(turn, offered)) if turn.json and marked else None
-        )
+        self._json: JsonContent | None = None
+        if turn.json and marked:
+            self._json = JsonContent(turn, bracketed_marks(turn, offered), fenced=fenced)
         self._stops = content_stops(turn, offered)
         self._behind_end = {end.core: end.after for end in turn.ends}
         self._written_behind = {
@@ -94,6 +97,8 @@ class TurnReader:
                 tape.pass_by(lane)
                 yield
             found = stops.find(tape.text, tape.at)
+            if found is not None and self._may_be_other(tape, found):
+                found = None
             if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
                 cut = stops.written_before(tape.text, found, tape.at)
                 if cut > tape.at:
@@ -109,9 +114,21 @@ class TurnReader:
                 return True
             yield
 
+    def _may_be_other(self, tape: Tape, found: Found[Mark]) -> bool:
+        """Whether a cut has left of another stop what looks like the opening of calls."""
+        if not tape.closed or tape.complete or found.label is not Mark.CALLS:
+            return False
+        begun = self._stops.begun(tape.text, tape.at)
+        if begun is None:
+            return False
+        return begun.start <= found.start and begun.label is not Mark.CALLS
+
     def _end(self, tape: Tape) -> int:
         """Say where the content ends that the end of the text closes."""
         text, end = tape.text, len(tape.text)
+        if not tape.complete:
+            begun = self._stops.begun(text, tape.at)
+            return end if begun is None else begun.start
         for char in reversed(self.turn.tail):
             if end <= tape.at or text[end - 1] != char:
                 break
@@ -126,12 +143,9 @@ class TurnReader:
         if found.label is Mark.CALLS and self._section is not None:
             return (yield from self._section.read(tape, collector, found.start - tape.at))
         found_text = tape.text[found.start : found.end]
-        stray = opened.strays(found.label, found_text, collector.last)
-        tape.take(found.end - tape.at, SpanKind.JUNK if stray else SpanKind.MARKUP)
-        if stray:
-            collector.stray()
-        if found.label is Mark.REASONING_CLOSE:
-            collector.last = Part.REASONING
+        self._take(
+            tape, collector, found, stray=opened.strays(found.label, found_text, collector.last)
+        )
         if found.label in (Mark.END, Mark.REASONING, Mark.CONTENT):
             collector.drop_blank()
         if found.label is Mark.END:
@@ -145,6 +159,21 @@ class TurnReader:
             opened.opened_content()
         if found.label is Mark.REASONING:
             yield from self._reasoning.read(tape, collector)
-        else:
-            yield from skip_written(tape, self._written_behind[found.label])
+            return False
+        space = yield from skip_written(tape, self._written_behind[found.label])
+        if found.label is Mark.REASONING_CLOSE:
+            collector.reasoning_marker(space)
         return False
+
+    def _take(self, tape: Tape, collector: Collector, found: Found[Mark], *, stray: bool) -> None:
+        """Take a stop, and the whitespace that is written before it."""
+        taken = tape.take(found.end - tape.at, SpanKind.JUNK if stray else SpanKind.MARKUP)
+        closes = found.label is Mark.REASONING_CLOSE
+        if closes or found.label is Mark.REASONING:
+            collector.reasoning_marker(taken)
+        if stray:
+            collector.stray()
+        elif closes:
+            collector.close_reasoning(tape.position)
+        if closes:
+            collector.last = Part.REASONING

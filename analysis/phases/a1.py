@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import Row, Slot
+from autoparser.analysis.learning.keys import learn_key
 from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.rows import cut_at, quotes_around
+from autoparser.analysis.learning.slots import SeenSlot, learn_slot
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .finding import Evidence, Finding, standing
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See what stands around an argument's name."""
+    """Learn where an argument's name stands: what of the argument moves with it."""
     marks = observer.prober.sentinels
-    evidence = Evidence(
-        "one argument name / another",
-        observer.with_arguments({marks.keys[0]: marks.values[0]}).probe,
-        observer.with_arguments({marks.keys[1]: marks.values[0]}).probe,
-    )
-    if draft.arguments is None:
-        conclusion = "no arguments to compare"
-    else:
-        key = draft.arguments.members.key
-        quoted = f"between {key.open!r} and {key.close!r}" if key.open else "as they are"
-        conclusion = f"names are written {quoted}"
+    name, other, value = marks.keys[0], marks.keys[1], marks.values[0]
+    pair: list[dict[str, Json]] = [{name: value}, {other: value}]
+    left, right = (observer.with_arguments(each).probe for each in pair)
+    conclusion = "no arguments to compare"
+    if draft.listed is not None:
+        place, entries = draft.listed.place(observer), draft.listed.entries
+        one, two = (entries.inside(place.site(each)) for each in pair)
+        draft = replace(draft, key=learn_slot(Slot.KEY, name, one, two), names=learn_key(place))
+        if one is not None and draft.key is not None:
+            conclusion = _in_words(draft.key, cut_at((one,), value, Slot.VALUE))
+            if one.replace(name, other) != two:
+                conclusion += "; what stands around them depends on them"
+    evidence = Evidence("one argument name / another", left, right)
     markers = ("arg_name_prefix", "arg_name_suffix")
     return draft, Finding("A1", "argument names", conclusion, (evidence,), markers)
+
+
+def _in_words(key: SeenSlot, row: Row) -> str:
+    around = standing(*quotes_around(key.cut(row), Slot.KEY))
+    return f"names are written{around or ' as they are'}"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.format import Escape
+from dataclasses import replace
+
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.format import Escape, Slot
 from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.rows import quotes_around
+from autoparser.analysis.learning.strings import Strings, hostile_string, learn_strings
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .finding import Evidence, Finding, standing
 
 _ESCAPES = {
     Escape.VERBATIM: "as they are",
@@ -20,21 +25,30 @@ _ESCAPES = {
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See what stands around a string value, and how its characters are written."""
+    """Learn what stands around a string value, and how its characters are written."""
     marks = observer.prober.sentinels
+    plain: dict[str, Json] = {marks.keys[0]: marks.values[0]}
+    hostile: dict[str, Json] = {marks.keys[0]: hostile_string(marks.values[0])}
     evidence = Evidence(
-        "one value / another",
-        observer.with_arguments({marks.keys[0]: marks.values[0]}).probe,
-        observer.with_arguments({marks.keys[0]: marks.values[1]}).probe,
+        "one value / one of characters that get escaped",
+        observer.with_arguments(plain).probe,
+        observer.with_arguments(hostile).probe,
     )
-    if draft.arguments is None:
-        conclusion = "no values to compare"
-    else:
-        text = draft.arguments.values.string
-        conclusion = f"strings are written {_ESCAPES[text.escape]}"
-        if text.open or text.close:
-            conclusion += f" between {text.open!r} and {text.close!r}"
-        if text.guard is not None:
-            conclusion += f", some wrapped in {text.guard.open!r} and {text.guard.close!r}"
+    strings = None
+    if draft.listed is not None:
+        place = draft.listed.place(observer)
+        strings = learn_strings(place, draft.listed.entries, draft.key)
+    conclusion = "no values to compare" if strings is None else _in_words(strings)
+    draft = replace(draft, strings=strings)
     markers = ("arg_value_prefix", "arg_value_suffix")
     return draft, Finding("A2", "argument values", conclusion, (evidence,), markers)
+
+
+def _in_words(strings: Strings) -> str:
+    text = strings.text
+    conclusion = f"strings are written {_ESCAPES[text.escape]}"
+    if text.escape is not Escape.PYTHON:
+        conclusion += standing(*quotes_around(strings.row, Slot.VALUE))
+    if text.guard is not None:
+        conclusion += f", some wrapped in {text.guard.open!r} and {text.guard.close!r}"
+    return conclusion

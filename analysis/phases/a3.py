@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import JsonType
+from dataclasses import replace
+
+from autoparser.analysis.learning.containers import container_of, learn_types
 from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.typed_rows import typed_samples
 
 from .draft import Draft
 from .finding import Evidence, Finding
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See how the types differ in writing."""
+    """Learn how the types differ in writing, and how arrays and objects are written."""
     marks = observer.prober.sentinels
-    samples: dict[JsonType, Json] = {
-        JsonType.INTEGER: marks.integer,
-        JsonType.NUMBER: marks.number,
-        JsonType.BOOLEAN: True,
-        JsonType.NULL: None,
-        JsonType.ARRAY: [marks.values[1]],
-        JsonType.OBJECT: {marks.keys[1]: marks.values[1]},
-    }
-    if draft.arguments is None:
+    if draft.listed is None or draft.strings is None:
         return draft, Finding("A3", "value types", "no values to compare")
+    entries = draft.listed.entries
+    types = learn_types(draft.listed.place(observer), entries, draft.strings)
     string = observer.with_arguments({marks.keys[0]: marks.values[0]}).probe
     evidence = tuple(
         Evidence(
@@ -30,16 +26,17 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
             string,
             observer.with_arguments({marks.typed_keys[kind]: value}).probe,
         )
-        for kind, value in samples.items()
+        for kind, value in dict(typed_samples(marks)).items()
     )
-    values = draft.arguments.values
-    if values.is_json:
+    container = container_of(entries, draft.strings, types, draft.names)
+    values = container.values
+    if values is None or values.is_json:
         conclusion = "all values are written as JSON"
     else:
         words = f"{values.true}, {values.false}, {values.null}"
         inner = values.array.values or values
         kind = "JSON" if inner.is_json else "a notation of their own"
         conclusion = f"{words}; arrays and objects in {kind}"
-    if any(row is None for row in draft.arguments.members.typed.values()):
+    if any(row is None for row in container.typed.values()):
         conclusion += "; null arguments are dropped"
-    return draft, Finding("A3", "value types", conclusion, evidence)
+    return replace(draft, types=types), Finding("A3", "value types", conclusion, evidence)

@@ -6,15 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import Arguments, CallFormat, Layout, ReasoningRetention, TurnFormat
+from autoparser.analysis.format import Layout, ReasoningRetention, Text, TurnFormat
+from autoparser.analysis.learning.arguments import ArgumentList, Enclosure
 from autoparser.analysis.learning.cut import Cut
 from autoparser.analysis.learning.ends import SeenEnd
 from autoparser.analysis.learning.frame import Frame
+from autoparser.analysis.learning.free_words import FreeStretch
+from autoparser.analysis.learning.ids import SeenId
 from autoparser.analysis.learning.layouts import Section
 from autoparser.analysis.learning.openings import PromptText
 from autoparser.analysis.learning.prompt_reasoning import NamedReasoning
 from autoparser.analysis.learning.prompt_words import WordedCall
+from autoparser.analysis.learning.slots import SeenSlot
+from autoparser.analysis.learning.strings import Strings
 from autoparser.analysis.learning.switches import Switch
+from autoparser.analysis.learning.typed_rows import TypedRows
 from autoparser.analysis.probing import Setting, Suggestions
 
 
@@ -46,7 +52,25 @@ class Draft:
     frame: Frame | None = None
     section: Section | None = None
     ends: tuple[SeenEnd, ...] = ()
-    arguments: Arguments | None = None
-    calls: CallFormat | None = None
+    name: SeenSlot | None = None
+    """Where a call's name stands (T4)."""
+    call_id: SeenSlot | None = None
+    """Where its id does (T7)."""
+    seen_id: SeenId | None = None
+    """How the id carries the name, where no name is written (T7)."""
+    free: tuple[FreeStretch, ...] = ()
+    """What of a call a field of the message replaces (T1)."""
+    listed: ArgumentList | None = None
+    """How arguments follow one another (T5)."""
+    key: SeenSlot | None = None
+    """Where an argument's name stands (A1)."""
+    names: Text = field(default_factory=Text)
+    """How arguments' names are written (A1)."""
+    strings: Strings | None = None
+    """How a string is written, and what stands around it (A2)."""
+    types: TypedRows | None = None
+    """How arguments of each other type are written (A3)."""
+    enclosure: Enclosure | None = None
+    """What encloses the arguments, and a call without any (T6)."""
     requires_nonnull_content: bool = False
     """Null content beside a call raises, or is printed as a word."""

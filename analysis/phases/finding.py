@@ -36,3 +36,10 @@ class Finding:
     """The members of the marker registry that this phase is the source of."""
     confirmed: bool = True
     """False: only the prompt's words say so, no render confirms it."""
+
+
+def standing(before: str, after: str) -> str:
+    """Say between what a thing stands, as the end of a sentence; nothing where it stands bare."""
+    if before and after:
+        return f" between {before!r} and {after!r}"
+    return f" after {before!r}" if before else f" before {after!r}" if after else ""

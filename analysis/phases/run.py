@@ -14,9 +14,10 @@ from .finding import Finding
 Phase: TypeAlias = Callable[[Observer, Draft], tuple[Draft, Finding]]
 
 PHASES: tuple[Phase, ...] = tuple(
-    module.examine for module in (r1, r3, c1, t1, t2, t3, r2, t4, t5, t6, t7, a1, a2, a3)
+    module.examine for module in (r1, r3, c1, t1, t2, t3, r2, t4, t7, t5, a1, a2, a3, t6)
 )
-"""Each behind those that it needs: R2 reads prompts by the header, which T3 learns."""
+"""Each after those that it needs: R2 reads prompts by the header, which T3 learns; T6 asks whether
+what A3 found of objects is true of all arguments together."""
 
 _TOLD = "RCTA"
 """The seeds' order of the findings: of reasoning, of content, of calls, of arguments."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.learning.arguments import learn_arguments
+from autoparser.analysis.learning.arguments import learn_argument_list
 from autoparser.analysis.learning.observer import Observer
 
 from .draft import Draft
@@ -15,13 +15,7 @@ from .finding import Evidence, Finding
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """Learn how arguments follow one another: by what, and in which order."""
     marks = observer.prober.sentinels
-    if draft.frame is not None:
-        arguments = learn_arguments(
-            observer.text_of_arguments,
-            marks,
-            as_string=observer.prober.shape.arguments_as_string,
-        )
-        draft = replace(draft, arguments=arguments)
+    listed = None if draft.frame is None else learn_argument_list(observer)
     pair: dict[str, Json] = {marks.keys[0]: marks.values[0], marks.keys[1]: marks.values[1]}
     evidence = Evidence(
         "one argument / two arguments",
@@ -30,12 +24,13 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     )
     if draft.frame is None:
         conclusion = "no arguments to compare"
-    elif draft.arguments is None:
+    elif listed is None:
         conclusion = "the arguments cannot be made out in the text"
-    elif draft.arguments.verbatim:
+    elif listed.verbatim:
         conclusion = "the caller's JSON text is pasted"
     else:
-        members = draft.arguments.members
-        separated = f"{members.separator!r} separates" if members.separator else "nothing separates"
-        conclusion = f"{separated} arguments, their order: {members.order}"
+        separator = listed.entries.repetition.separator
+        separated = f"{separator!r} separates" if separator else "nothing separates"
+        conclusion = f"{separated} arguments, their order: {listed.entries.order}"
+    draft = replace(draft, listed=listed)
     return draft, Finding("T5", "several arguments", conclusion, (evidence,), ("arg_separator",))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autoparser.analysis.conversation import Json, Presence
-from autoparser.analysis.format import CallFormat, Part
-from autoparser.analysis.learning.calls import learn_calls, learn_empty_row
-from autoparser.analysis.learning.free_words import learn_free_words
+from autoparser.analysis.conversation import Json
+from autoparser.analysis.learning.arguments import Enclosure, learn_enclosure
 from autoparser.analysis.learning.observer import Observer
 
 from .draft import Draft
@@ -15,7 +13,7 @@ from .finding import Evidence, Finding
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See what encloses the arguments, and put the call together, with none and with some."""
+    """Learn what encloses the arguments, be they one value or not, and a call without any."""
     marks = observer.prober.sentinels
     none: dict[str, Json] = {}
     evidence = Evidence(
@@ -23,31 +21,21 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         observer.with_arguments(none).probe,
         observer.with_arguments({marks.keys[0]: marks.values[0]}).probe,
     )
-    draft = replace(draft, calls=_calls(observer, draft))
-    if draft.arguments is None:
+    if draft.listed is None or draft.types is None:
         conclusion = "no arguments to compare"
-    elif draft.calls is not None and draft.calls.empty_row is not None:
-        conclusion = "a call without arguments is written differently"
     else:
-        members = draft.arguments.members
-        around = members.open or members.close
-        between = f"arguments stand between {members.open!r} and {members.close!r}"
-        conclusion = between if around else "nothing encloses the arguments alone"
+        enclosure = learn_enclosure(observer, draft.listed, draft.types)
+        draft = replace(draft, enclosure=enclosure)
+        conclusion = _in_words(enclosure)
     return draft, Finding(
         "T6", "argument container", conclusion, (evidence,), ("args_start", "args_end")
     )
 
 
-def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
-    section = draft.section
-    if draft.frame is None or draft.arguments is None or section is None:
-        return None
-    calls = learn_calls(observer, draft.frame, draft.arguments, section.open, section.close)
-    layout = draft.layouts.get(Presence(calls=True))
-    if calls is None:
-        return None
-    free_words = learn_free_words(observer, calls, draft.suggestions)
-    if layout is None or layout.parts != (Part.CALLS,):
-        return replace(calls, free_words=free_words)
-    empty_row = learn_empty_row(observer, calls, layout.literals[0], layout.literals[1])
-    return replace(calls, empty_row=empty_row, free_words=free_words)
+def _in_words(enclosure: Enclosure) -> str:
+    if enclosure.without is not None:
+        return "a call without arguments is written differently"
+    if enclosure.value is None:
+        return "nothing encloses the arguments alone"
+    members = enclosure.value.object
+    return f"arguments stand between {members.open!r} and {members.close!r}"

@@ -11,13 +11,16 @@ from .literals import (
     skip_space,
     skip_written,
 )
+from .lookahead import GoesOn, Lookahead
 from .stops import Found, Stops
 from .tape import Lane, Reading, Span, SpanKind, Tape
 
 __all__ = [
     "Emit",
     "Found",
+    "GoesOn",
     "Lane",
+    "Lookahead",
     "Outcome",
     "Reading",
     "Span",

@@ -94,21 +94,26 @@ class QuoteScan:
             each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
         )
         self._unread = ""
-        self._begun = False
+        self._begun: bool | None = None
+        """Whether the value is an array or an object; None: not seen yet."""
         self._quoted = ""
 
     def read(self, text: str) -> None:
         """Add to the text of the value."""
-        self._unread += text
+        if self._begun is not False:
+            self._unread += text
 
     def inside(self, text: str) -> bool:
         """Whether what comes behind this text, which is not added, is inside a string."""
         size = len(self._unread)
         whole = self._unread + text
+        if self._begun is None and (front := whole.lstrip()):
+            if front.startswith(self._opens):
+                self._begun = True
+            elif not any(each.startswith(front) for each in self._opens):
+                self._begun, self._unread = False, ""
         if not self._begun:
-            if not whole.lstrip().startswith(self._opens or ("\0",)):
-                return False
-            self._begun = True
+            return False
         quoted, kept, known = self._quoted, 0, self._quoted
         at = 0
         while (match := self._pattern.search(whole, at)) is not None:

@@ -12,6 +12,7 @@ from autoparser.analysis.format import Arguments, Literal
 from .decoding import unescape
 from .json_text import Emit, Outcome
 from .literals import at_any, at_text, skip_space, skip_written
+from .lookahead import GoesOn, anywhere
 from .rows import EntryRow, entry_rows, openings_of
 from .tape import Reading, SpanKind, Tape
 from .values import ValueReader
@@ -28,6 +29,7 @@ class EntryReader:
         stops: Sequence[str],
         emit: Emit,
         space: str = "",
+        goes_on: GoesOn = anywhere,
     ) -> None:
         self.tape, self.emit = tape, emit
         self.key = arguments.members.key
@@ -39,7 +41,9 @@ class EntryReader:
             core: _Middles([row for row in self.rows if Literal.of(row.before).core == core])
             for core in {opening.core for opening in self.openings}
         }
-        self.values = ValueReader(tape, arguments, schema, self.stops, self.rows, emit, space)
+        self.values = ValueReader(
+            tape, arguments, schema, self.stops, self.rows, emit, space, goes_on
+        )
         self.count = 0
 
     def read(self) -> Reading[Outcome]:
@@ -92,7 +96,9 @@ class EntryReader:
             return Outcome.CUT if tape.closed else Outcome.BAD
         row = yield from self._middle(middles)
         if row is None:
-            return Outcome.CUT if tape.closed and not tape.left() else Outcome.BAD
+            return (
+                Outcome.CUT if tape.closed and middles.begin(tape.text[tape.at :]) else Outcome.BAD
+            )
         name = unescape(key, self.key)
         self.emit((", " if self.count else "") + encode_basestring(name) + ": ")
         self.count += 1
@@ -100,18 +106,15 @@ class EntryReader:
 
     def _key(self, middles: _Middles) -> Reading[str | None]:
         """Read a key up to what stands between it and its value."""
-        firsts, spaced = middles.firsts, middles.spaced
-        if spaced:
-            yield from skip_space(self.tape)
+        tape = self.tape
+        if middles.spaced:
+            yield from skip_space(tape)
         while True:
-            text = self.tape.text
-            found = [at for first in firsts if (at := text.find(first, self.tape.at)) >= 0]
-            if spaced and (space := _SPACE.search(text, self.tape.at)):
-                found.append(space.start())
-            if found:
-                size = min(found) - self.tape.at
-                return self.tape.take(size, SpanKind.ARGUMENTS).strip().strip("\"'")
-            if self.tape.closed or self.tape.left() > _LONGEST_KEY:
+            found = middles.ends.search(tape.text, tape.at, tape.at + _LONGEST_KEY)
+            if found is not None:
+                size = found.start() - tape.at
+                return tape.take(size, SpanKind.ARGUMENTS).strip().strip("\"'")
+            if tape.closed or tape.left() >= _LONGEST_KEY:
                 return None
             yield
 
@@ -131,7 +134,6 @@ class EntryReader:
 
 
 _LONGEST_KEY = 4096
-_SPACE = re.compile(r"\s")
 
 
 class _Middles:
@@ -139,9 +141,20 @@ class _Middles:
 
     def __init__(self, rows: Sequence[EntryRow]) -> None:
         literals = [Literal.of(row.middle) for row in rows]
-        self.firsts = tuple(literal.units[0] for literal in literals if literal.core)
         self.spaced = any(not literal.core for literal in literals)
+        firsts = [re.escape(literal.units[0]) for literal in literals if literal.core]
+        self.ends = re.compile("|".join([*firsts, r"\s"] if self.spaced else firsts))
+        """Finds where a key ends."""
         self.patterns = _patterns(rows)
+        self._cores = tuple(_without_space(literal.core) for literal in literals)
+
+    def begin(self, text: str) -> bool:
+        """Whether one of them begins with this text, whitespace aside."""
+        return any(core.startswith(_without_space(text)) for core in self._cores)
+
+
+def _without_space(text: str) -> str:
+    return "".join(text.split())
 
 
 def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]]:

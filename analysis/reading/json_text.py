@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from json.encoder import encode_basestring
 from typing import TypeAlias
 
@@ -56,6 +56,19 @@ _LAST_CHARACTER = 0x10FFFF
 _UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}")
 
 
+class _Next(Enum):
+    """What may come next."""
+
+    KEY = auto()
+    COLON = auto()
+    VALUE = auto()
+    END = auto()
+    """A comma, or what closes the innermost container."""
+
+
+_SCALAR = frozenset({_Next.KEY, _Next.VALUE})
+
+
 class _Reader:
     """Reads one value."""
 
@@ -63,8 +76,7 @@ class _Reader:
         self.tape, self.emit, self.stops = tape, emit, tuple(stops)
         self.open: list[str] = []
         self.gap = ""
-        self.key_next = False
-        self.value_next = True
+        self.next = _Next.VALUE
         self.repaired = False
 
     def read(self) -> Reading[Outcome]:
@@ -84,39 +96,49 @@ class _Reader:
             done = yield from self._token(char)
             if done is not None:
                 return done
-            if not self.open and not self.value_next:
+            if not self.open and self.next is _Next.END:
                 return Outcome.REPAIRED if self.repaired else Outcome.COMPLETE
 
     def _token(self, char: str) -> Reading[Outcome | None]:
         """Read one token; give the outcome where the value cannot go on."""
-        tape = self.tape
-        if char in "\"'" and (self.value_next or self.key_next):
+        tape, due = self.tape, self.next
+        if char in "\"'" and due in _SCALAR:
             self._flush()
             if not (yield from self._string(char)):
                 return Outcome.CUT
             self._after_scalar()
-        elif char in _CLOSERS and self.value_next:
+        elif char in _CLOSERS and due is _Next.VALUE:
             self._flush()
             tape.take(1, SpanKind.ARGUMENTS)
             self.open.append(_CLOSERS[char])
             self.emit(_WRITTEN.get(char, char))
-            self.key_next, self.value_next = char == "{", char != "{"
-        elif char in "}])" and char in self.open:
+            self._expect()
+        elif char in "}])" and char in self.open and self._may_close():
             self._close(char)
-        elif char == "," and self.open and not (self.value_next and self.open[-1] == "}"):
+        elif char == "," and self.open and due is _Next.END:
             tape.take(1, SpanKind.ARGUMENTS)
             self.gap += ","
-            self.key_next, self.value_next = self.open[-1] == "}", self.open[-1] != "}"
-        elif char == ":" and self.open and not self.key_next and not self.value_next:
+            self._expect()
+        elif char == ":" and due is _Next.COLON:
             tape.take(1, SpanKind.ARGUMENTS)
             self._flush()
             self.emit(":")
-            self.value_next = True
-        elif _WORD.match(char) and (self.value_next or self.key_next):
+            self.next = _Next.VALUE
+        elif _WORD.match(char) and due in _SCALAR:
             return (yield from self._word())
         else:
             return (yield from self._stopped())
         return None
+
+    def _expect(self) -> None:
+        """Look for what a container begins with, or what follows a comma in it."""
+        self.next = _Next.KEY if self.open[-1] == "}" else _Next.VALUE
+
+    def _may_close(self) -> bool:
+        """Whether what is open may be closed here: no key waits for its value."""
+        if not self.open or self.next is _Next.COLON:
+            return False
+        return self.next is not _Next.VALUE or self.open[-1] != "}"
 
     def _flush(self) -> None:
         if self.gap:
@@ -124,7 +146,7 @@ class _Reader:
             self.gap = ""
 
     def _after_scalar(self) -> None:
-        self.key_next = self.value_next = False
+        self.next = _Next.COLON if self.next is _Next.KEY else _Next.END
 
     def _close(self, char: str) -> None:
         """Close a container, and those in it that were left open."""
@@ -137,11 +159,11 @@ class _Reader:
         self.tape.take(1, SpanKind.ARGUMENTS)
         self.open.pop()
         self.emit(gap + _WRITTEN.get(char, char))
-        self.key_next = self.value_next = False
+        self.next = _Next.END
 
     def _stopped(self) -> Reading[Outcome]:
         """End at a text that is no part of the value."""
-        if self.open and not self.value_next and (yield from at_any(self.tape, self.stops)):
+        if self._may_close() and (yield from at_any(self.tape, self.stops)):
             return self._repair()
         return Outcome.BAD
 
@@ -152,7 +174,7 @@ class _Reader:
         return Outcome.REPAIRED
 
     def _ended(self) -> Outcome:
-        if self.open and self.tape.complete and not self.value_next:
+        if self.tape.complete and self._may_close():
             return self._repair()
         return Outcome.CUT
 
@@ -166,7 +188,7 @@ class _Reader:
                 break
             yield
         word = match.group()
-        if self.key_next:
+        if self.next is _Next.KEY:
             self._flush()
             self.emit(encode_basestring(word))
         elif word in _WORDS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autoparser.analysis.format import Literal
 
+from .lookahead import Lookahead
 from .tape import Reading, SpanKind, Tape
 
 
@@ -20,12 +21,13 @@ def skip_space(tape: Tape, kind: SpanKind = SpanKind.MARKUP) -> Reading[None]:
         yield
 
 
-def skip_written(tape: Tape, space: str) -> Reading[None]:
-    """Take the whitespace that the template writes here, as far as it is there."""
-    for char in space:
+def skip_written(tape: Tape, space: str) -> Reading[str]:
+    """Take the whitespace that the template writes here, as far as it is there; return it."""
+    for at, char in enumerate(space):
         if not (yield from tape.wait(1)) or tape.text[tape.at] != char:
-            return
+            return space[:at]
         tape.take(1, SpanKind.MARKUP)
+    return space
 
 
 def at_text(tape: Tape, wanted: str) -> Reading[bool]:
@@ -45,27 +47,21 @@ def at_text(tape: Tape, wanted: str) -> Reading[bool]:
 
 def behind_space(tape: Tape, wanted: str) -> Reading[bool]:
     """Look whether `wanted` comes next, whitespace aside; nothing is taken."""
-    while True:
-        rest = tape.text[tape.at :].lstrip()
-        if len(rest) >= len(wanted):
-            return rest.startswith(wanted)
-        if not wanted.startswith(rest):
-            return False
-        if tape.closed:
-            tape.fell_short()
-            return False
-        yield
+    ahead = Lookahead(tape, tape.position)
+    yield from ahead.space()
+    there = yield from ahead.text(wanted)
+    if ahead.short:
+        tape.fell_short()
+    return there
 
 
 def behind_space_any(tape: Tape, wanted: tuple[str, ...]) -> Reading[str | None]:
     """Say which of the texts comes next, whitespace aside, the longest first; nothing is taken."""
-    while wanted:
-        rest = tape.text[tape.at :].lstrip()
-        longer = any(len(text) > len(rest) and text.startswith(rest) for text in wanted)
-        if tape.closed or not longer:
-            return max(filter(rest.startswith, wanted), key=len, default=None)
-        yield
-    return None
+    if not wanted:
+        return None
+    ahead = Lookahead(tape, tape.position)
+    yield from ahead.space()
+    return (yield from ahead.among(wanted))
 
 
 def at_any(tape: Tape, wanted: tuple[str, ...]) -> Reading[str | None]:

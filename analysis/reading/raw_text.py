@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence, Set as AbstractSet
+from enum import Enum, auto
 from json.encoder import encode_basestring
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Arguments, Literal
@@ -15,6 +17,7 @@ from .brackets import QuoteScan
 from .decoding import Unreadable, decode, is_huge, unescape
 from .elements import read_elements
 from .json_text import Emit, Outcome
+from .lookahead import GoesOn, Lookahead
 from .rows import EntryRow
 from .stops import Found, Stops
 from .tape import Lane, Reading, SpanKind, Tape
@@ -32,10 +35,39 @@ class Entries(Protocol):
     separator: Literal
     openings: tuple[Literal, ...]
     properties: Mapping[str, Json]
+    given: AbstractSet[str]
+    goes_on: GoesOn
+
+
+class _Sight(Enum):
+    """What a text that may end a value is, seen with what follows it."""
+
+    END = auto()
+    """The value ends before it."""
+    TEXT = auto()
+    """It is of the value."""
+    QUOTED = auto()
+    """A closer that stands in a string, and ends the value if that does not become whole."""
+    DOUBT = auto()
+    """A marker that ends the value if no closer comes."""
+    CLOSED = auto()
+    """All that closes the call, and something else after it: it ends the value, too."""
+
+
+class _Doubt(NamedTuple):
+    """Where a value may have ended; positions in all that was fed."""
+
+    start: int
+    cut: int
+    sight: _Sight
 
 
 class RawReader:
-    """Reads the text of one value, up to its closer or to what comes where that was forgotten."""
+    r"""Reads the text of one value, up to its closer or to what comes where that was forgotten.
+
+    In `<p=a>\nUse <call> to call\n</p>` no call begins: the marker waits for the closer and is
+    text then. In `<p=a>\nx\n<p=b>` an entry follows, so the first one ends before it.
+    """
 
     def __init__(
         self,
@@ -54,11 +86,11 @@ class RawReader:
         """
         self.around, self.key, self.after = around, key, after
         self.pieces: list[str] = []
-        self.quotes = QuoteScan(around.arguments.values)
         self.buffers = emit is None and not quoted
-        self.doubted = False
-        """Whether the text that is left begins with a closer that seems to stand in a string."""
-        self.take: Emit = self._keep if emit is None else _escaping(emit)
+        self.quotes = QuoteScan(around.arguments.values)
+        self.doubts: deque[_Doubt] = deque()
+        """What was seen and is not yet decided; from the first on the text is left."""
+        self.take: Emit = self.pieces.append if emit is None else _escaping(emit)
         opens = [opening.core for opening in around.openings if opening.core]
         closers = [after.core] if after.core else [around.separator.core, *around.stops]
         stops: list[tuple[str, str, bool | None]]
@@ -66,19 +98,21 @@ class RawReader:
         if not after.core and not around.separator.core:
             # Nothing but the next entry's beginning ends the value.
             stops += [(around.separator.text, text, True) for text in opens]
+        self.between = after.after + around.separator.text + around.openings[0].before
+        """Whitespace and separator that the template writes between a closer and an entry."""
         if after.core and not escapes:
             # Without its closer a value ends before the next marker, and before what the
             # template writes between the two.
-            space = after.before + after.after + around.separator.text + around.openings[0].before
             markers = (text for text in (*around.stops, *opens) if len(text) > _SHORT)
-            stops += [(space, text, False) for text in markers]
+            stops += [(after.before + self.between, text, False) for text in markers]
         stops += [("", text, None) for text in escapes]
         self.stops: Stops[bool | None] = Stops(stops)
         search = self.stops.search
         if emit is not None:
             # What needs no escape passes by without being looked at again.
             search = self.stops.searching(_ESCAPED).search
-        self.lane = Lane(search, SpanKind.ARGUMENTS, emit or self.take)
+        self.lane = Lane(search, SpanKind.ARGUMENTS, emit or self._keep)
+        self.looked = self.scanned = around.tape.position
 
     def read(self) -> Reading[Outcome]:
         """Take the text; the closer is left. REPAIRED where it is not there.
@@ -86,60 +120,112 @@ class RawReader:
         A closer inside a string of an array or object is text, if the value is whole behind it.
         """
         tape, stops = self.around.tape, self.stops
-        looked = tape.position
         while True:
-            found = stops.find(tape.text, max(tape.at, looked - tape.offset))
-            if self.doubted and self._is_too_far(found):
+            found = stops.find(tape.text, max(tape.at, self.looked - tape.offset))
+            if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
+                self._leave(stops.written_before(tape.text, found, tape.at))
+                yield
+                continue
+            if self._too_far(found):
                 return Outcome.COMPLETE
             if found is None:
                 if tape.closed:
                     return self._ended()
-                if not self.doubted:
-                    self._pass(stops.safe(tape.text, tape.at))
+                end = stops.safe(tape.text, max(tape.at, self.looked - tape.offset))
+                self.looked = tape.offset + end
+                self._leave(end)
+                if not self.doubts:
                     tape.pass_by(self.lane)
                 yield
                 continue
-            cut = stops.written_before(tape.text, found, tape.at)
-            closes = self._decides(found, cut)
-            if found.label is None and closes is not None:
-                looked = tape.offset + found.end
-            elif closes:
-                return self._close(found, cut)
-            elif closes is None:
-                yield
-            else:
-                looked = tape.offset + found.start + 1
+            sight = yield from self._seen(found)
+            if sight is not None:
+                return sight
 
-    def _decides(self, found: Found[bool | None], cut: int) -> bool | None:
-        """Whether a text ends the value; None: not to be seen yet. What stands before it goes on.
+    def _seen(self, found: Found[bool | None]) -> Reading[Outcome | None]:
+        """Decide over a text that may end the value; give the outcome where it does."""
+        tape = self.around.tape
+        start, size = tape.offset + found.start, found.end - found.start
+        cut = tape.offset + self.stops.written_before(tape.text, found, tape.at)
+        self._leave(cut - tape.offset)
+        quoted = self.buffers and self._in_string(start)
+        sight = yield from self._sight(found.label, start, size, cut, quoted=quoted)
+        self.looked = start + (size if found.label is None else 1)
+        if sight is _Sight.END:
+            return self._close(cut, Outcome.COMPLETE if found.label else Outcome.REPAIRED)
+        if sight is not _Sight.TEXT:
+            self.doubts.append(_Doubt(start, cut, sight))
+        return None
 
-        What ends it, but for the string that it stands in, is left where it is.
-        """
-        closes = self._closes(found)
-        doubts = bool(closes and found.label and self._in_string(found))
-        if (closes is None or doubts) and not self.doubted:
-            self._pass(cut)
-        self.doubted = self.doubted or doubts
-        return False if doubts else closes
+    def _sight(
+        self, label: bool | None, start: int, size: int, cut: int, *, quoted: bool
+    ) -> Reading[_Sight]:
+        """Say what a text is that may end the value; `cut` is where it then ends."""
+        tape, around = self.around.tape, self.around
+        if label is None or (quoted and not label):
+            return _Sight.TEXT
+        if not label:
+            return (yield from self._marker(start, cut))
+        if self.after.core:
+            ahead = Lookahead(tape, start + size)
+            follows = yield from self._follows(ahead)
+        else:
+            text = tape.text[start - tape.offset : start - tape.offset + size]
+            follows = text in around.stops or (yield from self._entry(Lookahead(tape, start)))
+        if not follows:
+            return _Sight.TEXT
+        return _Sight.QUOTED if quoted else _Sight.END
 
-    def _close(self, found: Found[bool | None], cut: int) -> Outcome:
+    def _marker(self, start: int, cut: int) -> Reading[_Sight]:
+        """Say what a marker is before which no closer stands."""
+        around = self.around
+        ahead = Lookahead(around.tape, start)
+        for opening in around.openings:
+            core = opening.core
+            if core and core not in around.stops and (yield from ahead.text(core)):
+                key = yield from self._keyed(ahead)
+                if key is None:
+                    return _Sight.TEXT
+                space = self.between[-1:]
+                apart = not space.isspace() or cut < start
+                return _Sight.END if apart and key not in around.given else _Sight.DOUBT
+        after = yield from around.goes_on(ahead)
+        return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
+
+    def _close(self, end: int, outcome: Outcome) -> Outcome:
         """End the value here, or where it was doubted that it ends, if it is not whole here."""
-        if self.doubted and not self._is_whole(cut):
-            return Outcome.COMPLETE
-        self._pass(cut)
-        return Outcome.COMPLETE if found.label else Outcome.REPAIRED
-
-    def _in_string(self, found: Found[bool | None]) -> bool:
-        """Whether a closer stands inside a string of an array or object."""
         tape = self.around.tape
-        return self.buffers and self.quotes.inside(tape.text[tape.at : found.start])
+        strings = any(doubt.sight is _Sight.QUOTED for doubt in self.doubts)
+        broken = strings and not self._is_whole(end - tape.offset)
+        for doubt in self.doubts:
+            quoted = broken and doubt.sight is _Sight.QUOTED
+            if quoted or (doubt.sight is _Sight.CLOSED and outcome is Outcome.REPAIRED):
+                self._pass(doubt.cut - tape.offset)
+                return Outcome.COMPLETE if quoted else Outcome.REPAIRED
+        self._pass(end - tape.offset)
+        return outcome
 
-    def _is_too_far(self, found: Found[bool | None] | None) -> bool:
-        """Whether no other closer is near enough to the one that seems to be text."""
+    def _in_string(self, start: int) -> bool:
+        """Whether a place stands inside a string of an array or object."""
         tape = self.around.tape
-        if found is None:
-            return tape.closed or tape.left() > _LONGEST_DOUBT + _LONGEST_KEY
-        return found.start - tape.at > _LONGEST_DOUBT
+        begin = max(self.scanned, tape.position) - tape.offset
+        self.quotes.read(tape.text[begin : start - tape.offset])
+        self.scanned = max(self.scanned, start)
+        return self.quotes.inside("")
+
+    def _too_far(self, found: Found[bool | None] | None) -> bool:
+        """Whether a doubted closer ends the value, since no other comes; markers are text then."""
+        tape = self.around.tape
+        seen = tape.offset + (len(tape.text) if found is None else found.start)
+        wait = _LONGEST_DOUBT + (_LONGEST_KEY if found is None else 0)
+        while self.doubts and seen - self.doubts[0].start > wait:
+            if self.doubts[0].sight is _Sight.QUOTED:
+                self._pass(self.doubts[0].cut - tape.offset)
+                return True
+            self.doubts.popleft()
+            if self.doubts:
+                self._pass(self.doubts[0].cut - tape.offset)
+        return False
 
     def _is_whole(self, end: int) -> bool:
         """Whether the text up to here can be read as a value."""
@@ -150,14 +236,26 @@ class RawReader:
             return False
         return True
 
+    def _leave(self, end: int) -> None:
+        """Take the text up to here, unless it is not decided what stands before."""
+        if not self.doubts:
+            self._pass(end)
+
     def _pass(self, end: int) -> None:
         tape = self.around.tape
         if end > tape.at:
+            if self.buffers and self.scanned < tape.offset + end:
+                begin = max(self.scanned - tape.offset, tape.at)
+                self.quotes.read(tape.text[begin:end])
+                self.scanned = tape.offset + end
             self.take(tape.take(end - tape.at, SpanKind.ARGUMENTS))
 
     def _keep(self, text: str) -> None:
-        self.pieces.append(text)
-        self.quotes.read(text)
+        """Take a piece that passes by."""
+        self.take(text)
+        if self.buffers:
+            self.quotes.read(text)
+            self.scanned = self.around.tape.position
 
     def _ended(self) -> Outcome:
         """Take all that is left: whole where the model has ended, cut where it was stopped."""
@@ -165,6 +263,10 @@ class RawReader:
         if not tape.complete:
             self._pass(len(tape.text))
             return Outcome.CUT
+        if self.doubts:
+            first = self.doubts[0]
+            self._pass(first.cut - tape.offset)
+            return Outcome.COMPLETE if first.sight is _Sight.QUOTED else Outcome.REPAIRED
         rest = len(tape.text)
         for char in reversed(self.after.before):
             if rest > tape.at and tape.text[rest - 1] == char:
@@ -173,67 +275,38 @@ class RawReader:
         tape.take(tape.left(), SpanKind.MARKUP)
         return Outcome.REPAIRED
 
-    def _closes(self, found: Found[bool | None]) -> bool | None:
-        """Whether a text is the end of the value; None: not to be seen yet."""
-        tape = self.around.tape
-        if not tape.closed and self.stops.unsure(tape.text, found, tape.at):
-            return None
-        if found.label is None:
-            return False
-        if not found.label:
-            return self._forgotten(tape.text[tape.at : found.start], tape.text[found.start :])
-        if not self.after.core:
-            return self._opens(tape.text[found.start :])
-        return self._follows(tape.text[found.end :])
-
-    def _forgotten(self, before: str, behind: str) -> bool | None:
-        """Whether a marker shows that the closer was forgotten; None: not to be seen yet."""
-        if self.buffers and self.quotes.inside(before):
-            # In a string of an array or an object it is text.
-            return False
-        return self._opens(behind)
-
-    def _opens(self, behind: str) -> bool | None:
-        """Whether what looks like the next entry is one; true for all else that may follow."""
+    def _entry(self, ahead: Lookahead) -> Reading[bool]:
+        """Whether what looks like the next entry is one; true where none opens so."""
         for opening in self.around.openings:
             core = opening.core
-            if core and behind.startswith(core) and core not in self.around.stops:
-                return self._keyed(behind[len(core) :].lstrip())
+            if core and core not in self.around.stops and (yield from ahead.text(core)):
+                return (yield from self._keyed(ahead)) is not None
         return True
 
-    def _follows(self, behind: str) -> bool | None:
-        """Whether what stands behind a closer may stand there; None: not to be seen yet."""
+    def _follows(self, ahead: Lookahead) -> Reading[bool]:
+        """Whether what stands behind a closer may stand there."""
         around = self.around
-        rest = behind.lstrip()
         begin = [unit for opening in around.openings for unit in opening.units[:1]]
         wanted = [around.separator.core, *begin, *around.stops]
         if any(row.keyed_close for row in around.rows):
             wanted = [self.key]
-        if any(text and rest.startswith(text) for text in wanted):
+        yield from ahead.space()
+        if (yield from ahead.ended()) or (yield from ahead.among(wanted)) is not None:
             return True
-        if around.tape.closed:
-            return not rest or (not begin and self._keyed(rest) is True)
-        if any(text.startswith(rest) for text in wanted):
-            return None
-        return self._keyed(rest) if not begin else False
+        return not begin and (yield from self._keyed(ahead)) is not None
 
-    def _keyed(self, rest: str) -> bool | None:
-        """Whether a key follows, in notations where nothing opens an entry."""
+    def _keyed(self, ahead: Lookahead) -> Reading[str | None]:
+        """Give the key that comes next, with what leads to its value; None where none does."""
         around = self.around
-        match = _WORD.match(rest)
-        if match is None:
-            return None if not rest and not around.tape.closed else False
+        yield from ahead.space()
+        key = yield from ahead.word(_WORD, _LONGEST_KEY)
+        if not key or (around.properties and key not in around.properties):
+            return None
         if any(row.middle.isspace() for row in around.rows):
-            if match.end() == len(rest):
-                return None if not around.tape.closed and match.end() < _LONGEST_KEY else False
-            return not around.properties or match.group() in around.properties
-        behind = rest[match.end() :].lstrip()
-        middles = [Literal.of(row.middle).units[:1] for row in around.rows]
-        if any(behind.startswith(unit) for units in middles for unit in units):
-            return not around.properties or match.group() in around.properties
-        if around.tape.closed or match.end() > _LONGEST_KEY:
-            return False
-        return None if any(u.startswith(behind) for units in middles for u in units) else False
+            return None if (yield from ahead.ended()) else key
+        yield from ahead.space()
+        middles = [unit for row in around.rows for unit in Literal.of(row.middle).units[:1]]
+        return None if (yield from ahead.among(middles)) is None else key
 
 
 def _escaping(emit: Emit) -> Emit:
@@ -249,7 +322,7 @@ _ESCAPED = '"\\' + "".join(map(chr, range(0x20)))
 _WORD = re.compile(r"[^\s:=<>(){}\[\],;\"']+")
 _LONGEST_KEY = 4096
 _LONGEST_DOUBT = 16384
-"""Characters in which the real closer has to follow one that seems to be text."""
+"""Characters in which what decides has to follow what may or may not end a value."""
 _SHORT = 2
 """So short texts are no markers."""
 

@@ -102,10 +102,27 @@ class Stops(Generic[Label]):
             end -= 1
         return end
 
+    def begun(self, text: str, at: int) -> Found[Label] | None:
+        """Give the stop that the text's end cuts, with the whitespace that is written before it.
+
+        A word alone may be text: only what begins with another sign begins a stop.
+        """
+        first = max(at, len(text) - self._reach[0])
+        for match in self._firsts.finditer(text, first) if self._firsts is not None else ():
+            begun = text[match.start() :]
+            longer = (stop for stop in self._texts if len(stop) > len(begun))
+            whole = next((stop for stop in longer if stop.startswith(begun)), None)
+            if whole is not None and not begun[0].isalnum():
+                start = self._before(text, match.start(), whole, at)
+                return Found(start, len(text), self._labels[whole])
+        return None
+
     def written_before(self, text: str, found: Found[Label], at: int) -> int:
         """Say where the whitespace begins that the template writes before a stop."""
-        spaces = self.spaces.get(text[found.start : found.end], "")
-        start = found.start
+        return self._before(text, found.start, text[found.start : found.end], at)
+
+    def _before(self, text: str, start: int, stop: str, at: int) -> int:
+        spaces = self.spaces.get(stop, "")
         for char in reversed(spaces):
             if start <= at or text[start - 1] != char:
                 break

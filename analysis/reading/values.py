@@ -11,6 +11,7 @@ from .brackets import BracketScan
 from .decoding import Unreadable, decode
 from .json_text import Emit, Outcome, read_json
 from .literals import at_text, behind_space, read_literal, skip_space
+from .lookahead import GoesOn, anywhere
 from .raw_text import RawReader, json_of
 from .rows import EntryRow, openings_of
 from .tape import Reading, SpanKind, Tape
@@ -32,6 +33,7 @@ class ValueReader:
         rows: Sequence[EntryRow],
         emit: Emit,
         space: str = "",
+        goes_on: GoesOn = anywhere,
     ) -> None:
         self.tape, self.arguments, self.emit = tape, arguments, emit
         properties = (schema or {}).get("properties")
@@ -39,7 +41,9 @@ class ValueReader:
         self.stops, self.rows = tuple(stops), rows
         self.separator = Literal.of(arguments.members.separator)
         self.openings = openings_of(rows)
-        self.space = space
+        self.space, self.goes_on = space, goes_on
+        self.given: set[str] = set()
+        """The keys so far."""
         self.repaired = False
 
     def read(self, name: str, key: str, row: EntryRow) -> Reading[Outcome | None]:
@@ -47,6 +51,7 @@ class ValueReader:
 
         `key` is the name as it is written.
         """
+        self.given.add(name)
         schema = self.properties.get(name)
         types = allowed_types(schema)
         if len(self.rows) > 1:
@@ -160,6 +165,8 @@ class ValueReader:
             if after.core and (yield from behind_space(self.tape, after.units[0])):
                 yield from read_literal(self.tape, after)
                 break
+            if after.core and self.tape.cut and not self.tape.complete:
+                return Outcome.CUT
         return None
 
     def _closed_key(self, key: str, row: EntryRow) -> Reading[Outcome | None]:

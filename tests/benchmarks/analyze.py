@@ -1,4 +1,4 @@
-"""Measure the cost of an analysis on the corpus: `python tests/benchmarks/analyze.py`.
+"""Measure the cost of an analysis on the corpus: `python -m tests.benchmarks.analyze`.
 
 The gate, which an analysis computes when it is first asked for, has lines of its own.
 

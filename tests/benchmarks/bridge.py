@@ -1,4 +1,4 @@
-"""Measure the cost of a bridge and of reading an output: `python tests/benchmarks/bridge.py`.
+"""Measure the cost of a bridge and of reading an output: `python -m tests.benchmarks.bridge`.
 
 A conversation of ten turns with a call in each, Qwen's vocabulary; every turn's completion is read
 and bridged to the next prompt. The figures are microseconds, the median of all turns and runs; all

@@ -1,4 +1,4 @@
-"""Measure what workers cost: `python tests/benchmarks/isolation.py [--every N]`.
+"""Measure what workers cost: `python -m tests.benchmarks.isolation [--every N]`.
 
 One command with and without its worker, in turns, and the corpus in one process, by a pool of one
 worker, whose tasks give a number or the whole analysis, and by `analyze(isolate=True)`. All figures

@@ -1,4 +1,4 @@
-"""Measure the cost of parsing: `python tests/benchmarks/parse.py`.
+"""Measure the cost of parsing: `python -m tests.benchmarks.parse`.
 
 A text of 4k and one of 64k characters are streamed in chunks of 4 characters; the time of each
 chunk is taken. All figures of one table come from one run on one machine; ratios can be compared

@@ -14,6 +14,8 @@ from tests.analysis.decode.running import Start, servers
 from tests.analysis.decode.tiny_model import save_tiny_model
 from tests.analysis.decode.trials import CITIES, trial_of
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Any]
 TEMPLATE = "fixtures/templates/tools-bare.jinja"
 REQUEST = ("--tool-choice", "required", "--no-parallel")

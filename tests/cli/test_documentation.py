@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import shlex
 from collections.abc import Callable
@@ -31,6 +32,17 @@ def test_a_session_is_real(command: str, shown: str, autoparser: Callable[..., A
     for part in shown.split("[…]"):
         at = ran.out.find(part.strip("\n"), at)
         assert at >= 0, part
+
+
+def test_the_examples_of_the_parser_give_what_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "parser.md").read_text("utf-8")
+    code = "\n".join(re.findall(r"```pycon\n([\s\S]+?)```", page))
+    test = doctest.DocTestParser().get_doctest(code, {}, "parser.md", None, 0)
+    assert len(test.examples) > 20
+    told: list[str] = []
+    failed = doctest.DocTestRunner(verbose=False).run(test, out=told.append).failed
+    assert not failed, "".join(told)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = "fixtures/templates/j1-json-in-tags.jinja"

@@ -201,7 +201,7 @@ def test_whole_calls_come_once_they_closed(parse: Run) -> None:
 
 def test_reasoning_can_stay_in_the_content(parse: Run) -> None:
     message = json.loads(
-        parse("<think>\nWhy.\n</think>\n\nSo.", "--inline-reasoning", "--json").out
+        parse("<think>\nWhy.\n</think>\n\nSo.", "--reasoning", "inline", "--json").out
     )
     assert "reasoning_content" not in message
     assert "Why." in message["content"]
@@ -215,6 +215,23 @@ def test_an_answer_by_a_schema_is_text(tmp_path: Path, parse: Run) -> None:
     message = json.loads(parse(answer, "--json", "--json-schema", schema).out)
     assert message["content"] == answer
     assert "tool_calls" not in message
+
+
+def test_raw_reasoning_is_as_it_came(parse: Run) -> None:
+    text = "<think>\nWhy.\n</think>\n\nSo."
+    message = json.loads(parse(text, "--reasoning", "raw", "--json").out)
+    assert message["content"] == text
+
+
+def test_the_fence_of_an_answer_is_left_out(tmp_path: Path, parse: Run) -> None:
+    schema = tmp_path / "schema.yaml"
+    schema.write_text("{type: object}", encoding="utf-8")
+    answer = '```json\n{"a": 1}\n```\n'
+    options = ("--json-schema", schema, "--strip-code-fence")
+    assert json.loads(parse(answer, "--json", *options).out)["content"] == '{"a": 1}'
+    ran = parse(answer, "--strip-code-fence")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--json-schema" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -419,7 +436,7 @@ def test_help_names_every_option(autoparser: Run) -> None:
     out = autoparser("parse", "--help").out
     for option in (
         *("--tools", "--input", "--prompt", "--tool-choice", "--no-parallel", "--cut", "--json"),
-        *("--inline-reasoning", "--whole-calls", "--stream", "--chunk", "--name"),
+        *("--reasoning", "--strip-code-fence", "--whole-calls", "--stream", "--chunk", "--name"),
     ):
         assert option in out
 

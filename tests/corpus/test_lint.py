@@ -13,21 +13,11 @@ from autoparser.analysis.lint import Severity, Subject, rule_of
 from .outcomes import read_template
 
 CHECKED = sorted((Path(__file__).parents[1] / "analysis" / "lint" / "checked").glob("*.yaml"))
-SAMPLE = 20
-"""So many hits of a rule were looked at, or all where there are fewer."""
 
 
 def verdicts(path: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return found
-
-
-@pytest.mark.parametrize("path", CHECKED, ids=[path.stem for path in CHECKED])
-def test_no_error_that_was_looked_at_was_a_false_alarm(path: Path) -> None:
-    found = verdicts(path)
-    assert 0 < len(found) <= SAMPLE
-    assert len({each["template"] for each in found}) == len(found)
-    assert [each for each in found if each["verdict"] is not True or not each["why"]] == []
 
 
 @pytest.mark.parametrize("path", CHECKED, ids=[path.stem for path in CHECKED])

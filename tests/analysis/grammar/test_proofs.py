@@ -11,6 +11,8 @@ from tests.analysis.parsing.loop import analysis_of, fixture_names
 
 from .proofs import Question, prove, prove_gbnf, so_many, soundness
 
+pytestmark = pytest.mark.slow
+
 WALKS = 6
 RARE = 30
 """Walks that find what is known to be unsound."""

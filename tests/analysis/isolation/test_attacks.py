@@ -30,6 +30,8 @@ from autoparser.reports import analysis_report, json_text
 
 from .attacks import Attack, attacks
 
+pytestmark = pytest.mark.slow
+
 ATTACKS = attacks()
 LIMITS = Limits(render_seconds=0.1, seconds=3, memory=200_000_000, characters=1_000_000)
 

@@ -6,9 +6,9 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.alignment import Repetition
+from autoparser.analysis.analysis import analyze
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Arguments, JsonType, Limit, Order
-from autoparser.analysis.learning.arguments import learn_arguments
 from autoparser.analysis.learning.frame import Frame, learn_frame
 from tests.analysis.tiny import CONTENT, JSON_CALL, TAGGED_CALL, calls, observer_of, turn
 
@@ -96,14 +96,9 @@ def test_no_call_is_shown() -> None:
 
 
 def arguments_of(template: ChatTemplate) -> Arguments:
-    observer = observer_of(template)
-    found = learn_arguments(
-        observer.text_of_arguments,
-        observer.prober.sentinels,
-        as_string=observer.prober.shape.arguments_as_string,
-    )
-    assert found is not None
-    return found
+    calls_of_template = analyze(template).format.calls
+    assert calls_of_template is not None
+    return calls_of_template.arguments
 
 
 GIVEN: dict[str, Json] = {"b": 'say "hi"\n', "A": [1, "é", None], "c": {"d": True}}

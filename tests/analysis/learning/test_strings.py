@@ -11,7 +11,6 @@ from autoparser.analysis.format import Edges, Escape, Guard, Strip, Text
 from autoparser.analysis.learning.strings import hostile_string, learn_text
 
 WORD = "zwordq"
-QUOTES = [("<", ">"), ('"', '"'), ("", "")]
 
 
 def rendered(expression: str) -> Callable[[str], str]:
@@ -23,11 +22,10 @@ def rendered(expression: str) -> Callable[[str], str]:
     ("expression", "expected", "reason"),
     [
         ("{{ s }}", Text(), "as it is"),
-        ("<{{ s }}>", Text("<", ">"), "between quotes"),
-        ("{{ s|tojson }}", Text('"', '"', Escape.JSON), "JSON"),
+        ("{{ (s|tojson)[1:-1] }}", Text(escape=Escape.JSON), "JSON"),
         (
-            "{{ s|tojson(ensure_ascii=true) }}",
-            Text('"', '"', Escape.JSON_ASCII),
+            "{{ (s|tojson(ensure_ascii=true))[1:-1] }}",
+            Text(escape=Escape.JSON_ASCII),
             "JSON, ASCII only",
         ),
         ("{{ [s]|string|trim('[]') }}", Text(escape=Escape.PYTHON), "Python's repr"),
@@ -38,13 +36,13 @@ def rendered(expression: str) -> Callable[[str], str]:
             "stripped",
         ),
         (
-            "<{{ s.lstrip('\\n') }}>",
-            Text("<", ">", edges=Edges(Strip.NEWLINES)),
+            "{{ s.lstrip('\\n') }}",
+            Text(edges=Edges(Strip.NEWLINES)),
             "newlines on the left",
         ),
         (
-            "{{ s|trim|tojson }}",
-            Text('"', '"', Escape.JSON, Edges(Strip.WHITESPACE, Strip.WHITESPACE)),
+            "{{ (s|trim|tojson)[1:-1] }}",
+            Text(escape=Escape.JSON, edges=Edges(Strip.WHITESPACE, Strip.WHITESPACE)),
             "stripped, then JSON",
         ),
         (
@@ -61,7 +59,7 @@ def rendered(expression: str) -> Callable[[str], str]:
 )
 def test_learn_text(expression: str, expected: Text, reason: str) -> None:
     write = rendered(expression)
-    found = learn_text(write(hostile_string(WORD)), WORD, QUOTES, write)
+    found = learn_text(write(hostile_string(WORD)), WORD, write)
     assert found == expected, reason
 
 
@@ -70,18 +68,18 @@ def test_learn_text(expression: str, expected: Text, reason: str) -> None:
 )
 def test_what_cannot_be_explained(expression: str) -> None:
     write = rendered(expression)
-    assert learn_text(write(hostile_string(WORD)), WORD, QUOTES, write) is None
+    assert learn_text(write(hostile_string(WORD)), WORD, write) is None
 
 
 @pytest.mark.parametrize(
     "text", ["", "a", " a ", "\n\nx\n", 'q"', "it's", "a<b>&c", "\\n", "日本", "a\tb"]
 )
 @pytest.mark.parametrize(
-    "expression", ["{{ s }}", "{{ s|tojson }}", "{{ s|e }}", "<{{ s|trim }}>", "{{ [s] }}"]
+    "expression",
+    ["{{ s }}", "{{ (s|tojson)[1:-1] }}", "{{ s|e }}", "{{ s|trim }}", "{{ ([s]|string)[1:-1] }}"],
 )
 def test_what_is_learnt_writes_other_strings(expression: str, text: str) -> None:
     write = rendered(expression)
-    quotes = [*QUOTES, ("[", "]")]
-    found = learn_text(write(hostile_string(WORD)), WORD, quotes, write)
+    found = learn_text(write(hostile_string(WORD)), WORD, write)
     assert found is not None
     assert found.write(text) == write(text)

@@ -19,7 +19,16 @@ from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.check import battery_tools
 from autoparser.analysis.conversation import Json, Message
 from autoparser.analysis.expression import Start, build, request_of
-from autoparser.analysis.format import Container, Formats, Notation, Part, Slot, TurnFormat, type_of
+from autoparser.analysis.format import (
+    Container,
+    Formats,
+    Literal,
+    Notation,
+    Part,
+    Slot,
+    TurnFormat,
+    type_of,
+)
 from autoparser.analysis.parsing import (
     Delta,
     DeltaKind,
@@ -279,3 +288,18 @@ def _interleaved(whole: Sequence[Call], one: Sequence[Call], other: Sequence[Cal
     return (first in one[:1] and _interleaved(rest, one[1:], other)) or (
         first in other[:1] and _interleaved(rest, one, other[1:])
     )
+
+
+def marker_texts(format_: TurnFormat) -> frozenset[str]:
+    """Give the words in brackets or between signs that stand in a format's literals."""
+    texts = [text for layout in format_.layouts.values() for text in layout.literals]
+    calls = format_.calls
+    if calls is not None:
+        members = calls.arguments.members
+        rows = (calls.row, calls.empty_row or (), members.entry)
+        texts += [piece for row in rows for piece in row if not isinstance(piece, Slot)]
+        texts += [calls.section_open, calls.section_close, calls.separator]
+        texts += [members.open, members.close]
+    texts += [format_.reasoning_open, format_.reasoning_close, *format_.stop_strings]
+    markers = (marker for text in texts for marker in Literal.of(text).markers)
+    return frozenset(marker for marker in markers if any(map(str.isalnum, marker)))

@@ -14,6 +14,8 @@ from autoparser.analysis.format import RefusedMessageError
 from .loop import analysis_of, difference, fixture_names
 from .messages import messages
 
+pytestmark = pytest.mark.slow
+
 ENOUGH = 0.99
 RANDOM = 100
 

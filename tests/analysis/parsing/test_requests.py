@@ -47,7 +47,11 @@ def test_whole_calls_come_once_they_have_closed() -> None:
     early = [delta for char in open_ for delta in stream.feed(char)]
     assert not [delta for delta in early if delta.kind in (DeltaKind.CALL, DeltaKind.ARGUMENTS)]
     late = [*stream.feed("}\n</tool_call>"), *stream.finish()]
-    assert [delta.kind for delta in late] == [DeltaKind.CALL, DeltaKind.ARGUMENTS]
+    assert [delta.kind for delta in late] == [
+        DeltaKind.CALL,
+        DeltaKind.ARGUMENTS,
+        DeltaKind.FINISH,
+    ]
     assert json.loads(late[1].text) == {"city": "Oslo", "days": 3}
 
 

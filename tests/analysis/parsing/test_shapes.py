@@ -23,6 +23,8 @@ from .loop import (
 )
 from .test_closed_loop import LOST, UNOPENED
 
+pytestmark = pytest.mark.slow
+
 SHAPES = [
     name for name in fixture_names() if name[0] in "jtagp" and name[1].isdigit() and name[2] == "-"
 ]

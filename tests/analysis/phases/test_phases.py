@@ -21,6 +21,12 @@ TAGGED = turn(
         separator="|",
     ),
 )
+# What stands around an argument is looked up by its name among the tools.
+LOOKED_UP = (
+    "({{ f.name }}{% for k, v in f.arguments.items() %}"
+    " {{ k }}{% if tools and k in tools|tojson %}!{% else %}?{% endif %}={{ v }}"
+    "{% endfor %})"
+)
 
 
 def finding_of(template: ChatTemplate, phase: str) -> Finding:
@@ -81,7 +87,8 @@ def finding_of(template: ChatTemplate, phase: str) -> Finding:
             turn("{% if m.content is none %}null{% else %}{{ m.content }}{% endif %}", CALLED),
             "null beside a call is printed as a word",
         ),
-        ("T4", TAGGED, "the name is written once"),
+        ("T4", turn(CONTENT, CALLED), 'the name is written once after \'<do>{"name": "\''),
+        ("T4", TAGGED, "the name is written once after ' '"),
         ("T4", turn(CONTENT, calls("<{{ f.name }}>{{ f.arguments|tojson }}</{{ f.name }}>")), "2"),
         ("T5", turn(CONTENT, CALLED), "', ' separates arguments, their order: as given"),
         ("T5", turn(CONTENT, calls("({{ f.name }} {{ f.arguments + '' }})")), "pasted"),
@@ -94,7 +101,17 @@ def finding_of(template: ChatTemplate, phase: str) -> Finding:
             ),
             "without arguments is written differently",
         ),
-        ("T7", TAGGED, "the caller's id is written"),
+        ("T7", TAGGED, "the caller's id is written before the name"),
+        (
+            "T7",
+            turn(CONTENT, calls("({{ c.id }} {{ f.arguments|tojson }})")),
+            "it alone says which function is called",
+        ),
+        (
+            "T7",
+            turn(CONTENT, calls("({{ f.name }}{{ c.id[-2:] }} {{ f.arguments|tojson }})")),
+            "something that depends on the caller's id is written",
+        ),
         ("T7", turn(CONTENT, CALLED), "ids are not written"),
         (
             "T7",
@@ -102,9 +119,10 @@ def finding_of(template: ChatTemplate, phase: str) -> Finding:
             "counted",
         ),
         ("A1", turn(CONTENT, CALLED), "between '\"' and '\"'"),
-        ("A1", TAGGED, "as they are"),
+        ("A1", TAGGED, "between '<p ' and '>'"),
+        ("A1", turn(CONTENT, calls(LOOKED_UP)), "what stands around them depends on them"),
         ("A2", turn(CONTENT, CALLED), "with the escapes of JSON between '\"' and '\"'"),
-        ("A2", TAGGED, "strings are written as they are"),
+        ("A2", TAGGED, "strings are written as they are between '>' and '</p>'"),
         ("A3", turn(CONTENT, CALLED), "all values are written as JSON"),
         ("A3", turn(CONTENT, calls("({{ f.name }} {{ f.arguments }})")), "True, False, None"),
         ("A3", NOTHING, "no values to compare"),

@@ -83,12 +83,30 @@ def test_every_way_of_cutting_gives_the_same(value: object, size: int) -> None:
         ("hello", (), "", Outcome.CUT, "hello"),
         ("hello there", (), "", Outcome.BAD, "hello there"),
         ("<x>", (), "", Outcome.BAD, "<x>"),
+        ('{"a": 1, "b"', (), '{"a": 1, "b"', Outcome.CUT, ""),
+        ('{"a": 1, "b"}', (), '{"a": 1, "b"', Outcome.BAD, "}"),
+        ('{"a": 1, "b": ', (), '{"a": 1, "b":', Outcome.CUT, ""),
+        ('{"a": 1, "b":}', (), '{"a": 1, "b":', Outcome.BAD, "}"),
+        ('{"a": 1, ', (), '{"a": 1}', Outcome.REPAIRED, ""),
+        ('{"a": "b": "c"}', (), '{"a": "b"', Outcome.BAD, ': "c"}'),
+        ('{"a" "b"}', (), '{"a"', Outcome.BAD, '"b"}'),
+        ('{"a": 1,, "b": 2}', (), '{"a": 1', Outcome.BAD, ', "b": 2}'),
+        ("[, 1]", (), "[", Outcome.BAD, ", 1]"),
+        ("[1 2]", (), "[1", Outcome.BAD, "2]"),
     ],
 )
 def test_what_models_write(
     text: str, stops: tuple[str, ...], emitted: str, outcome: Outcome, rest: str
 ) -> None:
     assert read([text], stops) == (emitted, outcome, rest)
+
+
+@given(st.text("{}[]:,\"'a1 "))
+def test_what_is_not_cut_or_bad_is_valid_json(text: str) -> None:
+    for value in (text, "{" + text, '{"a": ' + text):
+        emitted, outcome, _ = read([value])
+        if outcome in (Outcome.COMPLETE, Outcome.REPAIRED):
+            json.loads(emitted)
 
 
 @given(st.text())

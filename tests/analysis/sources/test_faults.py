@@ -19,6 +19,8 @@ from huggingface_hub import constants
 from tests.analysis.sources.gguf_files import write_model
 from tests.analysis.sources.hub_server import Hub
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"

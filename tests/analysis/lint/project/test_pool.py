@@ -10,6 +10,8 @@ from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.isolation import Limits
 from autoparser.analysis.lint.project.pool import in_order, usual_jobs
 
+pytestmark = pytest.mark.slow
+
 
 def square(value: int) -> int | str:
     if value == 7:

@@ -1,0 +1,71 @@
+"""The tasks of this project: `nox -l` lists them, `nox -s tests` runs one.
+
+Each runs in the environment that is active, which `python -m pip install -e '.[test,dev]'` made;
+`.ci/run` makes a clean one and does all of it.
+"""
+
+from __future__ import annotations
+
+import nox
+
+nox.options.default_venv_backend = "none"
+nox.options.sessions = ["lint", "types", "tests"]
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Run ruff and the contracts between the layers; seconds."""
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Run the two type checkers, strict; a minute."""
+    session.run("mypy")
+    session.run("pyright")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the quick lane, or what is named after `--`."""
+    session.run("python", "-m", "pytest", *(session.posargs or ["-m", "not slow"]))
+
+
+@nox.session(name="all-tests")
+def all_tests(session: nox.Session) -> None:
+    """Run every test, the corpus and the browser among them."""
+    session.run("python", "-m", "pytest", "-n", "2", "--dist", "loadfile", *session.posargs)
+
+
+@nox.session
+def snapshots(session: nox.Session) -> None:
+    """Write anew what the tests compare whole reports with; look at the difference."""
+    session.env["UPDATE_SNAPSHOTS"] = "1"
+    session.run("python", "-m", "pytest", "-q", "tests/cli/test_snapshots.py")
+    session.env["UPDATE_DOCS"] = "1"
+    session.run("python", "-m", "pytest", "-q", "tests/cli/test_rule.py")
+
+
+@nox.session
+def scoreboards(session: nox.Session) -> None:
+    """Print the neutral cases and the corpus; `-- --parse` and the like ask for one table."""
+    if session.posargs:
+        session.run("python", "-m", "tests.corpus", *session.posargs)
+        return
+    for table in ("--scoreboard", "--parse", "--gate"):
+        session.run("python", "-m", "tests.corpus", table)
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """Run a benchmark by its name, such as `-- parse`; each prints ratios within one run."""
+    for name in session.posargs or ["analyze", "parse"]:
+        session.run("python", "-m", f"tests.benchmarks.{name}")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation's pages; a broken link fails."""
+    session.run("mkdocs", "build", "--strict", *session.posargs)
