@@ -14,6 +14,7 @@ from rich.text import Text as Styled
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.expression import (
     ArgumentList,
+    FreeText,
     JsonCall,
     Name,
     RowCall,
@@ -139,6 +140,8 @@ def _item(item: RowItem) -> Styled:
     match item:
         case Literal():
             return _literal(item)
+        case FreeText(default):
+            return Styled(f"any word, as {default!r}")
         case Name():
             return Styled("name")
         case ArgumentList():

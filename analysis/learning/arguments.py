@@ -111,7 +111,7 @@ def _notation_of_all(place: Place, entries: Entries, types: TypedRows) -> Notati
     if known is None:
         return None
     marks = place.sentinels
-    samples = [
+    samples: list[Json] = [
         place.strings(1),
         place.strings(2),
         place.one(hostile_string(marks.values[0])),

@@ -25,7 +25,10 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     if draft.listed is not None:
         place, entries = draft.listed.place(observer), draft.listed.entries
         one, two = (entries.inside(place.site(each)) for each in pair)
-        draft = replace(draft, key=learn_slot(Slot.KEY, name, one, two), names=learn_key(place))
+        draft = replace(draft, key=learn_slot(Slot.KEY, name, one, two))
+        names = learn_key(place)
+        if names != draft.names:
+            draft = replace(draft, names=names)
         if one is not None and draft.key is not None:
             conclusion = _in_words(draft.key, cut_at((one,), value, Slot.VALUE))
             if one.replace(name, other) != two:
