@@ -42,7 +42,9 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
         layouts=draft.layouts,
         calls=calls,
         ends=tuple(each.end for each in draft.ends),
-        stop_strings=tuple(dict.fromkeys(each.stop for each in draft.ends if each.stop)),
+        stop_strings=tuple(
+            dict.fromkeys((*(each.stop for each in draft.ends if each.stop), *draft.leads.stops))
+        ),
         argument_form=form,
         setting=dict(observer.prober.setting),
         reasoning_cut=None if draft.cut is None else draft.cut.text,
@@ -72,6 +74,9 @@ def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
     )
     if calls is not None:
         calls = _with_id(placed(calls, call, draft.free), draft)
+        # Where a marker opens calls, no other one does.
+        if not calls.is_marked:
+            calls = replace(calls, leads=draft.leads.markers)
     layout = draft.layouts.get(Presence(calls=True))
     bare = None if draft.enclosure is None else draft.enclosure.without
     if calls is None or bare is None or layout is None or layout.parts != (Part.CALLS,):

@@ -104,6 +104,7 @@ def _calls(calls: CallFormat) -> dict[str, Json]:
         "index_base": calls.index_base,
         "limit": calls.limit.value,
         "id_row": row_document(calls.id_row),
+        "leads": list(calls.leads),
         "free_words": [
             {"piece": word.piece, "start": word.start, "end": word.end} for word in calls.free_words
         ],

@@ -60,6 +60,7 @@ def _section(section: Section) -> dict[str, Json]:
         "limit": section.limit.value,
         "space": section.space,
         "behind": section.behind,
+        "leads": list(section.leads),
     }
 
 

@@ -94,6 +94,8 @@ class Section:
     """Whitespace that the template writes between content and calls."""
     behind: str = ""
     """Whitespace that it writes between calls and content behind them."""
+    leads: tuple[str, ...] = ()
+    """Markers that are markup where they stand right before a call."""
     single: bool = False
     """The request allows one call; more are junk."""
 

@@ -33,6 +33,7 @@ def section_of(format_: TurnFormat, request: Request) -> Section | None:
         later_close=Literal.of(calls.later_close),
         space=_space(format_, Presence(content=True, calls=True), Part.CALLS),
         behind=_space(format_, Presence(content=True, calls=True), Part.CONTENT),
+        leads=calls.leads,
         single=not request.parallel,
     )
 

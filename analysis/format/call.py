@@ -12,6 +12,7 @@ from autoparser.analysis.conversation import Json, ToolCall
 
 from .ids import NamingId
 from .json_call import JsonFields, json_fields_of
+from .literal import Literal
 from .notation import JSON_ESCAPES, Container, JsonType, Notation, Row, Slot, type_of
 
 
@@ -98,6 +99,8 @@ class CallFormat:
     """How an id carries the name, where a render shows that; see `naming`."""
     free_words: tuple[FreeWord, ...] = ()
     """Words of the row that a model may write otherwise."""
+    leads: tuple[str, ...] = ()
+    """Markers that no turn is written with, and that may stand right before the calls."""
 
     def written(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """Say which of the calls reach the text."""
@@ -145,6 +148,12 @@ class CallFormat:
     def json_fields(self) -> JsonFields | None:
         """The fields of a call that is one JSON value; None where it is no such value."""
         return json_fields_of(self.row)
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a marker opens the calls, so that nothing else has to tell them from content."""
+        first = self.row[0] if self.row and not isinstance(self.row[0], Slot) else ""
+        return bool(Literal.of(self.section_open + first).markers)
 
     @property
     def naming(self) -> NamingId | None:

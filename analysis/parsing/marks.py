@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from autoparser.analysis.expression import Turn
+from autoparser.analysis.expression import Section, Turn
 from autoparser.analysis.format import Literal
 from autoparser.analysis.reading import Stops
 
@@ -51,17 +51,7 @@ def _content_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[tuple
     for end in turn.ends:
         yield _stop(end, Mark.END)
     if turn.calls is not None:
-        space = turn.calls.space
-        for literal in call_opens(turn.calls):
-            text = literal.trigger
-            if any(text == end.core for end in turn.ends):
-                text = literal.core
-            yield space + literal.before, text, Mark.CALLS
-        names = tuple(named_triggers(turn.calls, offered))
-        for text in names:
-            yield space, text, Mark.CALLS
-        if not is_marked(turn.calls) and not names:
-            yield space, "[" if turn.calls.open.core.startswith("[") else "{", Mark.CALLS
+        yield from _call_stops(turn, turn.calls, offered)
     if turn.reasoning is not None:
         yield _stop(turn.reasoning.open, Mark.REASONING)
         yield _stop(turn.reasoning.close, Mark.REASONING_CLOSE)
@@ -70,6 +60,25 @@ def _content_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[tuple
         yield _stop(literal, Mark.CONTENT)
     if is_tagged(turn.header):
         yield _stop(turn.header, Mark.HEADER)
+
+
+def _call_stops(
+    turn: Turn, section: Section, offered: frozenset[str] | None
+) -> Iterator[tuple[str, str, Mark]]:
+    space = section.space
+    for literal in call_opens(section):
+        text = literal.trigger
+        if any(text == end.core for end in turn.ends):
+            text = literal.core
+        yield space + literal.before, text, Mark.CALLS
+    names = tuple(named_triggers(section, offered))
+    for text in names:
+        yield space, text, Mark.CALLS
+    if not is_marked(section):
+        for text in section.leads:
+            yield space, text, Mark.CALLS
+    if not is_marked(section) and not names:
+        yield space, "[" if section.open.core.startswith("[") else "{", Mark.CALLS
 
 
 def is_tagged(header: Literal) -> bool:

@@ -14,6 +14,7 @@ from autoparser.analysis.learning.frame import Frame
 from autoparser.analysis.learning.free_words import FreeStretch
 from autoparser.analysis.learning.ids import SeenId
 from autoparser.analysis.learning.layouts import Section
+from autoparser.analysis.learning.leads import Leads
 from autoparser.analysis.learning.openings import PromptText
 from autoparser.analysis.learning.prompt_reasoning import NamedReasoning
 from autoparser.analysis.learning.prompt_words import WordedCall
@@ -52,6 +53,8 @@ class Draft:
     frame: Frame | None = None
     section: Section | None = None
     ends: tuple[SeenEnd, ...] = ()
+    leads: Leads = field(default_factory=Leads)
+    """Markers before calls, and stops, that only a list of tools or a constant tells of (T3)."""
     name: SeenSlot | None = None
     """Where a call's name stands (T4)."""
     call_id: SeenSlot | None = None
