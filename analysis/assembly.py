@@ -17,13 +17,13 @@ from autoparser.analysis.format import (
     json_notation,
 )
 from autoparser.analysis.learning.calls import put_together, row_without_arguments
-from autoparser.analysis.learning.containers import container_of
+from autoparser.analysis.learning.containers import container_of, writes_alike
 from autoparser.analysis.learning.free_words import placed
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.openings import describe_openings
 from autoparser.analysis.learning.prompt_reasoning import NamedReasoning
 from autoparser.analysis.phases import Draft
-from autoparser.analysis.probing import Setting
+from autoparser.analysis.probing import Sentinels, Setting
 
 
 def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> TurnFormat:
@@ -63,7 +63,7 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
 
 def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
     """Put the calls together: their frame, the slots in it, the arguments."""
-    arguments = _arguments(draft)
+    arguments = _arguments(observer.prober.sentinels, draft)
     frame, section = draft.frame, draft.section
     if frame is None or section is None or arguments is None:
         return None
@@ -98,13 +98,16 @@ def _with_id(calls: CallFormat, draft: Draft) -> CallFormat:
     return replace(calls, id_row=seen.row, index_base=base)
 
 
-def _arguments(draft: Draft) -> Arguments | None:
-    """Put the arguments' notation together: T5's row of them, A1's to A3's entries, T6's value."""
+def _arguments(marks: Sentinels, draft: Draft) -> Arguments | None:
+    """Put the arguments' notation together: T5's list, A1's to A3's entries, T6's brackets."""
     listed, strings, types = draft.listed, draft.strings, draft.types
     if listed is None or strings is None or types is None or draft.enclosure is None:
         return None
     refused = frozenset(types.refused)
-    value = draft.enclosure.value or (json_notation() if listed.verbatim else None)
+    members = container_of(listed.entries, strings, types, draft.names)
+    value = draft.enclosure.notation
+    if value is None or not writes_alike(members, value, listed.entries, marks):
+        value = json_notation() if listed.verbatim else None
     if value is not None:
         return Arguments(
             value.object,
@@ -117,7 +120,6 @@ def _arguments(draft: Draft) -> Arguments | None:
     if listed.quoted is not None:
         return None
     # What encloses the entries is a part of the call.
-    members = container_of(listed.entries, strings, types, draft.names)
     values = members.values or json_notation()
     return Arguments(replace(members, values=None), values, refused=refused)
 

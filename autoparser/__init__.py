@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Status,
         StreamParser,
     )
+    from autoparser.analysis.parsing.reasoning_end import ReasoningEnd, ReasoningState
     from autoparser.analysis.phases import Evidence, Finding
     from autoparser.analysis.renderer import (
         BridgeRefusal,
@@ -111,6 +112,8 @@ __all__ = [
     "Presence",
     "Provenance",
     "Reason",
+    "ReasoningEnd",
+    "ReasoningState",
     "RefusedMessageError",
     "RenderedTokens",
     "Renderer",
@@ -189,6 +192,7 @@ _HOMES = {
         "Status",
         "StreamParser",
     ),
+    "parsing.reasoning_end": ("ReasoningEnd", "ReasoningState"),
     "phases": ("Evidence", "Finding"),
     "renderer": ("BridgeRefusal", "Reason", "RenderedTokens", "Renderer", "training_template"),
     "roundtrip": (

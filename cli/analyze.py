@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import suggest
 
-from .output import (
-    PLAIN_WIDTH,
-    keep_source,
-    print_json,
-    print_report,
-    report_width,
-    say,
-    write_file,
+from .options import (
+    EncoderOption,
+    JsonOption,
+    NameOption,
+    OutputOption,
+    RevisionOption,
+    SourceArgument,
+    TextOrJsonOption,
+    TokenizerOption,
+    is_json,
 )
-from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
+from .output import Outlet, keep_source, result_to, say
+from .source import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,14 +60,10 @@ def analyze(
             help="Show only this: parser, the grammar by which a model's output is read.",
         ),
     ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print everything as JSON; docs/json-schema.md explains it."),
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
-    ] = None,
+    tokenizer: TokenizerOption = None,
+    form: TextOrJsonOption = None,
+    as_json: JsonOption = False,
+    output: OutputOption = None,
 ) -> int:
     """Find the format of a chat template by rendering it.
 
@@ -75,10 +74,11 @@ def analyze(
     Exit code: 0 if it does, 1 if some messages come out differently or the template crashes on
     what agents send, 2 if there is nothing to analyze.
     """
+    as_json = is_json(form, as_json)
     _check_show(show, alone=not (as_json or phase or diffs))
     if as_json and (phase or diffs):
         raise AutoparserError(
-            "--json holds every phase in full already", hint="leave out --phase and --diffs"
+            "JSON holds every phase in full already", hint="leave out --phase and --diffs"
         )
     asked_for = Asked(source, name, revision, encoder)
     keep_source(source, output)
@@ -86,12 +86,13 @@ def analyze(
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
 
-    analysis = analyzed(asked_for.template(noted=False))
+    analysis = analyzed(asked_for.template(tokenizer, noted=False))
     wanted = _phases(analysis, phase or [])
-    if as_json:
-        _give_json(analysis, output)
-    else:
-        _give_report(analysis, wanted, output, diffs=diffs, grammar=show is not None)
+    with result_to(output) as outlet:
+        if as_json:
+            outlet.json(analysis.to_dict())
+        else:
+            _give_report(analysis, wanted, outlet, diffs=diffs, grammar=show is not None)
     check = analysis.check
     if output is not None and not analysis.ok:
         from autoparser.reports import check_score
@@ -107,7 +108,7 @@ def _check_show(show: str | None, *, alone: bool) -> None:
         raise AutoparserError(f"there is no {show!r} to show", hint=f"give --show {SHOWN}")
     if not alone:
         raise AutoparserError(
-            f"--show {SHOWN} shows nothing else", hint="leave out --json, --phase and --diffs"
+            f"--show {SHOWN} shows nothing else", hint="leave out JSON, --phase and --diffs"
         )
 
 
@@ -116,44 +117,20 @@ def _phases(analysis: Analysis, asked: Sequence[str]) -> list[str]:
     known = [finding.phase for finding in analysis.phases]
     for name in asked:
         if name.upper() not in known:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name.upper(), known, n=1, cutoff=0.5)
-            advice = f"did you mean {close[0]}? " if close else ""
-            raise AutoparserError(
-                f"there is no phase {name!r}", hint=f"{advice}the phases are {', '.join(known)}"
-            )
+            hint = suggest(name, known, f"the phases are {', '.join(known)}")
+            raise AutoparserError(f"there is no phase {name!r}", hint=hint)
     return [name.upper() for name in asked]
 
 
-def _give_json(analysis: Analysis, output: Path | None) -> None:
-    from autoparser.reports import json_text
-
-    found = analysis.to_dict()
-    if output is None:
-        print_json(found, indent=2)
-    else:
-        write_file(output, f"{json_text(found, indent=2)}\n")
-
-
 def _give_report(
-    analysis: Analysis,
-    phases: Sequence[str],
-    output: Path | None,
-    *,
-    diffs: bool,
-    grammar: bool,
+    analysis: Analysis, phases: Sequence[str], outlet: Outlet, *, diffs: bool, grammar: bool
 ) -> None:
     from autoparser.reports import analysis_report, grammar_report, phases_report
 
-    width = PLAIN_WIDTH if output is not None else report_width()
     if grammar:
-        report = grammar_report(analysis, width)
+        report = grammar_report(analysis, outlet.width)
     elif phases:
-        report = phases_report(analysis, phases, width)
+        report = phases_report(analysis, phases, outlet.width)
     else:
-        report = analysis_report(analysis, width, diffs=diffs)
-    if output is None:
-        print_report(report)
-    else:
-        write_file(output, f"{report.plain}\n")
+        report = analysis_report(analysis, outlet.width, diffs=diffs)
+    outlet.report(report)

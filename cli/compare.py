@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from .output import PLAIN_WIDTH, keep_source, print_report, print_text, report_width, write_file
+from .options import (
+    SOURCES,
+    ExitZeroOption,
+    NameOption,
+    OutputOption,
+    RevisionOption,
+    SwitchOption,
+    format_option,
+)
+from .output import Outlet, keep_source, result_to
 from .progress import doing
-from .source import Asked, NameOption
+from .source import Asked
+from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.comparison import Comparison
+    from autoparser.analysis.conversation import Json
 
 __all__ = ["ComparisonForm", "compare"]
 
@@ -33,12 +43,7 @@ class ComparisonForm(StrEnum):
 def compare(
     left: Annotated[
         str,
-        typer.Argument(
-            metavar="A",
-            help="A template file, a model directory, a tokenizer_config.json, a GGUF file, or a"
-            " model on the Hub such as org/name.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="A", help=SOURCES, show_default=False),
     ],
     right: Annotated[
         str,
@@ -50,35 +55,31 @@ def compare(
     ],
     form: Annotated[
         ComparisonForm,
-        typer.Option(
-            "--format",
-            "-f",
-            help="text; json, docs/compare.schema.json describes it; markdown for a comment on a"
-            " pull request; html, a page of its own.",
+        format_option(
+            "text; json, which docs/compare.schema.json describes; markdown for a comment on a pull"
+            " request; html, a page of its own."
         ),
     ] = ComparisonForm.TEXT,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
-    ] = None,
+    output: OutputOption = None,
+    switch: SwitchOption = None,
     name: NameOption = None,
+    revision: RevisionOption = None,
     left_revision: Annotated[
         str | None,
-        typer.Option(metavar="REVISION", help="A branch, tag or commit of A on the Hub."),
+        typer.Option(metavar="REVISION", help="That of A, in the place of --revision."),
     ] = None,
     right_revision: Annotated[
         str | None,
-        typer.Option(metavar="REVISION", help="A branch, tag or commit of B on the Hub."),
+        typer.Option(metavar="REVISION", help="That of B, in the place of --revision."),
     ] = None,
-    exit_zero: Annotated[
-        bool, typer.Option("--exit-zero", help="Exit with 0 also where they differ.")
-    ] = False,
+    exit_zero: ExitZeroOption = False,
 ) -> int:
     """Compare what two templates do, not how they are written.
 
     Compared are the format of a turn, its markers and switches, the renders of a battery of
     conversations under every value of a switch and with every kind of content, and whether sampled
-    turns come back in the next prompt. The report ends with what was asked and what was not.
+    turns come back in the next prompt. The report ends with what was asked and what was not. What
+    --switch sets is set in every render and round trip, in both.
 
     Exit code: 0 if nothing that was asked differs, 1 if anything does, 2 if there is nothing to
     compare.
@@ -89,39 +90,34 @@ def compare(
     from autoparser.analysis.analysis import analyze
     from autoparser.analysis.comparison import compare as compared
 
+    setting = cast("dict[str, Json]", read_switches(switch or []))
+    before, after = (
+        Asked(source, name, own or revision).template()
+        for source, own in ((left, left_revision), (right, right_revision))
+    )
+    warn_of_switches(left, before, setting)
+    warn_of_switches(right, after, setting)
     with doing("analyzing") as say:
-        before = analyze(Asked(left, name, left_revision).template())
-        after = analyze(Asked(right, name, right_revision).template())
+        analyses = analyze(before), analyze(after)
         say("comparing")
-        found = compared(before, after)
-    _give(found, form, output)
+        found = compared(*analyses, setting)
+    with result_to(output) as outlet:
+        _give(found, form, outlet)
     return 0 if found.equal or exit_zero else DIFFERS
 
 
-def _give(found: Comparison, form: ComparisonForm, output: Path | None) -> None:
-    from autoparser.reports import comparison_report
-
-    if form is ComparisonForm.TEXT:
-        if output is None:
-            print_report(comparison_report(found, report_width()))
-        else:
-            write_file(output, f"{comparison_report(found, PLAIN_WIDTH).plain}\n")
-        return
-    text = _written(found, form)
-    if output is None:
-        print_text(text)
-    else:
-        write_file(output, text)
-
-
-def _written(found: Comparison, form: ComparisonForm) -> str:
+def _give(found: Comparison, form: ComparisonForm, outlet: Outlet) -> None:
     from importlib.metadata import version
 
-    from autoparser.reports import comparison_document, comparison_markdown, json_text
+    from autoparser.reports import comparison_document, comparison_markdown, comparison_report
     from autoparser.reports.html import comparison_page
 
-    if form is ComparisonForm.MARKDOWN:
-        return comparison_markdown(found)
-    if form is ComparisonForm.HTML:
-        return comparison_page(found, version("autoparser"))
-    return f"{json_text(comparison_document(found), indent=2)}\n"
+    match form:
+        case ComparisonForm.TEXT:
+            outlet.report(comparison_report(found, outlet.width))
+        case ComparisonForm.JSON:
+            outlet.json(comparison_document(found))
+        case ComparisonForm.MARKDOWN:
+            outlet.text(comparison_markdown(found))
+        case ComparisonForm.HTML:
+            outlet.text(comparison_page(found, version("autoparser")))

@@ -22,10 +22,27 @@ from .decoding import (
     warn_of_markers,
 )
 from .inputs import read_prompt, read_schema, read_tools
-from .output import print_json, print_report, report_width
-from .request import NoParallelOption, PromptOption, ToolChoiceOption, check_choice, warn_of
-from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
-from .switches import SwitchOption, read_switches
+from .options import (
+    EncoderOption,
+    JsonOption,
+    JsonSchemaOption,
+    NameOption,
+    NoParallelOption,
+    OutputOption,
+    PromptOption,
+    RevisionOption,
+    SourceArgument,
+    SwitchOption,
+    TextOrJsonOption,
+    TokenizerOption,
+    ToolChoiceOption,
+    ToolsOption,
+    is_json,
+)
+from .output import keep_source, result_to
+from .request import check_choice, warn_of
+from .source import Asked
+from .switches import read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
@@ -58,22 +75,8 @@ class SamplerName(StrEnum):
 
 def decode(
     source: SourceArgument = None,
-    tools: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The tools offered, OpenAI's, as YAML or JSON: a list, or {tools: [...]}."
-            " Without them nothing is called.",
-        ),
-    ] = None,
-    tokenizer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="A tokenizer.json, or a directory that holds one; else that of TEMPLATE's"
-            " directory. Without any, one is made of the bytes and the template's markers.",
-        ),
-    ] = None,
+    tools: ToolsOption = None,
+    tokenizer: TokenizerOption = None,
     walks: Annotated[int, typer.Option(metavar="N", min=1, help="How many answers.")] = 50,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="The first answer's seed.")] = 0,
     limit: Annotated[
@@ -81,9 +84,7 @@ def decode(
     ] = 4000,
     tool_choice: ToolChoiceOption = "auto",
     no_parallel: NoParallelOption = False,
-    json_schema: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Content is JSON by this schema.")
-    ] = None,
+    json_schema: JsonSchemaOption = None,
     prompt: PromptOption = None,
     sampler: Annotated[
         SamplerName, typer.Option(help="What chooses the tokens: chance, or a model.")
@@ -122,17 +123,21 @@ def decode(
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    form: TextOrJsonOption = None,
+    as_json: JsonOption = False,
+    output: OutputOption = None,
     limits: Limits | None = None,
 ) -> int:
     """Write answers under the grammar of a request, and check every one of them.
 
     Each has to be accepted by the grammar, to end, to be read as a message without junk, with
     arguments that their schemas allow, and the template has to render that message to the same
-    text.
+    text. Without --tools nothing is called; without a tokenizer, one is made of the bytes and the
+    template's markers.
 
     Exit code: 0 if all are so, 1 if any is not, 2 if there is nothing to decode.
     """
+    as_json = is_json(form, as_json)
     _check_use(
         sampler,
         tokenizer=tokenizer,
@@ -143,6 +148,7 @@ def decode(
         engine=engine,
     )
     asked_for = Asked(source, name, revision, encoder)
+    keep_source(source, output)
     offered = [] if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
     asked = None if prompt is None else read_prompt(prompt)
@@ -197,7 +203,7 @@ def decode(
     from autoparser.reports import DecodeSetting
 
     setting = DecodeSetting(named, words, seed, limit, fit.plain, figures)
-    _give(report, setting, analysis, as_json=as_json)
+    _give(report, setting, analysis, output, as_json=as_json)
     return 0 if report.ok else FAULTS
 
 
@@ -248,12 +254,20 @@ def _words(model: Path | None, server: str | None, engine: EngineName | None) ->
     return f"{engine} at {server}" if server is not None else "by chance"
 
 
-def _give(report: Report, setting: DecodeSetting, analysis: Analysis, *, as_json: bool) -> None:
+def _give(
+    report: Report,
+    setting: DecodeSetting,
+    analysis: Analysis,
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     from autoparser.analysis.document import template_document
     from autoparser.reports import decode_document, decode_report
 
-    if as_json:
-        named = template_document(analysis.template)
-        print_json({"template": named, **decode_document(report, setting)}, indent=2)
-    else:
-        print_report(decode_report(report, setting, report_width()))
+    with result_to(output) as outlet:
+        if as_json:
+            named = template_document(analysis.template)
+            outlet.json({"template": named, **decode_document(report, setting)})
+        else:
+            outlet.report(decode_report(report, setting, outlet.width))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .output import print_report
-from .source import RevisionOption
+from .options import JsonOption, RevisionOption, TextOrJsonOption, is_json
+from .output import result_to
 
 __all__ = ["fetch"]
 
@@ -19,7 +18,7 @@ def fetch(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A model on the Hub: org/name, org/name/file.gguf or org/name:Q4_K_M.",
+            help="A model on the Hub: org/name, org/name/file.gguf, org/name:Q4_K_M, or its URL.",
             show_default=False,
         ),
     ],
@@ -30,7 +29,8 @@ def fetch(
             "--output", "-o", metavar="DIR", help="Write the files to this new directory, too."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    form: TextOrJsonOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Fetch what a model has of chat templates, special tokens and tokenizers, and no weights.
 
@@ -44,10 +44,10 @@ def fetch(
     from autoparser.analysis.sources import fetch as fetched
     from autoparser.reports import fetch_report
 
+    as_json = is_json(form, as_json)
     found = fetched(model, revision=revision, to=output)
-    if as_json:
-        # ASCII alone: no reader and no terminal takes it for anything else.
-        document = {"source": source_document(found.source), "files": dict(found.files)}
-        typer.echo(json.dumps(document, indent=2))
-    else:
-        print_report(fetch_report(found, None if output is None else str(output)))
+    with result_to(None) as outlet:
+        if as_json:
+            outlet.json({"source": source_document(found.source), "files": dict(found.files)})
+        else:
+            outlet.report(fetch_report(found, None if output is None else str(output)))

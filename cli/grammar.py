@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -12,23 +11,34 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_prompt, read_schema, read_tools
-from .output import keep_source, print_text, warn, write_file
-from .request import (
+from .options import (
+    EncoderOption,
+    JsonSchemaOption,
+    NameOption,
     NoParallelOption,
+    OutputOption,
     PromptOption,
+    RevisionOption,
+    SourceArgument,
+    SwitchOption,
+    TokenizerOption,
     ToolChoiceOption,
-    check_choice,
-    warn_of,
+    ToolsOption,
+    format_option,
 )
-from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
-from .switches import SwitchOption, read_switches
+from .output import keep_source, result_to, warn
+from .request import check_choice, warn_of
+from .source import Asked
+from .switches import read_switches
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.conversation import Json
     from autoparser.analysis.grammar import Grammar, Vocabulary
 
-__all__ = ["GrammarFormat", "grammar", "written"]
+__all__ = ["GrammarFormat", "grammar"]
 
 
 class GrammarFormat(StrEnum):
@@ -45,34 +55,17 @@ def grammar(
     source: SourceArgument = None,
     form: Annotated[
         GrammarFormat,
-        typer.Option(
-            "--format",
-            "-f",
-            help="gbnf for llama.cpp; lark for llguidance; ebnf for xgrammar, as SGLang takes it;"
-            " structural-tag; json: all of them, with triggers, tokens and stop strings.",
+        format_option(
+            "gbnf for llama.cpp; lark for llguidance, made for a tokenizer; ebnf for xgrammar, as"
+            " SGLang takes it; structural-tag; json: all of them, with triggers, tokens and stop"
+            " strings."
         ),
     ] = GrammarFormat.GBNF,
-    tools: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The tools offered, OpenAI's, as YAML or JSON: a list, or {tools: [...]}.",
-        ),
-    ] = None,
-    tokenizer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="The tokenizer.json that lark is made for, or its directory; else the one in"
-            " the template's directory.",
-        ),
-    ] = None,
+    tools: ToolsOption = None,
+    tokenizer: TokenizerOption = None,
     tool_choice: ToolChoiceOption = "auto",
     no_parallel: NoParallelOption = False,
-    json_schema: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The answer is JSON by this schema."),
-    ] = None,
+    json_schema: JsonSchemaOption = None,
     strict: Annotated[
         bool | None,
         typer.Option(
@@ -88,10 +81,7 @@ def grammar(
     ] = False,
     prompt: PromptOption = None,
     switch: SwitchOption = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
-    ] = None,
+    output: OutputOption = None,
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
@@ -133,11 +123,9 @@ def grammar(
         known = _vocabulary(asked_for, tokenizer, analysis, needed=lark)
     if known is not None:
         _warn_of_markers(asked_for.label, made, known)
-    text = written(made, form, known, template_document(analysis.template))
-    if output is None:
-        print_text(text if text.endswith("\n") else f"{text}\n")
-    else:
-        write_file(output, text if text.endswith("\n") else f"{text}\n")
+    text = _written(made, form, known, template_document(analysis.template))
+    with result_to(output) as outlet:
+        outlet.text(text if text.endswith("\n") else f"{text}\n")
     return 0
 
 
@@ -156,7 +144,7 @@ def _vocabulary(
     return None if loaded is None else vocabulary_of(loaded)
 
 
-def written(
+def _written(
     made: Grammar,
     form: GrammarFormat,
     known: Vocabulary | None,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import cast
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import misspelt
 
 from .kinds import kind_of
 from .messages import checked_message
@@ -67,9 +67,8 @@ def read_messages(path: Path) -> list[dict[str, object]]:
     if isinstance(value, Mapping):
         members = cast("Mapping[object, object]", value)
         if "messages" not in members:
-            close = get_close_matches("messages", map(str, members), n=1, cutoff=0.6)
-            advice = f"did you mean messages for {close[0]}? " if close else ""
-            raise AutoparserError("there are no messages", file=str(path), hint=advice + hint)
+            hint = misspelt("messages", members, hint)
+            raise AutoparserError("there are no messages", file=str(path), hint=hint)
         value = members["messages"]
     kind = kind_of(value)
     items = cast("list[object]", value) if isinstance(value, list) else None

@@ -9,11 +9,21 @@ import typer
 
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.isolation import Limits
+from autoparser.analysis.spelling import suggest
 
 from .lint_formats import Format, Shown, reports_of, written
-from .output import print_report, report_width, write_file
+from .options import (
+    ExitZeroOption,
+    JobsOption,
+    OutputOption,
+    RevisionOption,
+    TokenizerOption,
+    WatchOption,
+    format_option,
+)
+from .output import keep_source, result_to, write_file
 from .progress import progress_of
-from .source import STANDARD_INPUT, RevisionOption
+from .source import STANDARD_INPUT
 from .watch import watching
 
 if TYPE_CHECKING:
@@ -84,17 +94,18 @@ def lint(
             show_default=False,
         ),
     ] = None,
-    exit_zero: Annotated[
-        bool, typer.Option("--exit-zero", help="Exit with 0 whatever is found.")
-    ] = False,
+    exit_zero: ExitZeroOption = False,
     min_confidence: Annotated[
         str, typer.Option(metavar="CONFIDENCE", help="Findings from here on: low, medium or high.")
     ] = "low",
-    output_format: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.TEXT,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
-    ] = None,
+    form: Annotated[
+        Format,
+        format_option(
+            "text; concise, one line a finding; json, which docs/lint.schema.json describes; sarif,"
+            " github, junit, markdown."
+        ),
+    ] = Format.TEXT,
+    output: OutputOption = None,
     report: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,23 +123,10 @@ def lint(
         bool,
         typer.Option("--show-evidence", help="Show the renders by which each finding was seen."),
     ] = False,
-    tokenizer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="A tokenizer.json or its directory, for templates that have none beside them.",
-        ),
-    ] = None,
+    tokenizer: TokenizerOption = None,
     revision: RevisionOption = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", "-j", metavar="N", min=1, help="How many processes. [default: one a core]"
-        ),
-    ] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Run again whenever a file that was found changes.")
-    ] = False,
+    jobs: JobsOption = None,
+    watch: WatchOption = False,
     limits: Limits | None = None,
 ) -> int:
     """Find what makes templates lose calls, break the prefix cache or train wrong.
@@ -140,13 +138,15 @@ def lint(
     looked at; the others are looked at all the same.
     """
     _check_use(
-        output_format,
+        form,
         statistics=statistics,
         explain=explain or show_evidence,
         write=write_baseline,
         baseline=baseline,
         isolated=isolated and config is not None,
     )
+    for source in sources:
+        keep_source(source, output)
     also = reports_of(report or [], output)
     if watch:
         _check_watch(sources, write=write_baseline)
@@ -169,9 +169,9 @@ def lint(
         if write_baseline and baseline is not None:
             return _give_baseline(run, baseline)
         shown = Shown(statistics=statistics, explain=explain, evidence=show_evidence)
-        _give(run, output_format, output, shown)
-        for form, file in also:
-            write_file(file, written(run, form, shown))
+        _give(run, form, output, shown)
+        for other, file in also:
+            write_file(file, written(run, other, shown))
         if run.problems:
             return PROBLEMS
         return FINDINGS if run.failed and not exit_zero else 0
@@ -248,8 +248,9 @@ def _request(
     jobs: int | None,
     limits: Limits | None,
 ) -> Request:
+    from autoparser.analysis.isolation import usual_jobs
     from autoparser.analysis.lint import Confidence
-    from autoparser.analysis.lint.project import Choice, FailOn, Request, usual_jobs
+    from autoparser.analysis.lint.project import Choice, FailOn, Request
     from autoparser.analysis.sources import load_tokenizer
 
     select, ignore, extend = chosen
@@ -260,10 +261,10 @@ def _request(
     ).rules
     if not rules:
         raise AutoparserError("no rule is left to look", hint="select more, or ignore less")
-    given = tokenizer or settings.tokenizer
-    if given is not None:
-        # Read once here, so that it is an error of its own and not one of every template.
-        load_tokenizer(given)
+    for given in (tokenizer, settings.tokenizer):
+        if given is not None:
+            # Read once here, so that it is an error of its own and not one of every template.
+            load_tokenizer(given)
     usual = settings.fail_on or FailOn.ERROR
     return Request(
         tuple(sources),
@@ -271,7 +272,7 @@ def _request(
         settings,
         usual if fail_on is None else FailOn(_one_of(fail_on, [*FailOn], "--fail-on")),
         Confidence(_one_of(min_confidence, [*Confidence], "--min-confidence")),
-        given,
+        tokenizer,
         baseline,
         revision,
         jobs or usual_jobs(),
@@ -286,13 +287,8 @@ def _listed(given: Sequence[str]) -> tuple[str, ...]:
 def _one_of(given: str, known: Sequence[str], option: str) -> str:
     if given in known:
         return given
-    from difflib import get_close_matches
-
-    close = get_close_matches(given, known, n=1, cutoff=0.5)
-    advice = f"did you mean {close[0]}? " if close else ""
-    raise AutoparserError(
-        f"{option} cannot be {given!r}", hint=f"{advice}there are {', '.join(known)}"
-    )
+    hint = suggest(given, known, f"there are {', '.join(known)}")
+    raise AutoparserError(f"{option} cannot be {given!r}", hint=hint)
 
 
 def _baseline(file: Path) -> Baseline:
@@ -334,9 +330,8 @@ def _give_baseline(run: LintRun, file: Path) -> int:
 
 
 def _give(run: LintRun, form: Format, output: Path | None, shown: Shown) -> None:
-    if output is not None:
-        write_file(output, written(run, form, shown))
-    elif form is Format.TEXT:
-        print_report(shown.report(run, report_width()))
-    else:
-        typer.echo(written(run, form, shown), nl=False)
+    with result_to(output) as outlet:
+        if form is Format.TEXT:
+            outlet.report(shown.report(run, outlet.width))
+        else:
+            outlet.text(written(run, form, shown))

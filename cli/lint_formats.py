@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import suggest
 
 from .output import PLAIN_WIDTH
 
@@ -61,11 +61,8 @@ def reports_of(given: Sequence[str], output: Path | None) -> list[tuple[Format, 
                 f"{each!r} is no report", hint="give --report FORMAT=FILE, as in sarif=lint.sarif"
             )
         if form not in [*Format]:
-            close = get_close_matches(form, [*Format], n=1, cutoff=0.5)
-            advice = f"did you mean {close[0]}? " if close else ""
-            raise AutoparserError(
-                f"there is no format {form!r}", hint=f"{advice}there are {', '.join(Format)}"
-            )
+            hint = suggest(form, Format, f"there are {', '.join(Format)}")
+            raise AutoparserError(f"there is no format {form!r}", hint=hint)
         path = Path(file)
         if path == output or any(path == other for _, other in found):
             raise AutoparserError("two reports go to this file", file=file, hint="name another")

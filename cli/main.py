@@ -38,7 +38,6 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="autoparser",
-    add_completion=False,
     # Plain help: no boxes, and quicker.
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

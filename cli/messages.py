@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import cast
 
 from autoparser.analysis.conversation import beyond_json
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import misspelt, nearest
 
 from .kinds import kind_of
 
@@ -37,9 +37,10 @@ def _complaints(value: object) -> Iterator[tuple[str, str, str]]:
     message = cast("dict[str, object]", value)
     if not isinstance(message.get("role"), str):
         hint = "give one such as user, assistant, system or tool"
-        yield "", "this message has no role", _meant("role", message) + hint
-    if not any(field in message for field in _SAYING) and (meant := _meant("content", message)):
-        yield "", "this message says nothing", f"{meant}give content, or tool_calls"
+        yield "", "this message has no role", misspelt("role", message, hint)
+    if not any(field in message for field in _SAYING) and nearest("content", message):
+        hint = misspelt("content", message, "give content, or tool_calls")
+        yield "", "this message says nothing", hint
     content = message.get("content")
     if isinstance(content, int | float):
         yield ".content", f"the content is {kind_of(content)}", "put it in quotes"
@@ -64,8 +65,3 @@ def _is_call(value: object) -> bool:
     return isinstance(function, Mapping) and isinstance(
         cast("Mapping[str, object]", function).get("name"), str
     )
-
-
-def _meant(field: str, message: Mapping[str, object]) -> str:
-    close = get_close_matches(field, map(str, message), n=1, cutoff=0.6)
-    return f"did you mean {field} for {close[0]}? " if close else ""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PLAIN_WIDTH",
+    "Outlet",
     "be_printable",
     "keep_source",
-    "print_json",
     "print_report",
     "print_text",
     "quiet_standard_output",
     "report_width",
+    "result_to",
     "say",
     "warn",
     "write_file",
@@ -88,11 +92,54 @@ def print_text(text: str) -> None:
     say("some characters are shown as escapes here; a pipe or a file gets the text as it is")
 
 
-def print_json(value: object, indent: int | None = None) -> None:
-    """Print a value as JSON, in ASCII."""
-    from autoparser.reports import json_text
+@dataclass(slots=True)
+class Outlet:
+    """Where the pieces of a result go: standard output as they come, or a file once all are there.
 
-    typer.echo(json_text(value, indent))
+    A report in a file is plain, and has the width of plain text.
+    """
+
+    output: Path | None
+    """The file of ``--output``; None prints."""
+    _pieces: list[str] = field(default_factory=list[str])
+
+    @property
+    def width(self) -> int:
+        """How wide a report is drawn."""
+        return report_width() if self.output is None else PLAIN_WIDTH
+
+    def report(self, report: Text) -> None:
+        """Give a report for people."""
+        if self.output is None:
+            print_report(report)
+        else:
+            self._pieces.append(f"{report.plain}\n")
+
+    def text(self, text: str) -> None:
+        """Give a text that is the result itself."""
+        if self.output is None:
+            print_text(text)
+        else:
+            self._pieces.append(text)
+
+    def json(self, value: object, indent: int | None = 2) -> None:
+        """Give a value as JSON, in ASCII: on one line without an indent."""
+        from autoparser.reports import json_text
+
+        self.text(f"{json_text(value, indent)}\n")
+
+    def close(self) -> None:
+        """Write the file, where there is one."""
+        if self.output is not None:
+            write_file(self.output, "".join(self._pieces))
+
+
+@contextmanager
+def result_to(output: Path | None) -> Generator[Outlet]:
+    """Give where a result goes; a file is written at the end, and not after an error."""
+    outlet = Outlet(output)
+    yield outlet
+    outlet.close()
 
 
 def say(words: str) -> None:

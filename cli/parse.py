@@ -13,16 +13,27 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_output, read_prompt, read_schema, read_tools
-from .output import print_json, print_report, report_width
-from .request import (
+from .options import (
+    EncoderOption,
+    JsonOption,
+    JsonSchemaOption,
+    NameOption,
     NoParallelOption,
+    OutputOption,
     PromptOption,
+    RevisionOption,
+    SourceArgument,
+    SwitchOption,
+    TextOrJsonOption,
+    TokenizerOption,
     ToolChoiceOption,
-    check_choice,
-    warn_of,
+    ToolsOption,
+    is_json,
 )
-from .source import STANDARD_INPUT, Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
-from .switches import SwitchOption, read_switches
+from .output import Outlet, keep_source, result_to
+from .request import check_choice, warn_of
+from .source import STANDARD_INPUT, Asked
+from .switches import read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
@@ -49,14 +60,7 @@ class Reasoning(StrEnum):
 
 def parse(
     source: SourceArgument = None,
-    tools: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The tools offered, OpenAI's, as YAML or JSON: a list, or {tools: [...]}."
-            " Without them any function may be called.",
-        ),
-    ] = None,
+    tools: ToolsOption = None,
     given: Annotated[
         Path | None,
         typer.Option(
@@ -66,12 +70,7 @@ def parse(
     prompt: PromptOption = None,
     switch: SwitchOption = None,
     tool_choice: ToolChoiceOption = "auto",
-    json_schema: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The answer is JSON by this schema: markers in it are text."
-        ),
-    ] = None,
+    json_schema: JsonSchemaOption = None,
     strip_code_fence: Annotated[
         bool,
         typer.Option(
@@ -107,17 +106,18 @@ def parse(
             metavar="N", min=1, help=f"Characters in a chunk of --stream. [default: {CHUNK}]"
         ),
     ] = None,
+    tokenizer: TokenizerOption = None,
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print JSON, or JSON Lines with --stream."),
-    ] = False,
+    form: TextOrJsonOption = None,
+    as_json: JsonOption = False,
+    output: OutputOption = None,
 ) -> int:
     """Read a model's output as the template writes it: reasoning, content, tool calls.
 
-    Prints the assistant message and which part of the text was what, or the deltas of a stream.
+    Prints the assistant message and which part of the text was what, or the deltas of a stream;
+    as JSON, a document, or JSON Lines of a stream. Without --tools any function may be called.
 
     Exit code: 0 if all was read, 1 if a call is malformed or unknown, a closer of nothing was left
     out, or the output was cut, 2 if there is nothing to parse.
@@ -133,7 +133,9 @@ def parse(
             "the template and the output cannot both come from standard input",
             hint="give the output with --input FILE",
         )
+    as_json = is_json(form, as_json)
     asked_for = Asked(source, name, revision, encoder)
+    keep_source(source, output)
     offered = None if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
     asked = None if prompt is None else read_prompt(prompt)
@@ -144,7 +146,7 @@ def parse(
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
 
-    analysis = analyzed(asked_for.template())
+    analysis = analyzed(asked_for.template(tokenizer))
     parser_of = partial(
         analysis.parser,
         offered,
@@ -168,11 +170,9 @@ def parse(
         begun = analysis.begun(offered, prompt=asked, chat_template_kwargs=setting)[0]
         own = parser_of(prompt=asked, chat_template_kwargs=setting)
         why = _explained(analysis, begun, own, parser_of, text, complete=not cut)
-    if stream:
-        size = chunk or CHUNK
-        message = _give_stream(analysis, parser, text, size, why, complete=not cut, as_json=as_json)
-    else:
-        message = _give_message(analysis, parser, text, why, complete=not cut, as_json=as_json)
+    give = partial(_give_stream, size=chunk or CHUNK) if stream else _give_message
+    with result_to(output) as outlet:
+        message = give(analysis, parser, text, why, outlet, complete=not cut, as_json=as_json)
 
     from autoparser.reports import all_read
 
@@ -207,6 +207,7 @@ def _give_message(
     parser: OutputParser,
     text: str,
     why: Sequence[Explanation] | None,
+    outlet: Outlet,
     *,
     complete: bool,
     as_json: bool,
@@ -218,10 +219,10 @@ def _give_message(
     if as_json:
         named = template_document(analysis.template)
         document = {"template": named, **message_document(message, text), **_document(why, text)}
-        print_json(document, indent=2)
+        outlet.json(document)
     else:
-        print_report(message_report(message, text, report_width()))
-        _give_explanations(why, text)
+        outlet.report(message_report(message, text, outlet.width))
+        _give_explanations(why, text, outlet)
     return message
 
 
@@ -231,20 +232,21 @@ def _document(why: Sequence[Explanation] | None, text: str) -> dict[str, Json]:
     return {} if why is None else {"explanations": explanations_document(why, text)}
 
 
-def _give_explanations(why: Sequence[Explanation] | None, text: str) -> None:
+def _give_explanations(why: Sequence[Explanation] | None, text: str, outlet: Outlet) -> None:
     from autoparser.reports import explanation_report
 
     if why is not None:
-        print_report(explanation_report(why, text, report_width()))
+        outlet.report(explanation_report(why, text, outlet.width))
 
 
 def _give_stream(
     analysis: Analysis,
     parser: OutputParser,
     text: str,
-    size: int,
     why: Sequence[Explanation] | None,
+    outlet: Outlet,
     *,
+    size: int,
     complete: bool,
     as_json: bool,
 ) -> ParsedMessage:
@@ -257,15 +259,15 @@ def _give_stream(
         chunk = text[start : start + size]
         deltas = stream.feed(chunk)
         if as_json:
-            print_json(chunk_document(chunk, deltas))
+            outlet.json(chunk_document(chunk, deltas), indent=None)
         else:
-            print_report(chunk_report(chunk, deltas, size))
+            outlet.report(chunk_report(chunk, deltas, size))
     deltas = stream.finish(complete=complete)
     message = stream.message
     if as_json:
         end = {**end_document(deltas, message), "template": named}
-        print_json({**end, **_document(why, text)})
+        outlet.json({**end, **_document(why, text)}, indent=None)
     else:
-        print_report(end_report(deltas, message, size))
-        _give_explanations(why, text)
+        outlet.report(end_report(deltas, message, size))
+        _give_explanations(why, text, outlet)
     return message

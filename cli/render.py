@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -11,9 +12,20 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 
 from .inputs import read_messages, read_tools
-from .output import print_json, print_report, print_text, report_width, say, warn, write_file
-from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
-from .switches import SwitchOption, read_switches, warn_of_switches
+from .options import (
+    EncoderOption,
+    NameOption,
+    OutputOption,
+    RevisionOption,
+    SourceArgument,
+    SwitchOption,
+    TokenizerOption,
+    ToolsOption,
+    format_option,
+)
+from .output import Outlet, keep_source, result_to, say, warn
+from .source import Asked
+from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -21,10 +33,15 @@ if TYPE_CHECKING:
     from autoparser.analysis.renderer import Renderer as TokenRenderer, TrainingTemplate
     from autoparser.analysis.template import ChatTemplate
 
-__all__ = ["render"]
+__all__ = ["RenderForm", "render"]
 
-TRAINING = "training-template"
-"""What a template can be turned into."""
+
+class RenderForm(StrEnum):
+    """What can be written."""
+
+    TEXT = "text"
+    JSON = "json"
+    TRAINING = "training-template"
 
 
 def render(
@@ -36,10 +53,7 @@ def render(
             help="The conversation, as YAML or JSON: a list, or {messages: [...]}.",
         ),
     ] = None,
-    tools: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The tools offered, OpenAI's, as YAML or JSON."),
-    ] = None,
+    tools: ToolsOption = None,
     switch: SwitchOption = None,
     generation_prompt: Annotated[
         bool | None,
@@ -56,29 +70,18 @@ def render(
             "--tokens", help="Show the tokens: of which message each is, and the loss mask."
         ),
     ] = False,
-    tokenizer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="A tokenizer.json or its directory; else the one beside the template.",
+    tokenizer: TokenizerOption = None,
+    form: Annotated[
+        RenderForm,
+        format_option(
+            "text; json, of the tokens of --tokens; training-template: the template itself, with"
+            " generation markers by which transformers knows what the model writes."
         ),
-    ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT",
-            help=f"Write the template itself in another form: {TRAINING}, with generation"
-            " markers by which transformers knows what the model writes.",
-        ),
-    ] = None,
+    ] = RenderForm.TEXT,
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="With --tokens: print JSON.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to a file, do not print."),
-    ] = None,
+    output: OutputOption = None,
 ) -> None:
     """Render messages to the prompt, exactly as transformers does.
 
@@ -93,14 +96,16 @@ def render(
         "--switch": switch,
         "--generation-prompt": generation_prompt,
         "--tokens": tokens or None,
-        "--tokenizer": tokenizer,
-        "--json": as_json or None,
+        # An encoder may give ids, which it reads.
+        "--tokenizer": tokenizer if encoder is None else None,
     }
-    _check({option for option, value in about.items() if value is not None}, to)
+    _check({option for option, value in about.items() if value is not None}, form)
 
     asked_for = Asked(source, name, revision, encoder)
-    if to is not None:
-        _give_training(asked_for.template(), asked_for.label, output)
+    keep_source(source, output)
+    if form is RenderForm.TRAINING:
+        with result_to(output) as outlet:
+            _give_training(asked_for.template(), asked_for.label, outlet)
         return
     conversation = read_messages(messages) if messages is not None else []
     offered = None if tools is None else read_tools(tools)
@@ -110,29 +115,24 @@ def render(
     prompt = generation_prompt
     if prompt is None:
         prompt = conversation[-1]["role"] != "assistant"
-    if tokens:
-        needed = "--tokens needs a tokenizer"
-        loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
-        text = _shown_tokens(
-            template,
-            cast("Tokenizer", loaded),
-            asked_for.tokenizer_name(tokenizer),
-            conversation,
-            offered,
-            switches,
-            prompt=prompt,
-            as_json=as_json,
-            plain=output is not None,
-        )
-        if text is not None and output is not None:
-            write_file(output, text)
-        return
-    text = _rendered(template, conversation, offered, switches, prompt=prompt)
-    if output is not None:
-        write_file(output, text)
-    else:
-        # The prompt and nothing else: no newline behind it.
-        print_text(text)
+    with result_to(output) as outlet:
+        if tokens:
+            needed = "--tokens needs a tokenizer"
+            loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
+            _give_tokens(
+                template,
+                cast("Tokenizer", loaded),
+                asked_for.tokenizer_name(tokenizer),
+                conversation,
+                offered,
+                switches,
+                outlet,
+                prompt=prompt,
+                as_json=form is RenderForm.JSON,
+            )
+        else:
+            # The prompt and nothing else: no newline behind it.
+            outlet.text(_rendered(template, conversation, offered, switches, prompt=prompt))
 
 
 def _rendered(
@@ -146,44 +146,44 @@ def _rendered(
     return template.render(messages, tools, prompt, **switches)
 
 
-def _check(given: set[str], to: str | None) -> None:
+def _check(given: set[str], form: RenderForm) -> None:
     """Raise AutoparserError for options that do not go together."""
-    if to is not None and to != TRAINING:
-        raise AutoparserError(f"there is no form {to!r}", hint=f"give --to {TRAINING}")
-    if to is not None and given:
-        options = ", ".join(sorted(given))
-        raise AutoparserError(
-            "--to writes the template, not a conversation", hint=f"leave out {options}"
-        )
-    if to is None and "--messages" not in given:
+    if form is RenderForm.TRAINING:
+        if given:
+            options = ", ".join(sorted(given))
+            raise AutoparserError(
+                f"--format {form} writes the template, not a conversation",
+                hint=f"leave out {options}",
+            )
+        return
+    if "--messages" not in given:
         raise AutoparserError("there is no conversation to render", hint="give --messages FILE")
     if "--tokens" not in given:
-        for option in ("--tokenizer", "--json"):
-            if option in given:
-                raise AutoparserError(f"{option} is about tokens", hint="add --tokens")
+        about_tokens = {"--tokenizer"} & given
+        if form is RenderForm.JSON:
+            about_tokens.add(f"--format {form}")
+        for option in sorted(about_tokens):
+            raise AutoparserError(f"{option} is about tokens", hint="add --tokens")
 
 
-def _shown_tokens(
+def _give_tokens(
     template: ChatTemplate,
     loaded: Tokenizer,
     named: str,
     messages: Sequence[Mapping[str, object]],
     tools: Sequence[object] | None,
     switches: Mapping[str, object],
+    outlet: Outlet,
     *,
     prompt: bool,
     as_json: bool,
-    plain: bool,
-) -> str | None:
-    """Print the tokens; or give them as plain text."""
+) -> None:
     from dataclasses import replace
 
     from autoparser.analysis.analysis import analyze
     from autoparser.analysis.document import template_document
     from autoparser.analysis.renderer import Renderer
-    from autoparser.reports import json_text, tokens_document, tokens_report
-
-    from .output import PLAIN_WIDTH
+    from autoparser.reports import tokens_document, tokens_report
 
     special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
     template = replace(template, special_tokens={**template.special_tokens, **special})
@@ -193,17 +193,10 @@ def _shown_tokens(
     rendered, pieces = renderer.tokens(found)
     roles = [str(message["role"]) for message in messages]
     if as_json:
-        told = {
-            "template": template_document(template),
-            **tokens_document(rendered, pieces, roles),
-        }
-        if not plain:
-            print_json(told, indent=2)
-        return f"{json_text(told, indent=2)}\n"
-    report = tokens_report(rendered, pieces, roles, PLAIN_WIDTH if plain else report_width())
-    if not plain:
-        print_report(report)
-    return f"{report.plain}\n"
+        described = template_document(template)
+        outlet.json({"template": described, **tokens_document(rendered, pieces, roles)})
+    else:
+        outlet.report(tokens_report(rendered, pieces, roles, outlet.width))
 
 
 def _warn_of_stops(tokenizer: str, renderer: TokenRenderer) -> None:
@@ -220,16 +213,12 @@ def _warn_of_stops(tokenizer: str, renderer: TokenRenderer) -> None:
             )
 
 
-def _give_training(template: ChatTemplate, source: str, output: Path | None) -> None:
+def _give_training(template: ChatTemplate, source: str, outlet: Outlet) -> None:
     from autoparser.analysis.analysis import analyze
     from autoparser.analysis.renderer import training_template
 
     made: TrainingTemplate = training_template(analyze(template))
-    text = made.template.text
-    if output is not None:
-        write_file(output, text)
-    else:
-        print_text(text)
+    outlet.text(made.template.text)
     proof = made.proof
     what = "with markers around the same template" if made.patched else "it has markers itself"
     say(

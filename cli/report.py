@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-import typer
-
 from .inputs import read_tools
-from .output import keep_source, print_text, write_file
+from .options import (
+    EncoderOption,
+    NameOption,
+    OutputOption,
+    RevisionOption,
+    SourceArgument,
+    TokenizerOption,
+    ToolsOption,
+    format_option,
+)
+from .output import keep_source, result_to
 from .progress import doing
-from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
+from .source import Asked
 
 if TYPE_CHECKING:
     from autoparser.analysis.conversation import Tool
 
-__all__ = ["report"]
+__all__ = ["ReportForm", "report"]
+
+
+class ReportForm(StrEnum):
+    """What a report can be written as."""
+
+    HTML = "html"
 
 
 def report(
     source: SourceArgument = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the page to a file, do not print it."
-        ),
-    ] = None,
-    tools: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The tools that the grammar is shown for, OpenAI's, as YAML or JSON; else two"
-            " of our own.",
-        ),
-    ] = None,
-    tokenizer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="A tokenizer.json or its directory; else the one beside the template.",
-        ),
-    ] = None,
+    form: Annotated[ReportForm, format_option("html, a page of its own.")] = ReportForm.HTML,
+    output: OutputOption = None,
+    tools: ToolsOption = None,
+    tokenizer: TokenizerOption = None,
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
@@ -49,15 +47,16 @@ def report(
     """Write one HTML page on a template: its format, the evidence, round trips, plots.
 
     The page is one file that loads nothing and runs nothing; it can be sent, archived, printed.
+    The grammar on it is that of --tools, else of two tools of our own.
 
     Exit code: 0 if it is written, 2 if there is nothing to write.
     """
+    # There is one form so far.
+    del form
     keep_source(source, output)
     page = _page(Asked(source, name, revision, encoder), tools, tokenizer)
-    if output is None:
-        print_text(page)
-    else:
-        write_file(output, page)
+    with result_to(output) as outlet:
+        outlet.text(page)
     return 0
 
 

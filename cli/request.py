@@ -1,15 +1,13 @@
-"""The options of commands that take a request, and what they check of it and warn of."""
+"""What commands that take a request check of it, and what they warn of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import suggest
 
 from .output import warn
 from .switches import warn_of_switches
@@ -17,27 +15,7 @@ from .switches import warn_of_switches
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
 
-__all__ = [
-    "NoParallelOption",
-    "PromptOption",
-    "ToolChoiceOption",
-    "check_choice",
-    "warn_of",
-]
-
-PromptOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="The rendered prompt or its tail; else the template's default prompt.",
-    ),
-]
-ToolChoiceOption = Annotated[
-    str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
-]
-NoParallelOption = Annotated[
-    bool, typer.Option("--no-parallel", help="The request allows one call only.")
-]
+__all__ = ["check_choice", "warn_of"]
 
 CHOICES = ("auto", "none", "required")
 
@@ -51,13 +29,11 @@ def check_choice(choice: str, tools: Sequence[object] | None) -> None:
     names = list(request_of(tools).tools or ())
     if choice in names:
         return
-    close = get_close_matches(choice, [*CHOICES, *names], n=1, cutoff=0.5)
-    advice = f"did you mean {close[0]}? " if close else ""
     words = ", ".join(CHOICES)
     wanted = f"or a tool: {', '.join(names)}" if names else "or a tool of --tools"
     raise AutoparserError(
         f"the tool choice {choice!r} names no tool that is offered",
-        hint=f"{advice}give {words}, {wanted}",
+        hint=suggest(choice, [*CHOICES, *names], f"give {words}, {wanted}"),
     )
 
 

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import suggest
 
 from .inputs import read_value
-from .output import print_json, print_report, report_width, warn
-from .source import Asked, EncoderOption, NameOption, RevisionOption, SourceArgument
-from .switches import SwitchOption, read_switches
+from .options import (
+    EncoderOption,
+    JsonOption,
+    NameOption,
+    OutputOption,
+    RevisionOption,
+    SourceArgument,
+    SwitchOption,
+    TextOrJsonOption,
+    TokenizerOption,
+    is_json,
+)
+from .output import Outlet, keep_source, result_to, warn
+from .source import Asked
+from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
@@ -35,13 +47,7 @@ def roundtrip(
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
-    tokenizer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="A tokenizer.json or its directory; else the one beside the template.",
-        ),
-    ] = None,
+    tokenizer: TokenizerOption = None,
     scenario: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,12 +67,9 @@ def roundtrip(
             " such as json-spacing.",
         ),
     ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print everything as JSON; docs/roundtrip.schema.json describes it."
-        ),
-    ] = False,
+    form: TextOrJsonOption = None,
+    as_json: JsonOption = False,
+    output: OutputOption = None,
 ) -> int:
     """See whether a turn comes back as it was sampled, once the conversation goes on.
 
@@ -80,19 +83,23 @@ def roundtrip(
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.roundtrip import failing, round_trip
 
+    as_json = is_json(form, as_json)
     wanted = _checked_kinds(fail_on or [])
     chosen = _chosen(scenarios, scenario or [])
     setting = cast("dict[str, Json]", read_switches(switch or []))
     asked_for = Asked(source, name, revision, encoder)
+    keep_source(source, output)
     template = asked_for.template(tokenizer, noted=False)
     needed = "--fail-on tokens needs a tokenizer" if "tokens" in wanted else None
     loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
     analysis = analyzed(template)
-    _warn(asked_for.label, analysis, setting)
+    _warn(asked_for.label, analysis)
+    warn_of_switches(asked_for.label, template, setting)
     found = round_trip(
         analysis, chosen, tokenizer=loaded, setting=setting or None, progress=_progress
     )
-    _give(analysis, found, as_json=as_json, in_full=bool(scenario))
+    with result_to(output) as outlet:
+        _give(analysis, found, outlet, as_json=as_json, in_full=bool(scenario))
     return FOUND if failing(found.rows, wanted) else 0
 
 
@@ -123,26 +130,17 @@ def _checked_kinds(asked: Sequence[str]) -> Sequence[str]:
 
 
 def _unknown(what: str, given: str, known: Sequence[str]) -> AutoparserError:
-    close = get_close_matches(given, known, n=1, cutoff=0.5)
-    advice = f"did you mean {close[0]}? " if close else ""
-    return AutoparserError(
-        f"there is no {what} {given!r}", hint=f"{advice}there are {', '.join(known)}"
-    )
+    hint = suggest(given, known, f"there are {', '.join(known)}")
+    return AutoparserError(f"there is no {what} {given!r}", hint=hint)
 
 
-def _warn(source: str, analysis: Analysis, setting: dict[str, Json]) -> None:
-    """Say on standard error what may make verdicts wrong, or a switch do nothing."""
+def _warn(source: str, analysis: Analysis) -> None:
+    """Say on standard error what may make verdicts wrong."""
     from autoparser.reports import check_doubt
 
     check = analysis.check
     if not check.ok:
         warn(source, check_doubt(check, "what is sampled may not be what a model writes"))
-    known = [switch.name for switch in analysis.switches]
-    for name in setting:
-        if name not in known:
-            close = get_close_matches(name, known, n=1, cutoff=0.5)
-            advice = f"; did you mean {close[0]}?" if close else ""
-            warn(source, f"{name} is no switch that the analysis found{advice}")
 
 
 def _progress(done: int, total: int) -> None:
@@ -152,10 +150,12 @@ def _progress(done: int, total: int) -> None:
         typer.echo(line, nl=False, err=True)
 
 
-def _give(analysis: Analysis, found: RoundTrip, *, as_json: bool, in_full: bool) -> None:
+def _give(
+    analysis: Analysis, found: RoundTrip, outlet: Outlet, *, as_json: bool, in_full: bool
+) -> None:
     from autoparser.reports import roundtrip_document, roundtrip_report
 
     if as_json:
-        print_json(roundtrip_document(analysis, found), indent=2)
+        outlet.json(roundtrip_document(analysis, found))
     else:
-        print_report(roundtrip_report(analysis, found, report_width(), in_full=in_full))
+        outlet.report(roundtrip_report(analysis, found, outlet.width, in_full=in_full))

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from .output import print_report, report_width
+from .options import OutputOption, format_option
+from .output import result_to
 
-__all__ = ["rule"]
+__all__ = ["RuleForm", "rule"]
+
+
+class RuleForm(StrEnum):
+    """What pages can be written as."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
 
 
 def rule(
@@ -20,9 +29,10 @@ def rule(
             show_default=False,
         ),
     ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print Markdown, as in docs/rules.")
-    ] = False,
+    form: Annotated[RuleForm, format_option("text, or markdown, as in docs/rules.")] = (
+        RuleForm.TEXT
+    ),
+    output: OutputOption = None,
 ) -> None:
     """Show a rule's page: what is wrong, why it matters, before and after.
 
@@ -32,15 +42,16 @@ def rule(
     from autoparser.analysis.lint import all_rules, rule_of
     from autoparser.reports.lint import page_markdown, rule_page, rule_table, rules_index
 
-    if which is None:
-        rules = all_rules()
-        if markdown:
-            typer.echo(rules_index(rules), nl=False)
+    markdown = form is RuleForm.MARKDOWN
+    found = None if which is None else rule_of(which)
+    with result_to(output) as outlet:
+        if found is None:
+            rules = all_rules()
+            if markdown:
+                outlet.text(rules_index(rules))
+            else:
+                outlet.report(rule_table(rules, outlet.width))
+        elif markdown:
+            outlet.text(page_markdown(found))
         else:
-            print_report(rule_table(rules, report_width()))
-        return
-    found = rule_of(which)
-    if markdown:
-        typer.echo(page_markdown(found), nl=False)
-    else:
-        print_report(rule_page(found, report_width()))
+            outlet.report(rule_page(found, outlet.width))

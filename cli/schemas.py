@@ -1,25 +1,34 @@
-"""Whether what is given as a tool is one, down to the keywords that decide how values are read."""
+"""Whether what is given as a tool is one, and its parameters a schema of their draft."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
-from typing import cast
+from typing import TypeAlias, cast
 
+from autoparser.analysis.conversation import Json
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.schema import Document, Flaw, SchemaError, flaws, kinds_of
 
 __all__ = ["check_schema", "check_tool"]
 
-TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
-
 _TOOL = 'expected {"type": "function", "function": {"name": …, "parameters": …}}'
 
-_MAPS = ("properties", "patternProperties", "$defs", "definitions")
-_SCHEMAS = ("items", "additionalProperties", "not")
-_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-"""Keywords that hold schemas by name, one schema, a list of schemas."""
+_EXPECTED = {
+    "required": "expected a list of names",
+    "enum": "expected a list of values",
+    **dict.fromkeys(
+        ("properties", "patternProperties", "$defs", "definitions"),
+        'expected schemas by name: {"city": {"type": "string"}}',
+    ),
+    **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), "expected a list of schemas"),
+}
+"""What a keyword should hold."""
+_TOO_DEEP = ("it is nested too deep", "write a simpler one")
 
-DEEPEST = 64
+DEEPEST = 128
+"""Objects and lists in one another."""
+
+_Complaint: TypeAlias = tuple[tuple[str | int, ...], str, str]
 
 
 def check_tool(tool: object, place: str, file: str) -> None:
@@ -37,7 +46,7 @@ def check_tool(tool: object, place: str, file: str) -> None:
     if not isinstance(name, str) or not name:
         raise AutoparserError("this tool has no name", file=file, place=place, hint=_TOOL)
     parameters = function.get("parameters")
-    for where, wrong, hint in _complaints(parameters, "parameters", 0):
+    for where, wrong, hint in _complaints(parameters, "parameters"):
         raise AutoparserError(
             f"the parameters of {name} are no JSON schema: {wrong}",
             file=file,
@@ -50,76 +59,55 @@ def check_schema(schema: object, file: str) -> None:
     """Raise AutoparserError where this is no JSON schema of an object or of anything else."""
     if not isinstance(schema, Mapping):
         raise AutoparserError("this is no JSON schema", file=file, hint="expected an object")
-    for where, wrong, hint in _complaints(cast("object", schema), "schema", 0):
+    for where, wrong, hint in _complaints(cast("object", schema), "schema"):
         raise AutoparserError(f"this is no JSON schema: {wrong}", file=file, place=where, hint=hint)
 
 
-def _complaints(schema: object, place: str, depth: int) -> Iterator[tuple[str, str, str]]:
+def _complaints(schema: object, place: str) -> Iterator[tuple[str, str, str]]:
     """Say where a schema is none, what is wrong there, and what was expected."""
-    if depth > DEEPEST:
-        yield place, "it is nested too deep", "write a simpler one"
+    if schema is None:
         return
-    if schema is None and not depth:
+    for path, wrong, hint in _unreadable(schema, ()):
+        yield _within(place, path), wrong, hint
         return
-    if isinstance(schema, bool):
+    try:
+        found = [*flaws(cast("Json", schema))]
+    except RecursionError:
+        yield place, *_TOO_DEEP
         return
-    if not isinstance(schema, Mapping):
-        yield place, "this is no schema", 'expected an object such as {"type": "string"}'
-        return
-    members = cast("Mapping[object, object]", schema)
-    yield from _types(members.get("type"), f"{place}.type")
-    yield from _inner(members, place, depth)
-    if "enum" in members and not isinstance(members["enum"], list):
-        yield f"{place}.enum", "these are no values", "expected a list of values"
-    if "required" in members and not isinstance(members["required"], list | bool):
-        yield f"{place}.required", "these are no names", "expected a list of names"
+    for flaw in found:
+        yield _within(place, flaw.path), *_words(flaw)
 
 
-def _inner(
-    members: Mapping[object, object], place: str, depth: int
-) -> Iterator[tuple[str, str, str]]:
-    """Say what is wrong with the schemas that a schema holds."""
-    for keyword, value in members.items():
-        inside = f"{place}.{keyword}"
-        if keyword in _MAPS:
-            yield from _by_name(value, inside, depth)
-        # Older drafts give a list of schemas for the items of a tuple.
-        elif keyword in _LISTS or (keyword == "items" and _is_list(value)):
-            yield from _listed(value, inside, depth)
-        elif keyword in _SCHEMAS:
-            yield from _complaints(value, inside, depth + 1)
+def _unreadable(value: object, path: tuple[str | int, ...]) -> Iterator[_Complaint]:
+    """Say what of a value no JSON text could hold."""
+    if len(path) > DEEPEST:
+        yield path, *_TOO_DEEP
+    elif isinstance(value, Mapping):
+        for name, inner in cast("Mapping[object, object]", value).items():
+            if not isinstance(name, str):
+                yield path, f"the name {name!r} is no text", "put it in quotes"
+            else:
+                yield from _unreadable(inner, (*path, name))
+    elif isinstance(value, list):
+        for at, inner in enumerate(cast("Sequence[object]", value)):
+            yield from _unreadable(inner, (*path, at))
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+def _within(place: str, path: Sequence[str | int]) -> str:
+    return place + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
 
 
-def _types(given: object, place: str) -> Iterator[tuple[str, str, str]]:
-    if given is None:
-        return
-    names = cast("Sequence[object]", given) if isinstance(given, list) else [given]
-    for name in names:
-        if name in TYPES:
-            continue
-        close = get_close_matches(str(name), TYPES, n=1, cutoff=0.5)
-        advice = f"did you mean {close[0]}? " if close else ""
-        yield place, f"there is no type {name!r}", f"{advice}the types are {', '.join(TYPES)}"
-
-
-def _by_name(given: object, place: str, depth: int) -> Iterator[tuple[str, str, str]]:
-    if not isinstance(given, Mapping):
-        yield place, "this is no object", 'expected schemas by name: {"city": {"type": "string"}}'
-        return
-    for name, schema in cast("Mapping[object, object]", given).items():
-        if not isinstance(name, str):
-            yield place, f"the name {name!r} is no text", "put it in quotes"
-        else:
-            yield from _complaints(schema, f"{place}.{name}", depth + 1)
-
-
-def _listed(given: object, place: str, depth: int) -> Iterator[tuple[str, str, str]]:
-    if not isinstance(given, list):
-        yield place, "this is no list", "expected a list of schemas"
-        return
-    for at, schema in enumerate(cast("Sequence[object]", given)):
-        yield from _complaints(schema, f"{place}[{at}]", depth + 1)
+def _words(flaw: Flaw) -> tuple[str, str]:
+    """Say what is wrong, and what was expected."""
+    keyword = str(flaw.path[-1]) if flaw.path else ""
+    if flaw.is_no_schema:
+        if keyword == "items" and isinstance(flaw.value, list):
+            return "this is no schema", 'write prefixItems, or name an older draft as "$schema"'
+        return "this is no schema", 'expected an object such as {"type": "string"}'
+    if keyword == "type":
+        try:
+            kinds_of({"type": flaw.value}, Document(True))
+        except SchemaError as error:
+            return error.message, error.hint or ""
+    return flaw.message, _EXPECTED.get(keyword, "correct it there")

@@ -1,11 +1,9 @@
-"""What every command takes a template from: its argument, its options, and the words about it."""
+"""What every command takes a template from, once its options are read, and the words about it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import AutoparserError, TokenizerError
 
@@ -18,41 +16,9 @@ if TYPE_CHECKING:
 
     from autoparser.analysis.template import ChatTemplate
 
-__all__ = [
-    "STANDARD_INPUT",
-    "Asked",
-    "EncoderOption",
-    "NameOption",
-    "RevisionOption",
-    "SourceArgument",
-]
+__all__ = ["STANDARD_INPUT", "Asked"]
 
 STANDARD_INPUT = "-"
-
-SourceArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="TEMPLATE",
-        help="A template file, a model directory, a tokenizer_config.json, a GGUF file, - for"
-        " standard input, or a model on the Hub: org/name, org/name/file.gguf, org/name:Q4_K_M.",
-        show_default=False,
-    ),
-]
-NameOption = Annotated[
-    str | None, typer.Option(help="Which of several named templates, such as tool_use.")
-]
-RevisionOption = Annotated[
-    str | None,
-    typer.Option(metavar="REVISION", help="A branch, tag or commit of a model on the Hub."),
-]
-EncoderOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MODULE:FUNCTION",
-        help="Run this Python function in the place of a template: path/to/module.py:function or"
-        " package.module:function. Values of its parameters follow as ?name=value&name=value.",
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -13,13 +14,21 @@ import typer
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.isolation import Limits
 
-from .output import print_report, report_width, say, write_file
+from .options import JobsOption, OutputOption, format_option
+from .output import Outlet, keep_source, result_to, say
 from .progress import progress_of
 
 if TYPE_CHECKING:
     from autoparser.analysis.survey import Journal, Record
 
-__all__ = ["survey"]
+__all__ = ["SurveyForm", "survey"]
+
+
+class SurveyForm(StrEnum):
+    """What a survey can be written as."""
+
+    TEXT = "text"
+    HTML = "html"
 
 
 def survey(
@@ -31,23 +40,20 @@ def survey(
             show_default=False,
         ),
     ],
-    output: Annotated[
+    form: Annotated[
+        SurveyForm, format_option("text, or html, a page of its own.")
+    ] = SurveyForm.TEXT,
+    output: OutputOption = None,
+    kept: Annotated[
         Path | None,
         typer.Option(
-            "--output",
-            "-o",
+            "--records",
             metavar="FILE",
-            help="Keep a line of JSON for each template; a survey that was interrupted goes on"
-            " where it was.",
+            help="Keep a line of JSON for each template here, which docs/survey.schema.json"
+            " describes; a survey that was interrupted goes on where it was.",
         ),
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page on the corpus.")
-    ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="How many to use; else one for each processor."),
-    ] = None,
+    jobs: JobsOption = None,
     *,
     limits: Limits | None = None,
 ) -> int:
@@ -58,57 +64,61 @@ def survey(
 
     Exit code: 0 if the survey is done, 2 if there is nothing to survey.
     """
-    if output is not None and html is not None and output.absolute() == html.absolute():
+    if output is not None and kept is not None and output.absolute() == kept.absolute():
         raise AutoparserError(
-            "--output and --html name the same file", hint="name another file with --html"
+            "--output and --records name the same file", hint="name another file with --output"
         )
-    from autoparser.analysis.survey import summary_of, templates_in
+    for place in places:
+        keep_source(place, output)
+    from autoparser.analysis.isolation import usual_jobs
+    from autoparser.analysis.survey import templates_in
 
     sources = templates_in(places)
-    records = _records(sources, output, processes or _processors(), limits)
-    summary = summary_of(records)
-    if html is not None:
-        from importlib.metadata import version
-
-        from autoparser.reports.html import survey_page
-
-        write_file(html, survey_page(summary, records, version("autoparser")))
-    from autoparser.reports import survey_report
-
-    print_report(survey_report(summary, report_width()))
+    records = _records(sources, kept, jobs or usual_jobs(), limits)
+    with result_to(output) as outlet:
+        _give(records, form, outlet)
     return 0
 
 
+def _give(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
+    from importlib.metadata import version
+
+    from autoparser.analysis.survey import summary_of
+    from autoparser.reports import survey_report
+    from autoparser.reports.html import survey_page
+
+    summary = summary_of(records)
+    if form is SurveyForm.HTML:
+        outlet.text(survey_page(summary, records, version("autoparser")))
+    else:
+        outlet.report(survey_report(summary, outlet.width))
+
+
 def _records(
-    sources: Sequence[str], output: Path | None, processes: int, limits: Limits | None
+    sources: Sequence[str], file: Path | None, jobs: int, limits: Limits | None
 ) -> list[Record]:
     from autoparser.analysis.survey import Journal, journal_of, line_of, surveying
 
-    journal = Journal() if output is None else journal_of(_content(output), str(output))
+    journal = Journal() if file is None else journal_of(_content(file), str(file))
     waiting = [(source, _digest(source)) for source in sources]
     known = {each: journal.records[each] for each in waiting if each in journal.records}
     if known:
-        say(f"{len(known)} of {len(waiting)} were surveyed before, see {output}")
+        say(f"{len(known)} of {len(waiting)} were surveyed before, see {file}")
     left = [each for each in waiting if each not in known]
     with (
         # First of all: workers are forked, and the bar is drawn by a thread.
-        surveying(processes, limits) as surveyed,
-        _appending(output, journal) as file,
+        surveying(jobs, limits) as surveyed,
+        _appending(file, journal) as lines,
         progress_of(len(left), "surveying") as advance,
     ):
         for record in surveyed(left):
             known[record.source, record.sha256] = record
-            if file is not None:
-                file.write(line_of(record))
+            if lines is not None:
+                lines.write(line_of(record))
                 # What is done stays done, whatever comes.
-                file.flush()
+                lines.flush()
             advance()
     return [known[each] for each in waiting]
-
-
-def _processors() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def _digest(source: str) -> str:
@@ -130,7 +140,7 @@ def _content(path: Path) -> bytes:
     except OSError as error:
         reason = error.strerror or type(error).__name__
     raise AutoparserError(
-        f"cannot be read ({reason})", file=str(path), hint="name another file with --output"
+        f"cannot be read ({reason})", file=str(path), hint="name another file with --records"
     )
 
 
@@ -151,5 +161,5 @@ def _appending(path: Path | None, journal: Journal) -> Generator[TextIO | None]:
             yield file
         return
     raise AutoparserError(
-        f"cannot be written ({reason})", file=str(path), hint="name another file with --output"
+        f"cannot be written ({reason})", file=str(path), hint="name another file with --records"
     )

@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, cast
-
-import typer
+from typing import TYPE_CHECKING
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import suggest
 
 from .output import warn
 
 if TYPE_CHECKING:
     from autoparser.analysis.template import ChatTemplate
 
-__all__ = ["SwitchOption", "read_switches", "warn_of_switches"]
+__all__ = ["read_switches", "warn_of_switches"]
 
-SwitchOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE",
-        help="Set this variable of the template, as chat_template_kwargs do. May be given several"
-        " times.",
-    ),
-]
-
-_PASSED = ("messages", "tools", "documents", "add_generation_prompt", "strftime_now")
-"""What a render passes itself."""
+CLOCK = "strftime_now"
+"""A function, which no text can stand for."""
 
 
 def read_switches(given: Iterable[str]) -> dict[str, object]:
     """Give the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
+    from autoparser.analysis.template import PASSED, variable_value
+
     found: dict[str, object] = {}
     for each in given:
         name, equals, value = each.partition("=")
@@ -40,20 +30,12 @@ def read_switches(given: Iterable[str]) -> dict[str, object]:
             raise AutoparserError(
                 f"{each!r} sets no variable", hint="give --switch NAME=VALUE, as in thinking=true"
             )
-        if name in _PASSED:
+        if name in (*PASSED, CLOCK):
             raise AutoparserError(
                 f"{name} is no switch", hint="it has an option of its own, or none is needed"
             )
-        found[name] = _value(value)
+        found[name] = variable_value(value)
     return found
-
-
-def _value(text: str) -> object:
-    try:
-        return cast("object", json.loads(text))
-    except ValueError:
-        # As Python and YAML write them.
-        return {"True": True, "False": False, "None": None}.get(text, text)
 
 
 def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str, object]) -> None:
@@ -66,6 +48,5 @@ def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str,
     for name in switches:
         if name in read:
             continue
-        close = get_close_matches(name, sorted(read), n=1, cutoff=0.6)
-        advice = f"; did you mean {close[0]}?" if close else ""
-        warn(source, f"this template reads no variable {name!r}{advice}")
+        words = f"this template reads no variable {name!r}"
+        warn(source, "; ".join(filter(None, (words, suggest(name, sorted(read))))))

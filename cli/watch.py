@@ -14,12 +14,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError
 
+from .options import WatchOption
 from .output import say
 from .source import STANDARD_INPUT
 
@@ -58,12 +59,8 @@ def watched(*beside: str, to_file: bool = False) -> Callable[[Command], Command]
             return watching(source, lambda: command(**arguments), beside=files)
 
         signature = inspect.signature(command, eval_str=True)
-        option = typer.Option("--watch", help="Run again whenever the template changes.")
         added = inspect.Parameter(
-            "watch",
-            inspect.Parameter.KEYWORD_ONLY,
-            default=False,
-            annotation=Annotated[bool, option],
+            "watch", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=WatchOption
         )
         own = [
             each.replace(kind=inspect.Parameter.KEYWORD_ONLY)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.document import check_counts
 from autoparser.analysis.lint import Finding, Subject, lint
+from autoparser.analysis.probing import Setting
 from autoparser.analysis.roundtrip import Next, Row, Scenario, round_trip, shipped_scenarios
 
 from .facts import FactChange, changed_facts
@@ -70,10 +71,14 @@ class Comparison:
         return not changes and self.same_check
 
 
-def compare(left: Analysis, right: Analysis) -> Comparison:
-    """Compare what two templates do."""
-    renders, asked = changed_renders(left, right)
-    trips, played = _changed_trips(left, right)
+def compare(left: Analysis, right: Analysis, setting: Setting | None = None) -> Comparison:
+    """Compare what two templates do.
+
+    What `setting` sets is set in every render and round trip. Formats, self-checks and findings are
+    those of the templates under all of their settings.
+    """
+    renders, asked = changed_renders(left, right, setting)
+    trips, played = _changed_trips(left, right, setting or {})
     return Comparison(
         left,
         right,
@@ -90,9 +95,11 @@ _Played = dict[tuple[str, Next], str]
 _ABSENT = "does not apply"
 
 
-def _changed_trips(left: Analysis, right: Analysis) -> tuple[tuple[TripChange, ...], int]:
+def _changed_trips(
+    left: Analysis, right: Analysis, setting: Setting
+) -> tuple[tuple[TripChange, ...], int]:
     scenarios = shipped_scenarios()
-    ours, theirs = _verdicts(left, scenarios), _verdicts(right, scenarios)
+    ours, theirs = (_verdicts(each, scenarios, setting) for each in (left, right))
     names = dict.fromkeys([*ours, *theirs])
     order = [scenario.name for scenario in scenarios]
     changes = [
@@ -108,9 +115,10 @@ def _changed_trips(left: Analysis, right: Analysis) -> tuple[tuple[TripChange, .
     return tuple(sorted(changes, key=lambda each: order.index(each.scenario))), len(names)
 
 
-def _verdicts(analysis: Analysis, scenarios: Sequence[Scenario]) -> _Played:
+def _verdicts(analysis: Analysis, scenarios: Sequence[Scenario], setting: Setting) -> _Played:
     # Only the usual setting of the switches counts here: what others change is among the facts.
-    played = round_trip(analysis, scenarios, setting=analysis.formats.fullest.setting or None)
+    usual = {**analysis.formats.fullest.setting, **setting}
+    played = round_trip(analysis, scenarios, setting=usual or None)
     return {(row.scenario.name, row.next): _verdict(row) for row in played.rows}
 
 

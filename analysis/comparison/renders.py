@@ -39,7 +39,7 @@ class Asked:
     """How many of those differ in another way than with nothing set; of values under which all
     comes out alike, one counts."""
     usual: Setting
-    """What must be set for both to render at all; mostly nothing."""
+    """What is set: what must be for both to render at all, and what was asked; mostly nothing."""
     settings: tuple[Setting, ...]
     """The values that were played, each alone."""
     pairs: int
@@ -60,18 +60,21 @@ class Asked:
     """Conversations that were not asked since too many before them ran into a limit."""
 
 
-def changed_renders(left: Analysis, right: Analysis) -> tuple[tuple[RenderChange, ...], Asked]:
+def changed_renders(
+    left: Analysis, right: Analysis, setting: Setting | None = None
+) -> tuple[tuple[RenderChange, ...], Asked]:
     """Play everything through both; give how the renders differ, and what was asked.
 
     Each template gets the messages in the shape that it takes, and one that reads a special token
-    which only the other's files name gets it from there.
+    which only the other's files name gets it from there. What `setting` sets stays as it is.
     """
     stages = Stage(left, right), Stage(right, left)
-    usual = usual_setting(left, right)
+    asked = setting or {}
+    usual = {**usual_setting(left, right), **asked}
     first = played(stages, usual, every())
-    values = asked_values((left, right), stages)
+    values = asked_values((left, right), stages, usual=asked)
     told = first.keys
-    bare = [played(stages, {}, changing(), told)] if usual else []
+    bare = [played(stages, asked, changing(), told)] if usual != asked else []
     singles = [played(stages, {**usual, **value}, changing(), told) for value in values.settings]
     distinct = _distinct(first, [*bare, *singles])
     pairs = _pairs(singles, distinct, usual)

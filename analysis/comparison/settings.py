@@ -56,34 +56,40 @@ def usual_setting(left: Analysis, right: Analysis) -> Setting:
     return {**left.formats.base, **right.formats.base}
 
 
-def asked_values(analyses: Sequence[Analysis], stages: Sequence[Stage]) -> Values:
-    """Give every value that a template suggests or shows, in the order of their sources."""
+def asked_values(
+    analyses: Sequence[Analysis], stages: Sequence[Stage], *, usual: Setting
+) -> Values:
+    """Give every value that a template suggests or shows, in the order of their sources.
+
+    Switches that `usual` sets are not among them.
+    """
     found: dict[str, dict[str, Json]] = {}
     for analysis, stage in zip(analyses, stages, strict=True):
-        for name, value in _values(analysis, stage):
+        for name, value in _values(analysis, stage, usual):
             # By their texts, since to Python true is 1.
             found.setdefault(name, {})[repr(value)] = value
     settings = [{name: value} for name, values in found.items() for value in values.values()]
     return Values(tuple(settings[:MOST_SETTINGS]), tuple(settings[MOST_SETTINGS:]))
 
 
-def _values(analysis: Analysis, stage: Stage) -> Iterator[tuple[str, Json]]:
+def _values(analysis: Analysis, stage: Stage, usual: Setting) -> Iterator[tuple[str, Json]]:
     suggestions = suggestions_of(analysis.template)
     known: Mapping[str, Sequence[Json]] = {each.name: each.values for each in analysis.switches}
     inserted = {each.name for each in analysis.switches if each.inserted}
-    names = dict.fromkeys([*known, *switch_candidates(suggestions)])
+    candidates = [*known, *switch_candidates(suggestions)]
+    names = [each for each in dict.fromkeys(candidates) if each not in usual]
     words = _words(suggestions)[: MOST_TRIED // max(len(names), 1)]
     for name in names:
         for value in (*known.get(name, ()), *suggestions.values.get(name, ())):
             yield name, value
         for word in words:
-            if _is_value(stage, analysis.formats.base, name, word):
+            if _is_value(stage, {**analysis.formats.base, **usual}, name, word):
                 yield name, word
         if name not in inserted:
             # A switch whose text is written out is not given what is none, as in the analysis.
             yield from ((name, True), (name, False))
         yield name, ANY_TEXT
-    if "documents" in suggestions.names:
+    if "documents" in suggestions.names and "documents" not in usual:
         yield "documents", _DOCUMENTS
 
 

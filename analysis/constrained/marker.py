@@ -43,6 +43,8 @@ class Marker:
         Give the matched length at its end and None; or, where the marker ends in ``more``, its
         whole length and the bytes behind it (none left: ``b""``).
         """
+        if not matched and self.text[:1] not in more:
+            return 0, None
         for place, byte in enumerate(more):
             while matched and byte != self.text[matched]:
                 matched = self._shorter[matched]

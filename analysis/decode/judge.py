@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from autoparser.analysis.constrained import GrammarObject
@@ -12,10 +12,10 @@ from autoparser.analysis.format import Begun
 from autoparser.analysis.grammar import Grammar
 from autoparser.analysis.parsing import OutputParser, ParsedCall, ParsedMessage, Status
 from autoparser.analysis.reading import SpanKind
+from autoparser.analysis.schema import Validate, validator
 
 from .faults import Complaint, Fault, Judgement, Rendering
 from .rendering import Rewriter
-from .schemas import Validate, read_object, validator
 
 
 class Judge:
@@ -89,7 +89,7 @@ class Judge:
         elif call.status is not Status.OK:
             yield Complaint(Fault.NOT_READ, f"a call's status is {call.status}")
         else:
-            arguments, invalid = read_object(call.arguments)
+            arguments, invalid = _read_object(call.arguments)
             invalid = invalid or self._argument_checks[call.name](dict(arguments))
             if invalid:
                 yield Complaint(Fault.ARGUMENTS, f"{call.name}: {invalid}")
@@ -109,6 +109,15 @@ class Judge:
     def _content_check(self) -> Validate | None:
         schema = self._grammar.json_schema
         return None if schema is None else validator(schema)
+
+
+def _read_object(text: str) -> tuple[Mapping[str, Json], str]:
+    """Read arguments; give what is wrong with them instead, where they are no JSON object."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return {}, f"{text!r} is no JSON: {error}"
+    return (value, "") if isinstance(value, dict) else ({}, f"{text!r} is no object")
 
 
 def _invalid_content(check: Validate, content: str) -> str:

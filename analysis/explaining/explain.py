@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.decode.faults import Rendering
 from autoparser.analysis.decode.rendering import Rewriter
 from autoparser.analysis.format import Begun, CallFormat, Slot
 from autoparser.analysis.parsing import OutputParser, ParsedMessage, Span, SpanKind, Status
+from autoparser.analysis.spelling import nearest
 
 from .differences import differences
 from .elsewhere import Prompted, foreign, other_setting
@@ -105,10 +105,8 @@ def _calls(
     for call in message.tool_calls:
         if call.status is Status.UNKNOWN_TOOL:
             at = _named(names, text, call.name)
-            close = get_close_matches(
-                call.name, sorted(reader.parser.offered or ()), n=1, cutoff=0.5
-            )
-            yield Explanation(Deviation.UNKNOWN_TOOL, at, "".join(close), call.name)
+            close = nearest(call.name, sorted(reader.parser.offered or ()))
+            yield Explanation(Deviation.UNKNOWN_TOOL, at, close or "", call.name)
     if message.partial_call is not None or (message.status is Status.CUT and complete):
         yield Explanation(Deviation.CUT, len(text), skeleton, "")
 

@@ -1,5 +1,7 @@
 """The format of an assistant turn, as frozen values that can write it."""
 
+from autoparser.analysis.schema import JsonType, type_of
+
 from .call import ArgumentForm, Arguments, CallFormat, FreeWord, Limit
 from .formats import Begun, Formats, ending, share, written_alike
 from .ids import NamingId
@@ -9,14 +11,12 @@ from .layout import Layout, Part
 from .literal import Block, Literal
 from .notation import (
     Container,
-    JsonType,
     Notation,
     Order,
     Row,
     Slot,
     json_notation,
     python_notation,
-    type_of,
 )
 from .text import Edges, Escape, Guard, Strip, Text
 from .turn import (

@@ -9,11 +9,12 @@ from enum import StrEnum
 from functools import cached_property
 
 from autoparser.analysis.conversation import Json, ToolCall
+from autoparser.analysis.schema import JsonType, type_of
 
 from .ids import NamingId
 from .json_call import JsonFields, json_fields_of
 from .literal import Literal
-from .notation import JSON_ESCAPES, Container, JsonType, Notation, Row, Slot, type_of
+from .notation import JSON_ESCAPES, Container, Notation, Row, Slot
 
 
 class Limit(StrEnum):

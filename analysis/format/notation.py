@@ -8,39 +8,9 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.schema import JsonType, type_of
 
 from .text import Escape, Text
-
-
-class JsonType(StrEnum):
-    """The types that a template can tell apart."""
-
-    STRING = "string"
-    INTEGER = "integer"
-    NUMBER = "number"
-    BOOLEAN = "boolean"
-    NULL = "null"
-    ARRAY = "array"
-    OBJECT = "object"
-
-
-def type_of(value: Json) -> JsonType:
-    """Name the JSON type of a decoded value; a float is a number, also a whole one."""
-    match value:
-        case None:
-            return JsonType.NULL
-        case bool():
-            return JsonType.BOOLEAN
-        case int():
-            return JsonType.INTEGER
-        case float():
-            return JsonType.NUMBER
-        case str():
-            return JsonType.STRING
-        case list():
-            return JsonType.ARRAY
-        case dict():
-            return JsonType.OBJECT
 
 
 class Slot(StrEnum):

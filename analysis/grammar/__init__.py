@@ -1,9 +1,10 @@
 """Grammars for constrained decoding: what a format and a request let a model write."""
 
+from autoparser.analysis.schema import SchemaError
+
 from .calls import GrammarError
 from .grammar import Grammar
 from .requests import grammar_of
-from .schema import SchemaError
 from .tokenizer import Vocabulary, guidance_tokenizer, vocabulary_of
 
 __all__ = [

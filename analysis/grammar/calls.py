@@ -20,7 +20,7 @@ from autoparser.analysis.format import (
 )
 
 from .notations import object_style
-from .paths import Brancher, Item, Path, joined
+from .paths import Brancher, Item, Path, distinct, joined
 from .rules import NOTHING, JsonStyle, JsonValue, Node, Pattern
 from .schema import SchemaReader
 from .strings import escaped
@@ -158,7 +158,7 @@ class CallWriter:
             )
         reader = SchemaReader(schema, f"the parameters of {name}")
         writer = ValueWriter(self.table, reader, arguments.members.order, self._closed)
-        found = reader.resolved(schema)
+        found = reader.resolved(reader.root)
         style = JsonStyle() if arguments.verbatim else object_style(self._members, arguments.values)
         if style is not None:
             whole: Node = JsonValue(reader.alone(found, _OBJECT, arguments.members.order), style)
@@ -167,9 +167,11 @@ class CallWriter:
             if self.calls.empty_row is not None and not found.get("required"):
                 ways.append(((), True))
             return ways
-        paths = writer.object(found, self._members, arguments.values, self.stops, behind)
+        paths: list[Path] = []
+        for option in writer.objects(found):
+            paths += writer.object(option, self._members, arguments.values, self.stops, behind)
         empty = joined(self._members.empty, behind)
-        return [(path, path == empty) for path in paths]
+        return [(path, path == empty) for path in distinct(paths)]
 
     def _filled(self, row: Row, name: str, first: bool) -> list[Item]:
         items: list[Item] = []

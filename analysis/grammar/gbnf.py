@@ -135,7 +135,7 @@ class _GbnfWriter:
 
         `thens` are the ways behind each text that closes it, `ends` those where nothing does.
         """
-        if prose.shape:
+        if prose.shapes:
             raise GrammarError(
                 "GBNF cannot hold a string without quotes to a length or a pattern",
                 hint="write the grammar as Lark, or leave minLength, maxLength and pattern out",

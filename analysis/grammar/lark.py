@@ -215,7 +215,7 @@ class _LarkWriter:
             any(isinstance(piece, int) for piece in self.vocabulary.pieces(text))
             for text in prose.exclude
         )
-        return tokens and not prose.shape
+        return tokens and not prose.shapes
 
     def _first_token(self, text: str) -> tuple[str, int | None, str]:
         """Cut a text at its first added token: the text before it, its id, the text behind."""
@@ -273,8 +273,8 @@ def _prose(prose: Prose, *, quick: bool) -> str:
     if prose.may_be_empty and (left or right):
         text = f"(?:{text})?"
     whole = f"/{text}/"
-    if prose.shape:
-        whole += f" & /{_slashes(prose.shape)}/"
+    for shape in prose.shapes:
+        whole += f" & /{_slashes(shape)}/"
     if prose.exclude and not quick:
         kept_out = "|".join(map(escaped, (*prose.exclude, *prose.forgiven)))
         whole += f" & ~/{_ANYTHING}(?:{kept_out}){_ANYTHING}/"

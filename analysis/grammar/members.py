@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Container
+from autoparser.analysis.schema import Schema
 
 from .paths import Path, joined, without
 from .rules import Literal, Node, Prose, Ref, choice, sequence
-from .schema import Schema, SchemaError
 from .strings import key_path
 from .table import RuleTable
 
@@ -22,10 +22,6 @@ Entries: TypeAlias = Callable[[str, Json, Path], list[Path]]
 Writes: TypeAlias = Callable[[Json], bool]
 """Says whether the format writes a member of a schema at all."""
 
-_UNHELD = frozenset(
-    {"minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentRequired"}
-)
-
 
 class Members:
     """Makes the rules for the members of one object."""
@@ -33,7 +29,6 @@ class Members:
     def __init__(
         self,
         table: RuleTable,
-        at: str,
         schema: Schema,
         container: Container,
         entries: Entries,
@@ -43,18 +38,13 @@ class Members:
     ) -> None:
         """Take an object's schema apart.
 
-        `at` names it in errors, `close` is what stands behind the last member, and `key` tells the
-        object from all others. What the format does not write is no member.
+        `close` is what stands behind the last member, and `key` tells the object from all others.
+        What the format does not write is no member.
         """
         self.table, self.container, self.entries = table, container, entries
         self.close, self.key = close, key
         properties = schema.get("properties")
         self.properties = properties if isinstance(properties, dict) else {}
-        refused = schema.keys() & _UNHELD
-        if refused:
-            raise SchemaError(
-                f"{min(refused)} cannot be held to in this format's notation of objects", place=at
-            )
         wanted = schema.get("required")
         self.required = set(map(str, wanted)) if isinstance(wanted, list) else set[str]()
         named = [name for name, each in self.properties.items() if each is not False]

@@ -8,6 +8,7 @@ from typing import cast
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.expression import RequestError, build, request_of
 from autoparser.analysis.format import Begun, Formats
+from autoparser.analysis.schema import Schema, mapped
 
 from .grammar import Grammar
 
@@ -75,17 +76,12 @@ def _says_strict(tool: object) -> bool:
 def _held(schema: Json, strict: bool | None, marked: bool) -> Json:
     """Give the schema that a tool's arguments are held to."""
     if strict or marked:
-        return _closed(schema)
+        return mapped(schema, _closed)
     return {"type": "object"} if strict is False else schema
 
 
-def _closed(schema: Json) -> Json:
-    """Close every object that names its members and does not say that it may have others."""
-    if isinstance(schema, list):
-        return [_closed(inner) for inner in schema]
-    if not isinstance(schema, dict):
-        return schema
-    members = {key: _closed(inner) for key, inner in schema.items()}
+def _closed(schema: Schema) -> Schema:
+    """Close an object that names its members and does not say that it may have others."""
     if isinstance(schema.get("properties"), dict) and "additionalProperties" not in schema:
-        members["additionalProperties"] = False
-    return members
+        return {**schema, "additionalProperties": False}
+    return schema

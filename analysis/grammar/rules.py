@@ -84,8 +84,8 @@ class Prose:
     """What it does not begin with, since the template would strip it."""
     right: Strip = Strip.NOTHING
     may_be_empty: bool = False
-    shape: str = ""
-    """A regular expression that it has to match as a whole; empty: any text."""
+    shapes: tuple[str, ...] = ()
+    """Regular expressions, each of which it has to match as a whole."""
     space: str = ""
     """Whitespace that may stand behind it, where nothing else closes it."""
 

@@ -1,24 +1,35 @@
-"""JSON Schema as a grammar's maker needs it: references, types, and parts that stand alone."""
+"""JSON Schema as a grammar's maker needs it: flat as far as it goes, and parts that stand alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeAlias, cast
+from collections.abc import Iterator, Mapping
+from itertools import combinations
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.format import JsonType, Order, type_of
+from autoparser.analysis.format import Order
+from autoparser.analysis.schema import (
+    ANY,
+    NOTHING,
+    ROOT,
+    Document,
+    JsonType,
+    Schema,
+    SchemaError,
+    conjunction,
+    kinds_of,
+    mapped,
+    references,
+    schema_map,
+    schemas_of,
+    type_of,
+    validator,
+    without,
+)
 
-Schema: TypeAlias = dict[str, Json]
+from .json_schema.options import Resolver
 
-ANY: frozenset[JsonType] = frozenset(JsonType)
-_NUMBERS = frozenset({JsonType.INTEGER, JsonType.NUMBER})
 _ROOT = "root"
 _UNIONS = ("anyOf", "oneOf")
-
-
-class SchemaError(AutoparserError):
-    """A schema that cannot be read, or that the notation of a format cannot be held to."""
 
 
 class SchemaReader:
@@ -26,69 +37,94 @@ class SchemaReader:
 
     def __init__(self, root: Json, place: str = "schema") -> None:
         """Take a whole schema; `place` names it in errors."""
-        self.root = root
+        self.document = Document.of(root)
         self.place = place
 
-    def resolved(self, schema: Json) -> Schema:
-        """Follow references, and join what stands beside them; true and {} allow everything."""
-        seen: list[str] = []
-        found: Schema = _members(schema, self.place)
-        while "$ref" in found:
-            target = str(found["$ref"])
-            if target in seen:
-                raise SchemaError(f"{target} refers to itself", place=self.place)
-            seen.append(target)
-            found = {**_members(self._at(target), self.place), **_without(found, "$ref")}
-        for part in _list(found.get("allOf")):
-            found = _both(found, self.resolved(part))
-        return _without(found, "allOf")
+    @property
+    def root(self) -> Json:
+        """The whole schema, its references as pointers."""
+        return self.document.root
 
-    def _at(self, target: str) -> Json:
-        if not target.startswith("#"):
-            raise SchemaError(
-                f"{target} refers to another document",
-                place=self.place,
-                hint="put what it refers to under $defs",
-            )
-        at: Json = self.root
-        for step in filter(None, target[1:].split("/")):
-            key = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(at, dict) and key in at:
-                at = at[key]
-            elif isinstance(at, list) and key.isdigit() and int(key) < len(at):
-                at = at[int(key)]
-            else:
-                raise SchemaError(f"{target} refers to nothing", place=self.place)
-        return at
+    def resolved(self, schema: Json, above: frozenset[str] = frozenset()) -> Schema:
+        """Follow references, and join what holds together; true and {} allow everything.
+
+        What cannot be joined exactly stays in an ``allOf``.
+        """
+        if schema is False:
+            return NOTHING
+        found = _members(schema, self.place)
+        if "$ref" in found:
+            reference = str(found["$ref"])
+            if reference in above:
+                raise SchemaError(f"{reference} refers to itself", place=self.place)
+            target = self.resolved(self._at(reference), above | {reference})
+            found = conjunction(target, without(found, "$ref"))
+        parts = schemas_of(found, "allOf")
+        if not parts or any(keyword.startswith("unevaluated") for keyword in found):
+            return found
+        found = without(found, "allOf")
+        for part in parts:
+            found = conjunction(found, self.resolved(part, above))
+        return found
+
+    def _at(self, reference: str) -> Json:
+        try:
+            return self.document.resolve(reference)[0]
+        except SchemaError as error:
+            raise SchemaError(error.message, place=self.place, hint=error.hint) from None
 
     def kinds(self, schema: Json) -> frozenset[JsonType]:
         """Name the types that a schema allows; a number may be a whole one."""
-        if schema is False:
-            return frozenset()
-        found = self.resolved(schema)
-        kinds = ANY
-        declared = found.get("type")
-        if declared is not None:
-            kinds = frozenset(_kinds_of(declared, self.place))
-        if "const" in found:
-            kinds &= _whole(type_of(found["const"]))
-        values = found.get("enum")
-        if isinstance(values, list):
-            kinds &= frozenset[JsonType]().union(*(_whole(type_of(value)) for value in values))
-        for union in _UNIONS:
-            options = _list(found.get(union))
-            if options:
-                kinds &= frozenset[JsonType]().union(*map(self.kinds, options))
-        return kinds
+        try:
+            return kinds_of(schema, self.document)
+        except SchemaError as error:
+            raise SchemaError(error.message, place=self.place, hint=error.hint) from None
 
     def options(self, schema: Schema) -> list[Schema]:
         """Take a union apart: each option with what stands beside the union."""
         for union in _UNIONS:
-            options = _list(schema.get(union))
+            options = schemas_of(schema, union)
             if options:
-                beside = _without(schema, union)
-                return [_both(beside, self.resolved(option)) for option in options]
+                if union == "oneOf":
+                    self._tell_apart(options)
+                beside = without(schema, union)
+                joined = [conjunction(beside, self.resolved(option)) for option in options]
+                # What stood beside one union may be joined now that the union is gone.
+                return [self.resolved(each) for each in joined]
         return [schema]
+
+    def _tell_apart(self, options: list[Json]) -> None:
+        """Raise SchemaError where two schemas of a ``oneOf`` may both hold."""
+        kinds = [self.kinds(option) for option in options]
+        if all(not one & other for one, other in combinations(kinds, 2)):
+            return
+        try:
+            Resolver(self.document).options({"oneOf": options}, ROOT)
+        except SchemaError as error:
+            raise SchemaError(error.message, place=self.place, hint=error.hint) from None
+
+    def only_values(self, schema: Schema, kinds: frozenset[JsonType]) -> list[Json] | None:
+        """Give the only values of some types that are allowed, where they are told."""
+        told = [schema["const"]] if "const" in schema else schema.get("enum")
+        if not isinstance(told, list):
+            return None
+        plain = len({"const", "enum"} & schema.keys()) == 1
+        if (
+            plain
+            and schema.keys() - {"const", "enum"} <= _PLAIN
+            and all(type_of(value) in kinds for value in told)
+        ):
+            return told
+        complaint = validator(self.alone(schema))
+        return [value for value in told if _is_of(value, kinds) and not complaint(value)]
+
+    def hold(self, schema: Schema, kind: JsonType) -> None:
+        """Raise SchemaError for what no notation but JSON's own is held to."""
+        for keyword in _unheld(schema, kind):
+            raise SchemaError(
+                f"{keyword} cannot be held to in this format's notation of {_PLURALS[kind]}",
+                place=self.place,
+            )
 
     def alone(
         self,
@@ -103,27 +139,67 @@ class SchemaReader:
             if JsonType.NUMBER in kinds and "integer" in names:
                 names.remove("integer")
             part["type"] = names[0] if len(names) == 1 else names
-        if any(True for _ in _references(part)):
-            if part == self.root and not any(
-                each == "#" or not each.startswith(("#/$defs/", "#/definitions/"))
-                for each in _references(part)
+        told = [*references(part)]
+        if told:
+            if part == self.root and all(
+                each.startswith(("#/$defs/", "#/definitions/")) for each in told
             ):
                 return _ordered(part, order)
-            definitions = {**_members(part.get("$defs", {}), self.place), _ROOT: self.root}
-            part = {**part, "$defs": definitions}
-            part = cast("dict[str, Json]", _moved(part))
+            definitions = {**schema_map(part, "$defs"), _ROOT: self.root}
+            return _ordered(mapped({**part, "$defs": definitions}, _moved), order)
         return _ordered(part, order)
 
 
-def only_values(schema: Schema) -> list[Json] | None:
-    """Give the only values that are allowed, where they are told."""
-    if "const" in schema:
-        return [schema["const"]]
-    values = schema.get("enum")
-    return values if isinstance(values, list) else None
+_PLAIN = frozenset(
+    {"type", "title", "description", "default", "examples", "deprecated", "$comment"}
+)
+"""Keywords beside the values of a constant that say nothing more of them."""
+_CONDITIONS = ("not", "if", "$dynamicRef", "$recursiveRef")
+_ARRAYS = ("maxItems", "uniqueItems", "prefixItems", "contains", "unevaluatedItems")
+_OBJECTS = (
+    *("minProperties", "maxProperties", "patternProperties", "propertyNames"),
+    *("dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"),
+)
+_UNHELD: Mapping[JsonType, tuple[str, ...]] = {
+    JsonType.ARRAY: (*_CONDITIONS, *_ARRAYS),
+    JsonType.OBJECT: (*_CONDITIONS, *_OBJECTS),
+}
+_BESIDE: Mapping[JsonType, tuple[str, ...]] = {
+    JsonType.ARRAY: ("items", "minItems"),
+    JsonType.OBJECT: ("properties", "additionalProperties", "required"),
+}
+"""What an ``allOf`` cannot say, either: it holds what was not joined."""
+_PLURALS = {
+    kind: {JsonType.BOOLEAN: "true and false", JsonType.NULL: "null"}.get(kind, f"{kind}s")
+    for kind in JsonType
+}
 
 
-def _members(schema: Json, place: str) -> dict[str, Json]:
+def _unheld(schema: Schema, kind: JsonType) -> Iterator[str]:
+    """Name the keywords that values of a type cannot be held to."""
+    for keyword in _UNHELD.get(kind, _CONDITIONS):
+        if keyword in schema and not _names_types(keyword, schema[keyword]):
+            yield keyword
+    least = schema.get("minItems", 0)
+    if kind is JsonType.ARRAY and least not in (0, 1):
+        yield "minItems"
+    for part in schemas_of(schema, "allOf"):
+        if isinstance(part, dict):
+            yield from (each for each in (*_UNIONS, *_BESIDE.get(kind, ())) if each in part)
+            yield from _unheld(part, kind)
+
+
+def _names_types(keyword: str, value: Json) -> bool:
+    """Whether this says only which types a value has not: that is known already."""
+    return keyword == "not" and isinstance(value, dict) and value.keys() == {"type"}
+
+
+def _is_of(value: Json, kinds: frozenset[JsonType]) -> bool:
+    whole = isinstance(value, float) and value.is_integer()
+    return type_of(value) in kinds or (whole and JsonType.INTEGER in kinds)
+
+
+def _members(schema: Json, place: str) -> Schema:
     if schema is None or schema is True:
         return {}
     if isinstance(schema, dict):
@@ -135,78 +211,24 @@ def _members(schema: Json, place: str) -> dict[str, Json]:
     )
 
 
-def _without(schema: Schema, keyword: str) -> Schema:
-    return {key: value for key, value in schema.items() if key != keyword}
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
-
-
-def _whole(kind: JsonType) -> frozenset[JsonType]:
-    return _NUMBERS if kind is JsonType.NUMBER else frozenset({kind})
-
-
-def _kinds_of(declared: Json, place: str) -> Iterator[JsonType]:
-    for name in declared if isinstance(declared, list) else [declared]:
-        try:
-            kind = JsonType(str(name))
-        except ValueError:
-            raise SchemaError(
-                f"{name!r} is no type of JSON Schema",
-                place=place,
-                hint=f"the types are {', '.join(JsonType)}",
-            ) from None
-        yield from _whole(kind)
-
-
-def _both(one: Schema, other: Schema) -> dict[str, Json]:
-    """Join two schemas that both have to hold, as far as their keywords do not collide."""
-    joined: dict[str, Json] = {**one, **other}
-    for keyword in ("properties", "$defs", "definitions"):
-        if keyword in one and keyword in other:
-            joined[keyword] = {**_members(one[keyword], ""), **_members(other[keyword], "")}
-    if "required" in one and "required" in other:
-        joined["required"] = [*_list(one["required"]), *_list(other["required"])]
-    return joined
-
-
-def _references(value: Json) -> Iterator[str]:
-    if isinstance(value, dict):
-        target = value.get("$ref")
-        if isinstance(target, str):
-            yield target
-        for inner in value.values():
-            yield from _references(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _references(inner)
-
-
-def _moved(value: Json) -> Json:
+def _moved(schema: Schema) -> Schema:
     """Let references to the document find it among the definitions."""
-    if isinstance(value, dict):
-        return {
-            key: f"#/$defs/{_ROOT}{inner[1:]}"
-            if key == "$ref" and isinstance(inner, str) and inner.startswith("#")
-            else _moved(inner)
-            for key, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [_moved(inner) for inner in value]
-    return value
+    reference = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return schema
+    return {
+        keyword: f"#/$defs/{_ROOT}{reference[1:]}" if keyword == "$ref" else value
+        for keyword, value in schema.items()
+    }
 
 
-def _ordered(value: Json, order: Order) -> Json:
+def _ordered(schema: Json, order: Order) -> Json:
     """Put the properties of every object into the order in which a format writes them."""
-    if order is Order.GIVEN:
-        return value
-    if isinstance(value, list):
-        return [_ordered(inner, order) for inner in value]
-    if not isinstance(value, dict):
-        return value
-    members = {key: _ordered(inner, order) for key, inner in value.items()}
-    properties = members.get("properties")
-    if isinstance(properties, dict):
-        members["properties"] = {key: properties[key] for key in order.arrange(list(properties))}
-    return members
+    return schema if order is Order.GIVEN else mapped(schema, lambda each: _arranged(each, order))
+
+
+def _arranged(schema: Schema, order: Order) -> Schema:
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return schema
+    return {**schema, "properties": {key: properties[key] for key in order.arrange([*properties])}}

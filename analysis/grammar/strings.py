@@ -10,10 +10,10 @@ from json.encoder import encode_basestring
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Escape, Text
+from autoparser.analysis.schema import Schema, schemas_of
 
 from .paths import Path, joined
 from .rules import JsonStyle, JsonValue, Pattern, Prose
-from .schema import Schema
 
 _HTML = r"(?:[^<>&'\x22]|&lt;|&gt;|&amp;|&#39;|&#34;)*"
 _JSON_HTML = r"(?:[^<>&'\x22\\\x00-\x1f]|&lt;|&gt;|&amp;|&#39;|\\(?:[\\nrtbf]|&#34;))*"
@@ -41,14 +41,14 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
     if text.escape is Escape.JSON_HTML:
         regex = f"{escaped(text.open)}{_JSON_HTML}{escaped(text.close)}"
         return [(Pattern(regex, close=text.close),)]
-    if text.escapes and not _shape(schema):
+    if text.escapes and not _shapes(schema):
         return [(Pattern(_by_table(text), close=text.close),)]
     prose = Prose(
         tuple(dict.fromkeys(each for each in exclude if each)),
         left=text.edges.left,
         right=text.edges.right,
         may_be_empty=True,
-        shape=_shape(schema),
+        shapes=tuple(_shapes(schema)),
     )
     if text.escape is Escape.TABLE:
         prose = replace(prose, exclude=tuple(set(prose.exclude) | _unwritten(text)))
@@ -76,17 +76,20 @@ def _unwritten(text: Text) -> set[str]:
     return {char for char in text.table if char not in written}
 
 
-def _shape(schema: Schema) -> str:
-    """Give the regular expression for a string's length or pattern; empty where there is none."""
+def _shapes(schema: Schema) -> list[str]:
+    """Give the regular expressions for a string's patterns and its length."""
+    found: list[str] = []
     pattern = schema.get("pattern")
     least, most = schema.get("minLength"), schema.get("maxLength")
     if isinstance(pattern, str):
         start = "" if pattern.startswith("^") else "(?s:.*)"
         end = "" if pattern.endswith("$") else "(?s:.*)"
-        return f"{start}(?:{pattern.removeprefix('^').removesuffix('$')}){end}"
+        found.append(f"{start}(?:{pattern.removeprefix('^').removesuffix('$')}){end}")
     if isinstance(least, int) or isinstance(most, int):
-        return f"(?s:.{{{_number(least, '0')},{_number(most, '')}}})"
-    return ""
+        found.append(f"(?s:.{{{_number(least, '0')},{_number(most, '')}}})")
+    for part in schemas_of(schema, "allOf"):
+        found += _shapes(part) if isinstance(part, dict) else ()
+    return found
 
 
 def _number(value: Json, otherwise: str) -> str:

@@ -65,7 +65,7 @@ def _structure(calls: CallFormat, name: str, schema: Json) -> dict[str, Json]:
     begin = "".join(name if piece is Slot.NAME else str(piece) for piece in calls.row[:at])
     end = "".join(name if piece is Slot.NAME else str(piece) for piece in calls.row[at + 1 :])
     reader = SchemaReader(schema, f"the parameters of {name}")
-    found = {"type": "object", **reader.resolved(schema)}
+    found = {"type": "object", **reader.resolved(reader.root)}
     return {
         "begin": calls.section_open + begin,
         "schema": reader.alone(found, order=calls.arguments.members.order),

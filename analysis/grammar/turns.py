@@ -175,10 +175,8 @@ class _Maker:
                 raise GrammarError("the row has calls, the format has none")
             return self.calls.ways(self.paths(behind), item.begun)
         if item.part is Part.CONTENT and self.json_schema is not None:
-            whole = JsonValue(
-                SchemaReader(self.json_schema, "json_schema").alone(_schema(self.json_schema)),
-                _CONTENT_STYLE,
-            )
+            reader = SchemaReader(self.json_schema, "json_schema")
+            whole = JsonValue(reader.alone(_schema(reader.root)), _CONTENT_STYLE)
             return [joined(whole, *path) for path in self.paths(behind)]
         content = item.part is Part.CONTENT
         prose = Prose(

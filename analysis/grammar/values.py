@@ -20,13 +20,14 @@ from autoparser.analysis.format import (
     Slot,
     Text,
 )
+from autoparser.analysis.schema import Schema
 
 from .entries import closes_of, filled, is_closed
 from .members import Members
 from .notations import json_style, kind_style
 from .paths import Path, distinct, joined
 from .rules import JsonStyle, JsonValue, Node, Ref, refers
-from .schema import Schema, SchemaError, SchemaReader, only_values
+from .schema import SchemaReader
 from .strings import string_ways
 from .table import RuleTable
 
@@ -67,22 +68,24 @@ class ValueWriter:
         style = json_style(notation)
         if style is not None:
             return [(self._json(found, kinds, style),)] if kinds else []
-        fixed = only_values(found)
+        fixed = self.reader.only_values(found, kinds)
         if fixed is not None:
             return distinct([joined(notation.write(value)) for value in fixed])
         options = self.reader.options(found)
-        if len(options) > 1 and not self._is_free(found, kinds, notation):
+        if len(options) > 1 and not (_is_raw(notation.string) and self._is_free(found, kinds)):
             return distinct(
                 [way for option in options for way in self.ways(option, notation, exclude, kinds)]
             )
         return self._by_type(options[0] if len(options) == 1 else found, notation, exclude, kinds)
 
-    def _is_free(self, schema: Schema, kinds: frozenset[JsonType], notation: Notation) -> bool:
-        """Whether any text will do: a string without quotes is among the types."""
-        shaped = any(
-            self.reader.resolved(each).keys() & _SHAPES for each in self.reader.options(schema)
-        )
-        return JsonType.STRING in kinds and _is_raw(notation.string) and not shaped
+    def _is_free(self, schema: Schema, kinds: frozenset[JsonType]) -> bool:
+        """Whether any string is allowed."""
+        options = self.reader.options(schema)
+        if len(options) > 1:
+            return any(self._is_free(option, kinds) for option in options)
+        (only,) = options
+        held = only.keys() & {"const", "enum", "not", "if", "allOf", *_SHAPES}
+        return JsonType.STRING in kinds & self.reader.kinds(only) and not held
 
     def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> JsonValue:
         return JsonValue(self.reader.alone(schema, kinds, self.order), style)
@@ -92,9 +95,10 @@ class ValueWriter:
     ) -> list[Path]:
         ways: list[Path] = []
         if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
+            self.reader.hold(schema, JsonType.STRING)
             ways += string_ways(notation.string, schema, exclude)
             holds_all = all(kind_style(notation, kind) is not None for kind in kinds & _CONTAINERS)
-            if _is_raw(notation.string) and holds_all and not schema.keys() & _SHAPES:
+            if _is_raw(notation.string) and holds_all and self._is_free(schema, kinds):
                 return ways
         by_style: dict[JsonStyle, set[JsonType]] = {}
         for kind in sorted(kinds, key=_ORDER.__getitem__):
@@ -110,6 +114,7 @@ class ValueWriter:
         self, schema: Schema, kind: JsonType, notation: Notation, exclude: Sequence[str]
     ) -> list[Path]:
         """Give the ways to write a value of a type that is not written as JSON."""
+        self.reader.hold(schema, kind)
         if kind in _CONTAINERS and notation.string.open:
             # What encloses strings is counted where a value ends with its own bracket.
             exclude = (*exclude, notation.string.close)
@@ -138,12 +143,6 @@ class ValueWriter:
     def array(self, schema: Schema, notation: Notation, exclude: Sequence[str]) -> list[Path]:
         """Give the ways to write an array: an empty one, one with items."""
         container = notation.array
-        bounds = schema.keys() & {"minItems", "maxItems", "uniqueItems", "prefixItems", "contains"}
-        if bounds - {"minItems"} or schema.get("minItems", 0) not in (0, 1):
-            raise SchemaError(
-                f"{min(bounds)} cannot be held to in this format's notation of arrays",
-                place=self.reader.place,
-            )
         items = schema.get("items", True)
         key = self.key("items", items, container, exclude)
         each = self.table.rule(
@@ -256,6 +255,17 @@ class ValueWriter:
                 return None if refers(node) else (row[:at], node)
         return None
 
+    def objects(self, schema: Schema) -> list[Schema]:
+        """Take what is said of objects apart, until no union is left; none where none fits."""
+        options = self.reader.options(schema)
+        if len(options) > 1:
+            return [each for option in options for each in self.objects(option)]
+        (only,) = options
+        if JsonType.OBJECT not in self.reader.kinds(only):
+            return []
+        self.reader.hold(only, JsonType.OBJECT)
+        return [only]
+
     def object(
         self,
         schema: Schema,
@@ -281,9 +291,7 @@ class ValueWriter:
             )
 
         close = container.close + behind
-        members = Members(
-            self.table, self.reader.place, schema, container, entries, writes, close, key
-        )
+        members = Members(self.table, schema, container, entries, writes, close, key)
         if members.impossible:
             return []
         ways = [joined(container.open, members.begin())] if members.names or members.more else []

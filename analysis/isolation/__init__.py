@@ -16,7 +16,7 @@ Knows no template.
 
 from .guard import Guard, current_guard
 from .limits import DEFAULT_LIMITS, NO_LIMITS, LimitReached, Limits
-from .pool import TaskOutcome, WorkerPool
+from .pool import TaskOutcome, WorkerPool, usual_jobs
 from .task import close_workers, run_task
 from .words import raise_it
 from .worker import Worker
@@ -34,4 +34,5 @@ __all__ = [
     "current_guard",
     "raise_it",
     "run_task",
+    "usual_jobs",
 ]

@@ -33,7 +33,7 @@ from .limits import DEFAULT_LIMITS, Limits
 from .words import of_fault
 from .worker import Worker
 
-__all__ = ["TaskOutcome", "WorkerPool", "fit"]
+__all__ = ["TaskOutcome", "WorkerPool", "fit", "usual_jobs"]
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -62,8 +62,8 @@ class WorkerPool:
     """Workers for tasks of a kind. A context manager."""
 
     def __init__(self, workers: int | None = None, *, limits: Limits = DEFAULT_LIMITS) -> None:
-        """Start so many workers; None: one for each processor that this process may use."""
-        count = workers or _processors()
+        """Start so many workers; None: as many as are worth while."""
+        count = workers or usual_jobs()
         self.limits = limits
         self._idle = deque(Worker() for _ in range(count))
         self._busy: dict[Connection, tuple[int, Worker]] = {}
@@ -174,6 +174,7 @@ def fit(worker: Worker) -> bool:
     return worker.alive
 
 
-def _processors() -> int:
+def usual_jobs() -> int:
+    """Give how many processes are worth while: one for each processor that this one may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

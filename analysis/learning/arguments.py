@@ -12,7 +12,7 @@ from .containers import known_object
 from .entries import Entries, Place, Site, learn_entries
 from .observer import Observer
 from .strings import hostile_string
-from .typed_rows import TypedRows, typed_samples
+from .typed_rows import TypedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ def _unquoted(site: Site, before: str, after: str) -> Site:
 class Enclosure:
     """What encloses a call's arguments."""
 
-    value: Notation | None
-    """The notation in which all arguments together are one value; None: they are no value."""
+    notation: Notation | None
+    """The notation whose brackets enclose them, which objects in them have too; None: nothing."""
     without: str | None = None
     """The turn of a call without arguments, where more is missing from it than arguments."""
 
@@ -89,37 +89,18 @@ class Enclosure:
 def learn_enclosure(observer: Observer, listed: ArgumentList, types: TypedRows) -> Enclosure:
     """Learn what of a call stays without arguments."""
     place, cut = listed.place(observer), listed.entries.repetition
-    value = _notation_of_all(place, listed.entries, types)
-    none = place.site({})
-    if value is None:
-        rest = cut.prefix + cut.suffix
-    else:
-        one, text = place.strings(1), place.site(place.strings(1)) or ""
-        margin = listed.entries.margin
-        rest = text.replace(value.write(one, margin), value.object.empty)
-    bare = observer.text_of_arguments({})
-    return Enclosure(value, None if none == rest else bare)
+    one, text = place.strings(1), place.site(place.strings(1)) or ""
+    known, rest = known_object(types), cut.prefix + cut.suffix
+    if known is not None:
+        before, found, after = text.partition(known.write(one, listed.entries.margin))
+        rest = f"{before}{known.object.empty}{after}" if found else rest
+        known = known if found and _names_too(place, known, listed.entries.margin) else None
+    differs = place.site({}) != rest
+    return Enclosure(known, observer.text_of_arguments({}) if differs else None)
 
 
-def _notation_of_all(place: Place, entries: Entries, types: TypedRows) -> Notation | None:
-    """Give the notation that all arguments together are one value of; None: they are no value.
-
-    What the objects inside arguments are written in may be what the arguments are written in:
-    `{"a": {"b": 1}}` is JSON, `a={"b": 1}` only holds some. Every render so far has to agree.
-    """
-    known = known_object(types)
-    if known is None:
-        return None
-    marks = place.sentinels
-    samples: list[Json] = [
-        place.strings(1),
-        place.strings(2),
-        place.one(hostile_string(marks.values[0])),
-        {hostile_string(marks.keys[1]): marks.values[0]},
-        *(place.one(value, kind) for kind, value in typed_samples(marks)),
-    ]
-    for value in samples:
-        text = place.site(value)
-        if text is not None and known.write(value, entries.margin) not in text:
-            return None
-    return known
+def _names_too(place: Place, known: Notation, margin: str) -> bool:
+    """Whether the arguments' names are written as the keys of a known notation are."""
+    strange: dict[str, Json] = {hostile_string(place.sentinels.keys[1]): place.sentinels.values[0]}
+    text = place.site(strange)
+    return text is None or known.write(strange, margin) in text

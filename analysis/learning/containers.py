@@ -18,10 +18,11 @@ from autoparser.analysis.format import (
     json_notation,
     python_notation,
 )
+from autoparser.analysis.probing import Sentinels
 
 from .entries import Entries, Place, learn_entries
 from .keys import learn_key
-from .notations import recognise, rich_array, rich_object
+from .notations import every_type, recognise, rich_array, rich_object
 from .rows import match_row, plain_row, wrap_in
 from .slots import SeenSlot
 from .strings import Strings, learn_strings
@@ -106,6 +107,19 @@ def known_object(types: TypedRows) -> Notation | None:
     if container is None or values is None or replace(container, values=None) != values.object:
         return None
     return values
+
+
+def writes_alike(members: Container, known: Notation, entries: Entries, marks: Sentinels) -> bool:
+    """Say whether objects of a known notation are written as these pieces say.
+
+    Then what holds the pieces is such an object: `{"a": {"b": 1}}` is JSON, `a={"b": 1}` has some.
+    """
+    line, end = entries.margin + entries.indent, entries.margin
+    rich = every_type(marks)
+    body = members.write(list(rich.items()), members.values or known, line)
+    if known.object.indent:
+        body = f"\n{line}{body}\n{end}"
+    return known.write(rich, end) == f"{known.object.open}{body}{known.object.close}"
 
 
 _Signs: TypeAlias = Mapping[JsonType, tuple[str, str, Row]]

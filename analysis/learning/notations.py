@@ -42,6 +42,13 @@ def rich_array(sentinels: Sentinels) -> list[Json]:
     return [1, hostile_string(sentinels.values[0]), None, False, [2.5, []], rich_object(sentinels)]
 
 
+def every_type(sentinels: Sentinels) -> dict[str, Json]:
+    """Give an object that has a member of each type, and the containers that tell most."""
+    members = (hostile_string(sentinels.values[0]), 1, 2.5, True, False, None)
+    named = {f"{sentinels.keys[0]}{at}": value for at, value in enumerate(members)}
+    return {**named, **rich_object(sentinels)}
+
+
 _SPACINGS = ((", ", ": "), (",", ":"), (",", ": "), (", ", ":"))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import suggest
 
 from . import rules
 from .rule import Rule
@@ -39,13 +39,8 @@ def rule_of(code_or_name: str) -> Rule:
         if wanted.upper() == rule.code or wanted.lower() == rule.name:
             return rule
     names = [each for rule in all_rules() for each in (rule.code, rule.name)]
-    close = get_close_matches(wanted, names, n=1, cutoff=0.5) or get_close_matches(
-        wanted.upper(), names, n=1, cutoff=0.5
-    )
-    raise UnknownRuleError(
-        f"there is no rule {wanted!r}",
-        hint=f"did you mean {close[0]}?" if close else "'autoparser rule' lists all",
-    )
+    hint = suggest(wanted, names) or "'autoparser rule' lists all"
+    raise UnknownRuleError(f"there is no rule {wanted!r}", hint=hint)
 
 
 def rules_of(selector: str) -> tuple[Rule, ...]:

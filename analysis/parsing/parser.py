@@ -58,16 +58,11 @@ class OutputParser:
         self._whole_calls = whole_calls
         self._make_id = call_ids if callable(call_ids) else CallIds(call_ids)
 
-        self._tokenizer = tokenizer
+        self._tokens: MarkerTokens | None = None
+        if tokenizer is not None:
+            from .spelled import MarkerTokens  # noqa: PLC0415 - it loads what masks need
 
-    @cached_property
-    def _tokens(self) -> MarkerTokens | None:
-        """The tokens that are markers of the turn."""
-        if self._tokenizer is None:
-            return None
-        from .spelled import MarkerTokens  # noqa: PLC0415 - it loads what masks need
-
-        return MarkerTokens(self.turn, self._tokenizer)
+            self._tokens = MarkerTokens(turn, tokenizer)
 
     def may_hold_call(self, text: str) -> bool:
         """Whether there can be a call in a text; false for certain where nothing begins one.
@@ -88,14 +83,14 @@ class OutputParser:
 
         Raises RequestError without a tokenizer, and where no text ends the reasoning.
         """
-        if self._tokenizer is None:
+        if self._tokens is None:
             raise RequestError(
                 "token ids cannot be read by a parser that does not know their texts",
                 hint="make the parser with tokenizer=…",
             )
         from .reasoning_end import ReasoningEnd  # noqa: PLC0415 - it loads what masks need
 
-        return ReasoningEnd(self.turn, self._tokenizer)
+        return ReasoningEnd(self.turn, self._tokens.tokenizer)
 
     def parse(
         self, text: str, *, complete: bool = True, ids: Sequence[int] | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from autoparser.analysis.constrained import DecodingTokenizer, Marker
@@ -52,7 +52,8 @@ class ReasoningEnd:
 
     def __init__(self, turn: Turn, tokenizer: DecodingTokenizer) -> None:
         """Prepare for outputs of this turn. Raises RequestError where no text ends reasoning."""
-        self._tokenizer = tokenizer
+        # The table is made here, once for a tokenizer, and not with the first id.
+        self._bytes, self._added = tokenizer.token_bytes, tokenizer.added
         self._units: dict[int, bytes] = {}
         reasoning = turn.reasoning
         if reasoning is None or turn.start is Start.CONTENT:
@@ -78,32 +79,31 @@ class ReasoningEnd:
 
     def _step(self, state: ReasoningState, written: bytes) -> ReasoningState:
         """Read the bytes of one id."""
-        state = replace(state, ids=state.ids + 1)
+        ids = state.ids + 1
         if state.thinking is Thinking.UNDECIDED:
             begun = (state.begun + written).lstrip()
             opening = next((each for each in self._opens if each and begun.startswith(each)), None)
             if opening is None:
                 if any(each.startswith(begun) for each in self._opens):
-                    return replace(state, begun=begun)
+                    return ReasoningState(Thinking.UNDECIDED, ids, begun)
                 # What opens nothing is the answer itself.
                 return ReasoningState(Thinking.OVER)
-            state, written = ReasoningState(Thinking.OPEN, state.ids), begun[len(opening) :]
+            written = begun[len(opening) :]
         matched, rest = self._close.read(state.matched, written)
         if rest is not None:
-            return ReasoningState(Thinking.OVER, state.ids)
-        return replace(state, matched=matched)
+            return ReasoningState(Thinking.OVER, ids)
+        return ReasoningState(Thinking.OPEN, ids, matched=matched)
 
     def _bytes_of(self, id_: int) -> bytes:
         """Return what an id writes; for a token of the markers, what no other id writes."""
         unit = self._units.get(id_)
         if unit is not None:
             return unit
-        table = self._tokenizer.token_bytes
-        return table[id_] if 0 <= id_ < len(table) else b""
+        return self._bytes[id_] if 0 <= id_ < len(self._bytes) else b""
 
     def _written(self, marker: str) -> bytes:
         """Return a marker as its ids write it, those tokens in it noted that are its own."""
-        added = {each.text: each.id for each in self._tokenizer.added if each.text.strip()}
+        added = {each.text: each.id for each in self._added if each.text.strip()}
         longest = sorted(filter(marker.__contains__, added), key=len, reverse=True)
         pieces = re.split(f"({'|'.join(map(re.escape, longest)) or '(?!)'})", marker)
         written = b""

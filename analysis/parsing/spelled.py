@@ -36,6 +36,8 @@ class MarkerTokens:
     def __init__(self, turn: Turn, tokenizer: DecodingTokenizer) -> None:
         """Find them: what looks like a marker and stands in a text that the turn writes."""
         self.tokenizer = tokenizer
+        # The table is made here, once for a tokenizer, and not with the first text.
+        self.bytes, self.added = tokenizer.token_bytes, tokenizer.added_by_id
         written = tuple(_texts((turn.header, turn.reasoning, turn.content, turn.ends, turn.strict)))
         self.texts = tuple(
             token.text
@@ -81,8 +83,6 @@ class Spelled:
         """Begin an output."""
         self.tokens = tokens
         self._hides = False
-        self._added = tokens.tokenizer.added_by_id
-        self._bytes = tokens.tokenizer.token_bytes
         self._begin()
 
     def _begin(self) -> None:
@@ -118,10 +118,11 @@ class Spelled:
 
     def _count(self, ids: Sequence[int]) -> None:
         """Note for each marker that these ids spell whether an ordinary token ends it."""
+        table, added = self.tokens.bytes, self.tokens.added
         for id_ in ids:
-            written = self._bytes[id_] if 0 <= id_ < len(self._bytes) else b""
+            written = table[id_] if 0 <= id_ < len(table) else b""
             for _, marker in self._by_ids.ending_in(_bytewise(written)):
-                self._plain[marker].append(id_ not in self._added)
+                self._plain[marker].append(id_ not in added)
 
     def shown(self, deltas: list[Delta]) -> list[Delta]:
         """Put back what was hidden in deltas."""

@@ -35,7 +35,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 def _in_words(enclosure: Enclosure) -> str:
     if enclosure.without is not None:
         return "a call without arguments is written differently"
-    if enclosure.value is None:
+    if enclosure.notation is None:
         return "nothing encloses the arguments alone"
-    members = enclosure.value.object
+    members = enclosure.notation.object
     return f"arguments stand between {members.open!r} and {members.close!r}"

@@ -197,8 +197,7 @@ class Prober:
     def seen(self, text: str) -> bool:
         """Whether a render so far, under any setting, holds a text that no message brought."""
         return any(
-            text in each.text and text not in repr(each.dialogue)
-            for each in self._renders.values()
+            text in each.text and text not in repr(each.dialogue) for each in self._renders.values()
         )
 
     @property

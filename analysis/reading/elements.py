@@ -6,13 +6,14 @@ from typing import cast
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Container, Notation
+from autoparser.analysis.schema import Part
 
 from .decoding import Unreadable, unescape
 from .rows import EntryRow
-from .typed import allowed_types, typed
+from .typed import typed
 
 
-def read_elements(text: str, notation: Notation, schema: Json) -> Json:
+def read_elements(text: str, notation: Notation, schema: Part) -> Json:
     """Read an array or object that is only its members in a row; raises Unreadable otherwise."""
     for container, keyed in ((notation.array, False), (notation.object, True)):
         if container.open.strip() or container.close.strip():
@@ -31,11 +32,11 @@ class _Members:
     """Reads the members of one container from all of a text."""
 
     def __init__(
-        self, text: str, row: EntryRow, container: Container, outer: Notation, schema: Json
+        self, text: str, row: EntryRow, container: Container, outer: Notation, schema: Part
     ) -> None:
         self.text, self.row, self.at = text, row, 0
         self.notation, self.key = container.values or outer, container.key
-        self.schema = schema if isinstance(schema, dict) else {}
+        self.schema = schema
 
     def read(self, *, keyed: bool) -> Json:
         members: dict[str, Json] = {}
@@ -46,18 +47,15 @@ class _Members:
             if keyed:
                 key = self._key()
                 name = unescape(key, self.key)
-                value = self._value(self._opened(key), self._closed(key), self._member(name))
-                members[name] = value
+                schema = self.schema.member(name)
+                members[name] = self._value(self._opened(key), self._closed(key), schema)
             else:
-                items.append(self._value(self.row.before, self.row.after, self.schema.get("items")))
+                schema = self.schema.item(len(items))
+                items.append(self._value(self.row.before, self.row.after, schema))
             self._space()
         if not members and not items:
             raise Unreadable
         return members if keyed else items
-
-    def _member(self, key: str) -> Json:
-        properties = self.schema.get("properties")
-        return properties.get(key) if isinstance(properties, dict) else None
 
     def _opened(self, key: str) -> str:
         return f"{self.row.before}{key}{self.row.middle}"
@@ -84,7 +82,7 @@ class _Members:
         self.at = end + len(middle)
         return key
 
-    def _value(self, opens: str, closes: str, schema: Json) -> Json:
+    def _value(self, opens: str, closes: str, schema: Part) -> Json:
         """Read a member's value up to the closer that belongs to it, and take the closer."""
         opens, closes = opens.strip(), closes.strip()
         begun, depth, at = self.at, 1, self.at
@@ -99,8 +97,8 @@ class _Members:
         return _value_of(self.text[begun : at - len(closes)], self.notation, schema)
 
 
-def _value_of(text: str, notation: Notation, schema: Json) -> Json:
-    types = allowed_types(schema)
+def _value_of(text: str, notation: Notation, schema: Part) -> Json:
+    types = schema.kinds
     if types == frozenset({"string"}):
         return unescape(text, notation.string)
     if not text.strip() and types is not None:

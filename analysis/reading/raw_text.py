@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence, Set as AbstractSet
+from collections.abc import Sequence
 from enum import Enum, auto
 from json.encoder import encode_basestring
 from typing import NamedTuple, Protocol
 
-from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Arguments, Literal
+from autoparser.analysis.schema import Part
 
 from .brackets import QuoteScan
 from .decoding import Unreadable, decode, is_huge, unescape
@@ -34,8 +34,8 @@ class Entries(Protocol):
     rows: Sequence[EntryRow]
     separator: Literal
     openings: tuple[Literal, ...]
-    properties: Mapping[str, Json]
-    given: AbstractSet[str]
+    names: frozenset[str]
+    given: set[str]
     goes_on: GoesOn
 
 
@@ -300,7 +300,7 @@ class RawReader:
         around = self.around
         yield from ahead.space()
         key = yield from ahead.word(_WORD, _LONGEST_KEY)
-        if not key or (around.properties and key not in around.properties):
+        if not key or (around.names and key not in around.names):
             return None
         if any(row.middle.isspace() for row in around.rows):
             return None if (yield from ahead.ended()) else key
@@ -333,7 +333,7 @@ _NUMBERED = frozenset({"number", "array", "object"})
 
 def json_of(
     text: str,
-    schema: Json,
+    schema: Part,
     types: frozenset[str] | None,
     arguments: Arguments,
     *,

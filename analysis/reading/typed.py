@@ -1,4 +1,4 @@
-"""Which type a schema gives a value, and the value of raw text by that type."""
+"""The value of raw text, by the types that its schema allows."""
 
 from __future__ import annotations
 
@@ -15,34 +15,6 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("array", (list,)),
     ("object", (dict,)),
 )
-
-
-def allowed_types(schema: Json) -> frozenset[str] | None:
-    """Name the types that a parameter's schema allows; None: it does not say."""
-    if not isinstance(schema, dict):
-        return None
-    declared = schema.get("type")
-    if isinstance(declared, str):
-        return frozenset({declared})
-    if isinstance(declared, list):
-        return frozenset(str(each) for each in declared)
-    values = schema.get("enum")
-    if isinstance(values, list) and values:
-        return frozenset(_type_name(value) for value in values)
-    for union in ("anyOf", "oneOf"):
-        options = schema.get(union)
-        if isinstance(options, list):
-            found = [allowed_types(option) for option in options]
-            if all(each is not None for each in found):
-                return frozenset[str]().union(*(each for each in found if each))
-    return None
-
-
-def _type_name(value: Json) -> str:
-    for name, types in _TYPES:
-        if isinstance(value, types) and (name != "integer" or not isinstance(value, bool)):
-            return name
-    return "string"
 
 
 def typed(text: str, types: frozenset[str] | None, notation: Notation) -> Json:
@@ -73,9 +45,10 @@ def typed(text: str, types: frozenset[str] | None, notation: Notation) -> Json:
 
 def _number(text: str, types: frozenset[str] | None) -> Json:
     """Read a number that JSON would not write so, such as one with leading zeros."""
-    if types is None or not types & {"integer", "number"}:
-        return text
-    try:
-        return int(text) if "integer" in types else finite(float(text))
-    except (ValueError, OverflowError):
-        return text
+    for name, read in (("integer", int), ("number", float)):
+        if types is not None and name in types:
+            try:
+                return finite(read(text))
+            except (ValueError, OverflowError):
+                continue
+    return text

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Arguments, Escape, JsonType, Literal, Text
+from autoparser.analysis.schema import Part
 
 from .brackets import BracketScan
 from .decoding import Unreadable, decode
@@ -15,7 +16,6 @@ from .lookahead import GoesOn, anywhere
 from .raw_text import RawReader, json_of
 from .rows import EntryRow, openings_of
 from .tape import Reading, SpanKind, Tape
-from .typed import allowed_types
 
 _STRING = frozenset({"string"})
 _ANY = frozenset({"null", "boolean", "integer", "number", "array", "object", "string"})
@@ -36,8 +36,8 @@ class ValueReader:
         goes_on: GoesOn = anywhere,
     ) -> None:
         self.tape, self.arguments, self.emit = tape, arguments, emit
-        properties = (schema or {}).get("properties")
-        self.properties: Mapping[str, Json] = properties if isinstance(properties, dict) else {}
+        self.schema = Part.of(None if schema is None else dict(schema))
+        self.names = self.schema.names
         self.stops, self.rows = tuple(stops), rows
         self.separator = Literal.of(arguments.members.separator)
         self.openings = openings_of(rows)
@@ -52,8 +52,8 @@ class ValueReader:
         `key` is the name as it is written.
         """
         self.given.add(name)
-        schema = self.properties.get(name)
-        types = allowed_types(schema)
+        schema = self.schema.member(name)
+        types: frozenset[str] | None = schema.kinds
         if len(self.rows) > 1:
             flagged = row.kinds
             types = _STRING if flagged == {JsonType.STRING} else frozenset(map(str, flagged))
@@ -92,7 +92,7 @@ class ValueReader:
         self,
         key: str,
         row: EntryRow,
-        schema: Json,
+        schema: Part,
         types: frozenset[str] | None,
         *,
         quoted: bool,
@@ -121,7 +121,7 @@ class ValueReader:
         return (yield from self._closed_key(key, row))
 
     def _structured(
-        self, row: EntryRow, schema: Json, types: frozenset[str] | None
+        self, row: EntryRow, schema: Part, types: frozenset[str] | None
     ) -> Reading[Outcome | None]:
         """Read a value that nothing closes but what follows it: by its own brackets and quotes."""
         tape = self.tape
@@ -140,7 +140,7 @@ class ValueReader:
         return (yield from self._closed(row))
 
     def _ended(
-        self, schema: Json, types: frozenset[str] | None, ends: Sequence[str]
+        self, schema: Part, types: frozenset[str] | None, ends: Sequence[str]
     ) -> Outcome | None:
         """Take the value that the end of the text closes, if it is a whole one."""
         tape = self.tape

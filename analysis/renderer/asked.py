@@ -8,19 +8,17 @@ hold is for the template to say.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import cast
 
 from autoparser.analysis.expression import RequestError
-from autoparser.analysis.template import plain, prepared_messages, prepared_tools
+from autoparser.analysis.spelling import misspelt, suggest
+from autoparser.analysis.template import PASSED, plain, prepared_messages, prepared_tools
 
 from .renders import Message
 from .retention import Retention
 
 _MESSAGE = "give {role: user, content: …}"
 _TOOL = "give {type: function, function: {name: …, parameters: …}}"
-_PASSED = ("messages", "tools", "documents", "add_generation_prompt")
-"""Variables that every render sets itself."""
 
 
 def messages_of(given: object, what: str = "messages") -> list[Message]:
@@ -39,12 +37,10 @@ def _message(given: object, place: str) -> Message:
             f"{type(given).__name__} is not a message", place=place, hint=_MESSAGE
         ) from None
     if not isinstance(message.get("role"), str):
-        close = get_close_matches("role", map(str, message), n=1, cutoff=0.6)
-        advice = f"did you mean role for {close[0]}? " if close else ""
         raise RequestError(
             "this message has no role",
             place=place,
-            hint=f"{advice}give one such as user, assistant, system or tool",
+            hint=misspelt("role", message, "give one such as user, assistant, system or tool"),
         )
     return message
 
@@ -77,7 +73,7 @@ def switches_of(given: object) -> dict[str, object]:
     members = cast("Mapping[object, object]", given)
     switches = {str(name): plain(value) for name, value in members.items()}
     for name in switches:
-        if name in _PASSED:
+        if name in PASSED:
             raise RequestError(
                 f"{name} is no switch", place="switches", hint="give it with each render"
             )
@@ -89,12 +85,10 @@ def retention_of(given: str) -> Retention:
     known = [each.value for each in Retention]
     if given in known:
         return Retention(given)
-    close = get_close_matches(str(given), known, n=1, cutoff=0.5)
-    advice = f"did you mean {close[0]}? " if close else ""
     raise RequestError(
         f"there is no retention {given!r}",
         place="thinking_retention",
-        hint=f"{advice}there are {', '.join(known)}",
+        hint=suggest(str(given), known, f"there are {', '.join(known)}"),
     )
 
 

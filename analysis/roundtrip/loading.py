@@ -7,7 +7,6 @@ Contract: what is wrong with a file is an AutoparserError with the place in it, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +26,7 @@ from autoparser.analysis.conversation import (
     beyond_json,
 )
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import nearest, suggest
 
 from .remembering import PLAIN_IDS
 from .scenario import Answers, ArgumentsAs, Engine, Ids, Kept, Next, Scenario
@@ -111,11 +111,8 @@ class _Reader:
         return cast("Mapping[str, object]", members)
 
     def _unknown(self, place: str, what: str, given: str, known: Sequence[str]) -> ScenarioError:
-        close = get_close_matches(given, known, n=1, cutoff=0.5)
-        advice = f"did you mean {close[0]}? " if close else ""
-        return self.wrong(
-            place, f"there is no {what} {given!r}", f"{advice}there are {', '.join(known)}"
-        )
+        hint = suggest(given, known, f"there are {', '.join(known)}")
+        return self.wrong(place, f"there is no {what} {given!r}", hint)
 
     def sequence(self, value: object, place: str) -> Sequence[object]:
         if value is None:
@@ -271,9 +268,9 @@ class _Reader:
             function = _members(_members(each).get("function", each))
             if not isinstance(function.get("name"), str):
                 raise self.wrong(f"tools[{at}]", "this is no tool", "give {name: …, parameters: …}")
-            close = get_close_matches("parameters", map(str, function), n=1, cutoff=0.6)
-            if close and close[0] != "parameters":
-                raise self._unknown(f"tools[{at}]", "key", close[0], ("parameters",))
+            close = nearest("parameters", function)
+            if close is not None and close != "parameters":
+                raise self._unknown(f"tools[{at}]", "key", close, ("parameters",))
             if not isinstance(function.get("parameters", {}), Mapping):
                 raise self.wrong(f"tools[{at}].parameters", "this is no mapping", "give a schema")
             found.append(dict(cast("Mapping[str, Json]", function)))

@@ -26,19 +26,20 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qsl
 
 from autoparser.analysis.errors import TemplateNotFoundError, TemplateReadError
+from autoparser.analysis.spelling import suggest
 from autoparser.analysis.template import (
     REFUSALS,
     EncodedTemplate,
     Provenance,
     SourceKind,
     compared_values,
+    variable_value,
 )
 
 from .encoder_prompt import generation_prompt
@@ -77,7 +78,7 @@ def load_encoder(
             file=named,
             hint="give path/to/module.py:function, or package.module:function",
         )
-    given = {key: _value(value) for key, value in parse_qsl(values, keep_blank_values=True)}
+    given = {key: variable_value(value) for key, value in parse_qsl(values, keep_blank_values=True)}
     module = _module(place, named)
     function = _function(module, function_name, named)
     path = getattr(module, "__file__", None) or place
@@ -105,13 +106,6 @@ def _again(
 ) -> EncodedTemplate:
     """Load an encoder in a worker, once for all renders there."""
     return load_encoder(named, tokenizer=tokenizer, special_tokens=dict(special_tokens))
-
-
-def _value(text: str) -> object:
-    try:
-        return cast("object", json.loads(text))
-    except ValueError:
-        return text
 
 
 def _module(place: str, named: str) -> ModuleType:
@@ -158,12 +152,10 @@ def _function(module: ModuleType, name: str, named: str) -> Callable[..., object
     if callable(function):
         return function
     names = [each for each, value in vars(module).items() if inspect.isfunction(value)]
-    close = get_close_matches(name, names, n=1)
-    advice = f"did you mean {close[0]}? " if close else ""
     raise TemplateNotFoundError(
         f"this module has no function {name!r}",
         file=named,
-        hint=f"{advice}it has {', '.join(names) or 'none'}",
+        hint=suggest(name, names, f"it has {', '.join(names) or 'none'}"),
     )
 
 

@@ -53,12 +53,13 @@ def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -
             file=source,
             hint="give org/name, or org/name/file.gguf; a local path needs no fetching",
         )
+    revision = name.at(revision)
     listing = listing_of(name.repository, revision)
     provenance = Provenance(
         SourceKind.HUB, name.repository, revision=revision, commit=listing.commit
     )
     contents: dict[str, bytes] | None = None
-    if name.file is None and name.tag is None:
+    if not name.in_gguf:
         contents = _files(listing, provenance)
     if contents is None:
         header = gguf_on_hub(listing, name)

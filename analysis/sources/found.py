@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from autoparser.analysis.errors import TemplateNotFoundError, TemplateReadError
+from autoparser.analysis.spelling import suggest
 from autoparser.analysis.template import ChatTemplate, Provenance
 
 __all__ = ["DEFAULT_NAME", "FoundTemplate", "FoundTemplates"]
@@ -59,10 +59,8 @@ class FoundTemplates:
 
     def _no_such_name(self, name: str, source: str) -> TemplateNotFoundError:
         names = sorted(self.by_name)
-        close = get_close_matches(name, names, n=1)
-        advice = f"did you mean {close[0]!r}? " if close else ""
         return TemplateNotFoundError(
             f"there is no template named {name!r} here",
             file=source,
-            hint=f"{advice}choose by name one of {', '.join(map(repr, names))}",
+            hint=suggest(name, names, f"choose by name one of {', '.join(map(repr, names))}"),
         )

@@ -21,9 +21,12 @@ from autoparser.analysis.sources.hub import (
 )
 from autoparser.analysis.template import Provenance, SourceKind
 
+from .config_value import templates_in_json
 from .directory import ADDITIONAL_TEMPLATES, LOOKED_IN, READ_FILES, templates_in_directory
-from .found import FoundTemplates
+from .files import part_of, read_text
+from .found import DEFAULT_NAME, FoundTemplate, FoundTemplates
 from .gguf_source import chosen_gguf, templates_of_gguf
+from .special_tokens import special_tokens_of
 
 __all__ = [
     "gguf_on_hub",
@@ -40,9 +43,12 @@ def templates_on_hub(name: HubName, revision: str | None) -> FoundTemplates:
     """Fetch and read what a model has. Raises TemplateNotFoundError, TemplateReadError."""
     listing = listing_of(name.repository, revision)
     source = Provenance(SourceKind.HUB, name.repository, revision=revision, commit=listing.commit)
-    whole = name.file is None and name.tag is None
-    found = templates_in_files(listing, source) if whole else None
-    found = found or _in_gguf(listing, name, source)
+    if name.in_gguf:
+        found = _in_gguf(listing, name, source)
+    elif name.file is not None:
+        found = _in_file(listing, name.file, source)
+    else:
+        found = templates_in_files(listing, source) or _in_gguf(listing, name, source)
     if found is None:
         raise nothing_there(listing, name)
     return found
@@ -70,6 +76,25 @@ def templates_in_files(listing: Listing, source: Provenance) -> FoundTemplates |
         for key, each in found.by_name.items()
     }
     return replace(found, by_name=by_name)
+
+
+def _in_file(listing: Listing, name: str, source: Provenance) -> FoundTemplates | None:
+    """Fetch and read one file, with the model's special tokens; None where it is not there."""
+    if name not in listing.files:
+        return None
+    # Once each; the file that was named is last, and marks the revision as fetched.
+    names = [each for each in template_files(listing) if each != name]
+    directory = fetched(listing, [*names, name], source.revision)
+    path = None if directory is None else part_of(directory, name)
+    if directory is None or path is None:
+        return None
+    if path.suffix == ".json":
+        by_name = templates_in_json(path)
+    else:
+        by_name = {DEFAULT_NAME: FoundTemplate(read_text(path), name)}
+    file = f"{listing.repository}/{name}"
+    by_name = {key: replace(each, file=file, part=name) for key, each in by_name.items()}
+    return FoundTemplates(by_name, special_tokens_of(directory), source) if by_name else None
 
 
 def _in_gguf(listing: Listing, name: HubName, source: Provenance) -> FoundTemplates | None:
@@ -108,8 +133,15 @@ def _contents(listing: Listing, file: str) -> GgufContents:
 
 def nothing_there(listing: Listing, name: HubName) -> TemplateNotFoundError:
     """Say that there is no template, and where it was looked for."""
-    ggufs = sorted(each for each in listing.files if each.endswith(".gguf"))
     asked = name.file or name.tag
+    if asked is not None and not name.in_gguf:
+        return TemplateNotFoundError(
+            f"the file {asked!r} of this repository is not there at commit {listing.commit}, or"
+            " holds no chat template",
+            file=listing.repository,
+            hint=f"give the repository alone; templates are looked for in {LOOKED_IN}",
+        )
+    ggufs = sorted(each for each in listing.files if each.endswith(".gguf"))
     if asked is not None:
         some = f"there are {', '.join(ggufs[:5])}" if ggufs else "there is none at all"
         more = f" and {len(ggufs) - 5} more" if len(ggufs) > 5 else ""  # noqa: PLR2004

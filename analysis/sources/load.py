@@ -42,11 +42,11 @@ def load_template(
 
     ``source`` is a text file, a model directory, a ``tokenizer_config.json`` or another JSON
     file with a ``chat_template``, a GGUF file, ``-`` for standard input, or a model on the Hub:
-    ``org/name``, ``org/name/file.gguf``, ``org/name:Q4_K_M``. What is there as a file or a
-    directory is never looked for on the Hub. ``name`` chooses among named templates; None takes
-    the default one. ``revision`` is a branch, a tag or a commit of a model on the Hub. Raises
-    TemplateNotFoundError, TemplateReadError. Whether the text is sound Jinja shows on the first
-    use of the template.
+    ``org/name``, ``org/name/file.gguf``, ``org/name:Q4_K_M``, or the URL of the model or of one
+    of its files. What is there as a file or a directory is never looked for on the Hub. ``name``
+    chooses among named templates; None takes the default one. ``revision`` is a branch, a tag or a
+    commit of a model on the Hub. Raises TemplateNotFoundError, TemplateReadError. Whether the text
+    is sound Jinja shows on the first use of the template.
     """
     named = os.fspath(source)
     return _found(named, revision).choose(name, named)
@@ -137,7 +137,7 @@ def _from_text_file(source: str, revision: str | None) -> FoundTemplates | None:
 
 def _from_hub(source: str, revision: str | None) -> FoundTemplates | None:
     name = hub_name(source)
-    return None if name is None else templates_on_hub(name, revision)
+    return None if name is None else templates_on_hub(name, name.at(revision))
 
 
 def _one_text(

@@ -57,9 +57,11 @@ def load_tokenizer(
     name = hub_name(named)
     if name is None:
         raise _none_here(named)
+    # A commit that was found already says more than the URL.
+    revision = revision or name.revision
     listing = listing_of(name.repository, revision)
     directory = None
-    if name.file is None and name.tag is None:
+    if not name.in_gguf:
         directory = fetched(listing, tokenizer_files(listing), revision)
     if directory is not None and tokenizer_file(directory) is not None:
         return read_tokenizer(directory, segmenting=segmenting)

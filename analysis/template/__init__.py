@@ -9,10 +9,12 @@ from .isolated import IsolatedTemplate, isolated
 from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 from .provenance import Provenance, SourceKind
 from .python_source import compared_values, mentioned_fields, text_constants
+from .variables import PASSED, variable_value
 
 __all__ = [
     "GENERATION_CLOSE",
     "GENERATION_OPEN",
+    "PASSED",
     "REASONING_FIELDS",
     "REFUSALS",
     "ChatTemplate",
@@ -30,4 +32,5 @@ __all__ = [
     "prepared_messages",
     "prepared_tools",
     "text_constants",
+    "variable_value",
 ]

@@ -69,6 +69,35 @@ def test_a_change_under_one_value_is_a_difference(tmp_path: Path, autoparser: Ru
     assert "under enable_thinking=false, only with the generation prompt:" in ran.out
 
 
+def test_what_a_switch_sets_is_set_in_every_render(tmp_path: Path, autoparser: Run) -> None:
+    text = (ROOT / LEFT).read_text("utf-8")
+    changed = tmp_path / "changed.jinja"
+    changed.write_text(
+        text.replace("'<think>\\n\\n</think>\\n\\n' if", "'<think></think>' if"), "utf-8"
+    )
+    options = ("--format", "json", "--switch")
+    found = {
+        value: json.loads(
+            autoparser("compare", LEFT, changed, *options, f"enable_thinking={value}").out
+        )
+        for value in ("true", "false")
+    }
+    for value, document in found.items():
+        asked = document["asked"]
+        assert asked["usual"] == {"enable_thinking": value == "true"}
+        assert not any("enable_thinking" in setting for setting in asked["settings"])
+    # The prompt that was changed is that of one value.
+    assert found["true"]["renders"]["differing"] == 0
+    assert found["false"]["renders"]["differing"] > 0
+
+
+def test_a_switch_that_nothing_reads_is_warned_of(autoparser: Run) -> None:
+    ran = autoparser("compare", LEFT, LEFT, "--switch", "enable_thinkin=1")
+    assert ran.code == 0
+    words = "this template reads no variable 'enable_thinkin'; did you mean enable_thinking?"
+    assert ran.err == f"{LEFT}: warning: {words}\n" * 2
+
+
 def test_json_is_as_its_schema_says(autoparser: Run) -> None:
     schema = json.loads((ROOT / "docs" / "compare.schema.json").read_text("utf-8"))
     for right, code in ((RIGHT, 1), (LEFT, 0)):

@@ -143,7 +143,7 @@ def test_a_wrong_use_is_one_line(autoparser: Run, options: tuple[str, ...], word
 
 
 SCHEMAS = [
-    ('{"type": "strin"}', "there is no type 'strin'"),
+    ('{"type": "strin"}', "'strin' is no type of JSON Schema"),
     ('{"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}', "$ref"),
 ]
 

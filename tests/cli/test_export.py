@@ -15,11 +15,10 @@ from autoparser.analysis.export import trial
 Run = Callable[..., Any]
 WHOLE = "fixtures/templates/j1-json-in-tags.jinja"
 IN_PART = "fixtures/templates/a1-8-indented.jinja"
-TO = ("--to", "response-template")
 
 
 def test_the_document_is_printed_alone(autoparser: Run) -> None:
-    ran = autoparser("export", WHOLE, *TO)
+    ran = autoparser("export", WHOLE)
     document = json.loads(ran.out)
     assert ran.code == 0
     assert ran.out.isascii()
@@ -32,7 +31,7 @@ def test_the_document_is_printed_alone(autoparser: Run) -> None:
 
 
 def test_what_is_not_expressed_is_said_by_part(autoparser: Run) -> None:
-    ran = autoparser("export", IN_PART, *TO)
+    ran = autoparser("export", IN_PART)
     assert ran.code == 1
     assert json.loads(ran.out)["version"] == 1
     assert ran.err.splitlines() == [
@@ -48,13 +47,13 @@ def test_what_is_not_expressed_is_said_by_part(autoparser: Run) -> None:
 
 def test_a_document_goes_to_a_file(autoparser: Run, tmp_path: Path) -> None:
     file = tmp_path / "response_template.json"
-    ran = autoparser("export", WHOLE, *TO, "-o", file)
+    ran = autoparser("export", WHOLE, "-o", file)
     assert (ran.code, ran.out) == (0, "")
-    assert file.read_text("utf-8") == autoparser("export", WHOLE, *TO).out
+    assert file.read_text("utf-8") == autoparser("export", WHOLE).out
 
 
 def test_the_check_can_be_left_out(autoparser: Run) -> None:
-    ran = autoparser("export", WHOLE, *TO, "--no-check")
+    ran = autoparser("export", WHOLE, "--no-check")
     assert ran.code == 0
     assert ran.err.splitlines()[1:] == ["Not checked with the target's own parser."]
 
@@ -64,7 +63,7 @@ def test_without_transformers_only_a_check_that_is_asked_for_fails(
     autoparser: Run, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], code: int
 ) -> None:
     monkeypatch.setattr(trial, "TARGET_PACKAGE", "no_such_package")
-    ran = autoparser("export", WHOLE, *TO, *options)
+    ran = autoparser("export", WHOLE, *options)
     assert ran.code == code
     if code:
         assert ran.err.count("\n") == 1
@@ -82,13 +81,13 @@ def test_a_token_that_is_not_known_is_no_part_of_a_document(
         "{% endfor %}{% if add_generation_prompt %}{{ bos_token }}assistant\n{% endif %}",
         "utf-8",
     )
-    ran = autoparser("export", template, *TO)
+    ran = autoparser("export", template)
     assert ran.code == 1
     assert "warning: the bos_token is not known, and <bos_token> stands for it" in ran.err
     (tmp_path / "tokenizer_config.json").write_text(
         '{"bos_token": "<s>", "eos_token": "</s>"}', "utf-8"
     )
-    ran = autoparser("export", tmp_path, *TO)
+    ran = autoparser("export", tmp_path)
     assert ran.code == 0
     assert "warning" not in ran.err
     assert json.loads(ran.out)["start_anchor"] == "<s>assistant\n"
@@ -96,13 +95,12 @@ def test_a_token_that_is_not_known_is_no_part_of_a_document(
 
 WRONG = [
     # options, words of the error
-    ((WHOLE,), "Missing option '--to'"),
-    ((WHOLE, "--to", "nonsense"), "'nonsense' is not one of 'response-template'"),
-    (("fixtures/broken/raises-always.jinja", *TO), "raises-always.jinja"),
-    (("no/such.jinja", *TO), "no/such.jinja"),
-    (("fixtures/broken/renders-nothing.jinja", *TO), "renders-nothing.jinja"),
-    ((WHOLE, *TO, "-o", WHOLE), "--output would overwrite the template"),
-    ((WHOLE, *TO, "-o", "no/such/folder/file.json"), "cannot be written"),
+    ((WHOLE, "--format", "gbnf"), "'gbnf' is not one of 'response-template'"),
+    (("fixtures/broken/raises-always.jinja",), "raises-always.jinja"),
+    (("no/such.jinja",), "no/such.jinja"),
+    (("fixtures/broken/renders-nothing.jinja",), "renders-nothing.jinja"),
+    ((WHOLE, "-o", WHOLE), "--output would overwrite the template"),
+    ((WHOLE, "-o", "no/such/folder/file.json"), "cannot be written"),
 ]
 
 
@@ -112,37 +110,3 @@ def test_a_wrong_use_is_one_line(autoparser: Run, options: tuple[str, ...], word
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
     assert words in ran.err
-
-
-TOOLS = "fixtures/tools.yaml"
-
-
-@pytest.mark.parametrize(("to", "begins"), [("gbnf", "root ::= "), ("structural-tag", "{")])
-def test_grammars_are_exported_as_the_command_for_them_writes_them(
-    to: str, begins: str, tmp_path: Path, autoparser: Run
-) -> None:
-    template = "fixtures/templates/j1-json-in-tags.jinja"
-    ran = autoparser("export", template, "--to", to, "--tools", TOOLS)
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith(begins)
-    assert ran.out == autoparser("grammar", template, "--format", to, "--tools", TOOLS).out
-    path = tmp_path / "out"
-    assert autoparser("export", template, "--to", to, "--tools", TOOLS, "-o", path).out == ""
-    assert path.read_text(encoding="utf-8") == ran.out
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--to", "structural-tag"), "offer tools"),
-        (("--to", "gbnf", "--check"), "autoparser decode"),
-        (("--to", "response-template", "--tools", TOOLS), "leave out --tools"),
-    ],
-)
-def test_what_a_target_does_not_take_is_one_line(
-    options: tuple[str, ...], words: str, autoparser: Run
-) -> None:
-    ran = autoparser("export", "fixtures/templates/j1-json-in-tags.jinja", *options)
-    assert (ran.code, ran.out) == (2, "")
-    assert words in ran.err
-    assert ran.err.count("\n") == 1

@@ -164,8 +164,7 @@ CASES = [
     ("grammar", "TEMPLATE", "--json-schema", "BAD-YAML"),
     ("grammar", "HALF-A-CALL", "--tools", "TOOLS"),
     ("grammar", "TEMPLATE", "--tokenizer", "BAD-YAML", "--format", "lark"),
-    ("export", "TEMPLATE", "--to", "response-template"),
-    ("export", "TEMPLATE", "--to", "structural-tag", "--tools", "TOOLS"),
+    ("export", "TEMPLATE"),
     ("roundtrip", "TEMPLATE"),
     ("roundtrip", "TEMPLATE", "--json"),
     ("roundtrip", "PLAIN", "--scenarios", "SCENARIOS", "--scenario", "EVIL"),
@@ -186,7 +185,7 @@ CASES = [
     ("compare", "TEMPLATE", "PLAIN", "--format", "html"),
     ("compare", "TEMPLATE", "BROKEN"),
     ("compare", "TEMPLATE", "PLAIN", "--format", "EVIL"),
-    ("survey", "TEMPLATE", "REFUSING", "BROKEN", "--processes", "1"),
+    ("survey", "TEMPLATE", "REFUSING", "BROKEN", "--jobs", "1"),
     ("survey", "MISSING"),
     ("report", "TEMPLATE"),
     ("report", "REFUSING"),
@@ -195,7 +194,7 @@ CASES = [
     ("render", "PLAIN", "--messages", "BAD-YAML"),
     ("render", "PLAIN", "--messages", "USER", "--switch", "EVIL=1"),
     ("render", "PLAIN", "--messages", "TOOLS"),
-    ("render", "PLAIN", "--to", "EVIL"),
+    ("render", "PLAIN", "--format", "EVIL"),
 ]
 """Words in capitals stand for the files and the text of `files`."""
 
@@ -223,7 +222,7 @@ def test_markup_of_our_own_library_is_text(files: dict[str, str], autoparser: Ru
     "case",
     [
         ("render", "TEMPLATE", "--messages", "USER"),
-        ("render", "TEMPLATE", "--to", "training-template"),
+        ("render", "TEMPLATE", "--format", "training-template"),
         ("grammar", "TEMPLATE", "--tools", "TOOLS"),
         ("grammar", "TEMPLATE", "--json-schema", "SCHEMA"),
         ("analyze", "TEMPLATE"),

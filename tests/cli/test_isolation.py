@@ -28,7 +28,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "analyze": (),
     "parse": ("--input", "OUTPUT"),
     "grammar": (),
-    "export": ("--to", "response-template"),
+    "export": ("--format", "response-template"),
     "roundtrip": (),
     "decode": ("--walks", "1"),
     "render": ("--messages", "MESSAGES"),

@@ -238,7 +238,10 @@ def test_the_fence_of_an_answer_is_left_out(tmp_path: Path, parse: Run) -> None:
     ("text", "words"),
     [
         ("- 1", "this is a list, not a JSON schema"),
-        ("{type: objekt}", "schema.type: this is no JSON schema: there is no type 'objekt'"),
+        (
+            "{type: objekt}",
+            "schema.type: this is no JSON schema: 'objekt' is no type of JSON Schema",
+        ),
         ("{schema: 3}", "this is no JSON schema"),
     ],
 )
@@ -360,7 +363,16 @@ BAD_PARAMETERS = [
     ({"anyOf": [{}, 2]}, ".anyOf[1]", "this is no schema"),
     ({"oneOf": {}}, ".oneOf", "expected a list of schemas"),
     ({"items": {"type": "int"}}, ".items.type", "did you mean integer?"),
-    ({"items": [{"type": "text"}]}, ".items[0].type", "there is no type 'text'"),
+    ({"items": [{"type": "text"}]}, ".items", "name an older draft"),
+    (
+        {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "text"}]},
+        ".items[0].type",
+        "'text' is no type of JSON Schema",
+    ),
+    ({"properties": {"type": 3}}, ".properties.type", "this is no schema"),
+    ({"properties": {"a": {"required": True}}}, ".properties.a.required", "a list of names"),
+    ({"minimum": "3"}, ".minimum", "'3' is not of type 'number'"),
+    ({"$schema": 5}, ".$schema", "5 is not of type 'string'"),
     ({"required": "a"}, ".required", "expected a list of names"),
     ({"enum": "a"}, ".enum", "expected a list of values"),
 ]

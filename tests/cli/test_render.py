@@ -102,7 +102,7 @@ template                 <|im_start|>·a·s·s·i·s·t·a·n·t·↵·<think>·
 
 def test_tokens_as_json(autoparser: Run, messages: Path, tokenizer: Path) -> None:
     ran = autoparser(
-        "render", XML, "--messages", messages, "--tokens", "--tokenizer", tokenizer, "--json"
+        "render", XML, "--messages", messages, "--tokens", "--tokenizer", tokenizer, "-f", "json"
     )
     tokens = json.loads(ran.out)["tokens"]
     template = load_template(XML)
@@ -142,7 +142,7 @@ def test_a_tokenizer_of_another_model_is_warned_of(
 
 def test_a_training_template_is_written_and_its_proof_told(autoparser: Run, tmp_path: Path) -> None:
     file = tmp_path / "training.jinja"
-    ran = autoparser("render", XML, "--to", "training-template", "--output", file)
+    ran = autoparser("render", XML, "--format", "training-template", "--output", file)
     assert (ran.code, ran.out) == (0, "")
     assert ran.err == (
         f"{XML}: with markers around the same template: the same text in 176 conversations"
@@ -206,12 +206,13 @@ def test_messages_that_are_none_are_refused_in_one_line(
     ("options", "said"),
     [
         ((), "there is no conversation to render; give --messages FILE"),
-        (("--to", "yaml"), "there is no form 'yaml'; give --to training-template"),
+        (("--format", "yaml"), "'yaml' is not one of 'text', 'json', 'training-template'"),
         (
-            ("--to", "training-template", "--messages", "M", "--switch", "a=1"),
-            "--to writes the template, not a conversation; leave out --messages, --switch",
+            ("--format", "training-template", "--messages", "M", "--switch", "a=1"),
+            "--format training-template writes the template, not a conversation; leave out"
+            " --messages, --switch",
         ),
-        (("--messages", "M", "--json"), "--json is about tokens; add --tokens"),
+        (("--messages", "M", "-f", "json"), "--format json is about tokens; add --tokens"),
         (("--messages", "M", "--tokenizer", "x"), "--tokenizer is about tokens; add --tokens"),
         (
             ("--messages", "M", "--tokens"),

@@ -84,7 +84,7 @@ def test_a_switch_that_is_none_is_warned_of(autoparser: Run) -> None:
     ran = autoparser("roundtrip", GOOD, "--scenario", "answer", "--switch", "preserve_thinkin=1")
     assert ran.code == 0
     assert ran.err == (
-        f"{GOOD}: warning: preserve_thinkin is no switch that the analysis found;"
+        f"{GOOD}: warning: this template reads no variable 'preserve_thinkin';"
         " did you mean preserve_thinking?\n"
     )
 

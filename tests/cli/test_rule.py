@@ -67,8 +67,8 @@ def test_all_rules_are_listed_by_group(autoparser: Run) -> None:
 
 def test_markdown_is_that_of_the_docs(autoparser: Run) -> None:
     rule = all_rules()[0]
-    assert autoparser("rule", rule.code.lower(), "--markdown").out == page_markdown(rule)
-    assert autoparser("rule", "--markdown").out == rules_index(all_rules())
+    assert autoparser("rule", rule.code.lower(), "--format", "markdown").out == page_markdown(rule)
+    assert autoparser("rule", "-f", "markdown").out == rules_index(all_rules())
 
 
 @pytest.mark.parametrize(

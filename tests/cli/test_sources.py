@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.analysis.renderer.tokenizers_here import small
 from tests.analysis.sources.gguf_files import header, pair, text, write_model
 from tests.analysis.sources.hub_server import Hub
 from tests.cli.conftest import ROOT, Run
@@ -35,7 +36,7 @@ def commands(messages: Path) -> dict[str, tuple[str, ...]]:
         "grammar": ("-f", "json", *TOOLS),
         "roundtrip": ("--json", "--scenario", "answer"),
         "decode": (*TOOLS, "--walks", "2", "--json"),
-        "export": ("--to", "response-template", "--no-check"),
+        "export": ("--no-check",),
         "render": ("--messages", str(messages)),
         "report": (),
     }
@@ -109,6 +110,35 @@ def test_a_revision_is_linted(hub: Hub, autoparser: Run, tmp_path: Path) -> None
     ]
 
 
+def test_a_pasted_url_is_a_model(hub: Hub, autoparser: Run, tmp_path: Path) -> None:
+    commit = hub.add("org/model", {"chat_template.jinja": TEMPLATE})
+    url = f"{hub.endpoint}/org/model/blob/main/chat_template.jinja?raw=true"
+    ran = autoparser("analyze", url, "--json")
+    source = json.loads(ran.out)["template"]["source"]
+    assert (source["id"], source["revision"], source["commit"]) == ("org/model", "main", commit)
+    # No pattern, although it has a question mark.
+    assert autoparser("lint", url, "--select", "AP101").code == 0
+    assert autoparser("fetch", url, "-o", tmp_path / "model").code == 0
+    ran = autoparser("analyze", url, "--revision", "v1")
+    assert "the URL names the revision 'main', but 'v1' was asked for" in ran.err
+    ran = autoparser("analyze", url, "--watch")
+    assert "a model on the Hub cannot be watched" in ran.err
+
+
+def test_a_tokenizer_is_named_by_its_url(
+    hub: Hub, autoparser: Run, tmp_path: Path, messages: Path
+) -> None:
+    hub.add("org/model", {"tokenizer.json": small().to_str()})
+    template = tmp_path / "t.jinja"
+    template.write_text(TEMPLATE, "utf-8")
+    use = ("render", template, "--messages", messages, "--tokens", "--tokenizer")
+    ran = autoparser(*use, f"{hub.endpoint}/org/model/blob/main/tokenizer.json")
+    assert ran.code == 0, ran.err
+    ran = autoparser(*use, "https://example.org/org/model")
+    assert (ran.code, ran.out) == (2, "")
+    assert "this URL is not of the Hub" in ran.err
+
+
 def test_two_revisions_are_compared(hub: Hub, autoparser: Run) -> None:
     hub.add("org/model", {"chat_template.jinja": TEMPLATE})
     files = {"chat_template.jinja": TEMPLATE.encode(), "README.md": b"Another commit."}
@@ -116,6 +146,12 @@ def test_two_revisions_are_compared(hub: Hub, autoparser: Run) -> None:
     ran = autoparser("compare", "org/model", "org/model", "--right-revision", "v1")
     assert ran.code == 0, ran.err
     assert "revision v1, chat_template.jinja\n" in ran.err
+    ran = autoparser("compare", "org/model", "org/model", "--revision", "v1")
+    assert ran.err.count("revision v1, chat_template.jinja\n") == 2
+    given = ("--revision", "v1", "--left-revision", "main")
+    ran = autoparser("compare", "org/model", "org/model", *given)
+    assert ran.err.count("revision v1, chat_template.jinja\n") == 1
+    assert ran.err.count("revision main, chat_template.jinja\n") == 1
 
 
 @pytest.mark.parametrize("command", ["analyze", "roundtrip"])
@@ -210,7 +246,7 @@ def test_what_an_encoder_prints_is_not_in_the_document(tmp_path: Path, process: 
             "gives token ids, and there is no tokenizer to read them; give --tokenizer",
         ),
         (
-            ("render", "--encoder", ENCODER, "--to", "training-template"),
+            ("render", "--encoder", ENCODER, "--format", "training-template"),
             "an encoder in Python has no template that markers could stand in",
         ),
         (("fetch", "README.md"), "this is no model on the Hub"),

@@ -33,7 +33,7 @@ def test_the_table_is_as_it_was(
     width: str, corpus: Path, autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
-    ran = autoparser("survey", corpus, "--processes", "1")
+    ran = autoparser("survey", corpus, "--jobs", "1")
     assert (ran.code, ran.err) == (0, "")
     path = SNAPSHOTS / f"survey-{width}.txt"
     if os.environ.get("UPDATE_SNAPSHOTS"):
@@ -44,29 +44,29 @@ def test_the_table_is_as_it_was(
 
 def test_a_survey_goes_on_where_it_was(corpus: Path, tmp_path: Path, autoparser: Run) -> None:
     kept = tmp_path / "survey.jsonl"
-    first = autoparser("survey", corpus, "-o", kept, "--processes", "1")
+    first = autoparser("survey", corpus, "--records", kept, "--jobs", "1")
     whole = kept.read_bytes()
     lines = whole.splitlines(keepends=True)
     assert len(lines) == 4
 
     # Half of the last line, and the one before it: as if it was interrupted.
     kept.write_bytes(b"".join(lines[:2]) + lines[2][:40])
-    again = autoparser("survey", corpus, "-o", kept, "--processes", "1")
+    again = autoparser("survey", corpus, "--records", kept, "--jobs", "1")
     assert again.err == f"2 of 4 were surveyed before, see {kept}\n"
     assert kept.read_bytes() == whole
     assert again.out == first.out
 
-    third = autoparser("survey", corpus, "-o", kept, "--processes", "1")
+    third = autoparser("survey", corpus, "--records", kept, "--jobs", "1")
     assert third.err.startswith("4 of 4")
     assert kept.read_bytes() == whole
 
 
 def test_what_was_changed_is_looked_at_again(corpus: Path, tmp_path: Path, autoparser: Run) -> None:
     kept = tmp_path / "survey.jsonl"
-    autoparser("survey", corpus, "-o", kept, "--processes", "1")
+    autoparser("survey", corpus, "--records", kept, "--jobs", "1")
     changed = corpus / "content-plain.jinja"
     changed.write_text(changed.read_text("utf-8") + "{# changed #}", encoding="utf-8")
-    ran = autoparser("survey", corpus, "-o", kept, "--processes", "1")
+    ran = autoparser("survey", corpus, "--records", kept, "--jobs", "1")
     assert ran.err.startswith("3 of 4")
     sources = [json.loads(line)["source"] for line in kept.read_text("utf-8").splitlines()]
     assert sources.count(str(changed)) == 2
@@ -74,15 +74,15 @@ def test_what_was_changed_is_looked_at_again(corpus: Path, tmp_path: Path, autop
 
 def test_a_page_is_written(corpus: Path, tmp_path: Path, autoparser: Run) -> None:
     page = tmp_path / "survey.html"
-    assert autoparser("survey", corpus, "--html", page, "--processes", "1").code == 0
+    assert autoparser("survey", corpus, "--format", "html", "-o", page, "--jobs", "1").code == 0
     text = page.read_text(encoding="utf-8")
     assert "<h1>4 templates</h1>" in text
     assert "raises on every conversation" in text
 
 
 def test_two_processes_say_the_same(corpus: Path, autoparser: Run) -> None:
-    one = autoparser("survey", corpus, "--processes", "1")
-    assert autoparser("survey", corpus, "--processes", "2").out == one.out
+    one = autoparser("survey", corpus, "--jobs", "1")
+    assert autoparser("survey", corpus, "--jobs", "2").out == one.out
 
 
 def test_wrong_uses(corpus: Path, tmp_path: Path, autoparser: Run) -> None:
@@ -94,10 +94,10 @@ def test_wrong_uses(corpus: Path, tmp_path: Path, autoparser: Run) -> None:
         ((), "Missing argument"),
         ((tmp_path / "nowhere",), "there is no file or directory"),
         ((empty,), "there is no template in this directory"),
-        ((corpus, "-o", note), "line 1: this is no line of a survey"),
-        ((corpus, "-o", tmp_path / "no" / "s.jsonl"), "cannot be written"),
-        ((corpus, "-o", "x", "--html", "x"), "name the same file"),
-        ((corpus, "--processes", "0"), "Invalid value for '--processes'"),
+        ((corpus, "--records", note), "line 1: this is no line of a survey"),
+        ((corpus, "--records", tmp_path / "no" / "s.jsonl"), "cannot be written"),
+        ((corpus, "-o", "x", "--records", "x"), "name the same file"),
+        ((corpus, "--jobs", "0"), "Invalid value for '--jobs'"),
     ]
     for arguments, words in uses:
         ran = autoparser("survey", *arguments)

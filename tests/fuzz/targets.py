@@ -17,6 +17,8 @@ from tests.analysis.parsing.loop import TOOLS, disagreement, generated, with_ids
 from .edits import cut, edited
 
 MOST_EDITS = 4
+RAW = 3
+"""Of four turns this one is read with the reasoning in its content, as it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,10 @@ def target_of(template: ChatTemplate, *, name: str) -> Target | None:
         except RefusedMessageError:
             continue
         # Without tools given, any name is a call's.
-        turns.append(generated(format_, turn, TOOLS if len(turns) % 3 else None))
+        text, parser = generated(format_, turn, TOOLS if len(turns) % 3 else None)
+        if len(turns) % 4 == RAW:
+            parser = OutputParser(parser.turn, offered=parser.offered, reasoning="raw")
+        turns.append((text, parser))
     return Target(name, tuple(turns), _markers(format_)) if turns else None
 
 

@@ -17,7 +17,8 @@ What is taken, and how it is meant:
   weaker than its schema.
 """
 
-from .errors import SchemaError
+from autoparser.analysis.schema import SchemaError
+
 from .rules import Rules, character_class, literal
 from .writing import schema_rules, text_rules
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.schema import Schema, below, count, schemas_of
 
-from .document import Schema, below, count, schemas_of
 from .errors import unwritable
 from .repetition import repeated
 from .tokens import Tokens

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.schema import Document, Schema, SchemaError, schemas_of
 
 from .any_value import any_array, any_object, any_value
 from .arrays import items_of
 from .characters import Quoting
-from .document import Document, Schema, schemas_of, wish_for
 from .ending import Ending
-from .errors import SchemaError
 from .flat import ARRAY, NUMBER, OBJECT
 from .membership import holds
+from .naming import wish_for
 from .numbers import number_expression
 from .object_schema import members_of
 from .options import Option, Resolver
@@ -33,6 +33,7 @@ class Converter:
         self.tokens = tokens
         self.rules = tokens.rules
         self.sort_keys = sort_keys
+        self.root = document.root
         self.resolver = Resolver(document)
         self.ending = Ending(self.resolver)
         self._written: dict[tuple[Quoting, str], str | None] = {}

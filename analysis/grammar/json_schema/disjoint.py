@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.schema import Schema, is_number, names_of, schema_map, schemas_of
 
-from .document import Schema, is_number, names_of, schema_map, schemas_of
 from .membership import Flat, holds
 from .survey import TYPES
 

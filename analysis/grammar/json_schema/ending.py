@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.schema import Schema, count, names_of, schema_map, schemas_of
 
-from .document import Schema, count, names_of, schema_map, schemas_of
 from .options import Resolver
 
 

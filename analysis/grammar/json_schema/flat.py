@@ -6,9 +6,8 @@ for the older list of `items` with `additionalItems`), and no keyword that says 
 
 from __future__ import annotations
 
-from autoparser.analysis.conversation import Json
+from autoparser.analysis.schema import Schema, identity
 
-from .document import Schema
 from .formats import PATTERNS
 
 STRING = ("minLength", "maxLength", "pattern", "format")
@@ -51,17 +50,3 @@ def tidied(schema: Schema) -> Schema:
     if "pattern" in found or found.get("format") not in PATTERNS:
         found.pop("format", None)
     return {keyword: value for keyword, value in found.items() if keyword in KEYWORDS}
-
-
-def identity(value: Json) -> str:
-    """Give a text that equal JSON values share: 1 and 1.0 are equal, 1 and true are not."""
-    match value:
-        case float() if value.is_integer():
-            return repr(int(value))
-        case list():
-            return f"[{','.join(map(identity, value))}]"
-        case dict():
-            members = sorted((key, identity(inner)) for key, inner in value.items())
-            return f"{{{','.join(f'{key!r}:{inner}' for key, inner in members)}}}"
-        case _:
-            return repr(value)

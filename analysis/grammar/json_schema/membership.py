@@ -8,9 +8,16 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.schema import (
+    Schema,
+    count,
+    identity,
+    is_number,
+    names_of,
+    schema_map,
+    schemas_of,
+)
 
-from .document import Schema, count, is_number, names_of, schema_map, schemas_of
-from .flat import identity
 from .numbers import interval_of, multiple_of
 from .regex_nodes import Anchor, Character, Choice, Regex, Repeat, Sequence
 from .strings import string_regex

@@ -6,9 +6,10 @@ from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
 
+from autoparser.analysis.schema import Schema, is_number
+
 from .decimals import number_range
 from .digits import alternatives
-from .document import Schema, is_number
 from .errors import unwritable
 from .integers import integer_range
 from .interval import Interval

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.schema import Schema, below, both, count, names_of, schema_map, schemas_of
 
-from .document import Schema, below, count, names_of, schema_map, schemas_of
 from .errors import unwritable
 from .member_names import other_name
 from .membership import holds
-from .merging import both
 from .objects import Member, Members, Others
 from .options import Resolver
 from .strings import string_expression

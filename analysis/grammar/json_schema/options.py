@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.schema import Document, Schema, SchemaError, below, schemas_of
 
 from .disjoint import disjoint
-from .document import Document, Schema, below, schemas_of
-from .errors import SchemaError, unwritable
+from .errors import unwritable
 from .flat import tidied
 from .merging import merged
 

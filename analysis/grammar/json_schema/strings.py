@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from autoparser.analysis.schema import Schema, count
+
 from .anchoring import ANY_TEXT, anchored
 from .characters import Quoting
-from .document import Schema, count
 from .errors import unwritable
 from .formats import PATTERNS
 from .regex_nodes import Choice, Regex, Repeat, Sequence, flat, longest, shortest

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.schema import ROOT, Document, Schema, SchemaError, below, is_number
 
-from .document import ROOT, Document, Schema, below, is_number
-from .errors import SchemaError, unwritable
+from .errors import unwritable
 
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 """The names of types."""
@@ -75,12 +75,6 @@ def _look_at(schema: Schema, pointer: str) -> None:
     for keyword in ("unevaluatedProperties", "unevaluatedItems"):
         if keyword in schema and any(other in schema for other in IN_PLACE):
             raise unwritable(keyword, pointer, "what it speaks of depends on other schemas")
-    if (
-        pointer != ROOT
-        and not str(schema.get("$id", ROOT)).startswith(ROOT)
-        and "$ref" in json.dumps(schema)
-    ):
-        raise unwritable("$id", pointer, "references below it would start there")
 
 
 def _inner(schema: Schema, pointer: str) -> list[tuple[Json, str]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from autoparser.analysis.conversation import Json
+from autoparser.analysis.schema import ROOT, Document, SchemaError, schemas_of
 
 from .characters import Quoting
 from .convert import Converter
-from .document import ROOT, Document, schemas_of
-from .errors import SchemaError, unwritable
+from .errors import unwritable
 from .options import Option
 from .rules import Rules
 from .survey import survey
@@ -33,7 +33,7 @@ def schema_rules(
     converter = _converter(
         schema, rules, item_separator, key_separator, ascii_only=ascii_only, sort_keys=sort_keys
     )
-    return _some(converter.value(schema, ROOT))
+    return _some(converter.value(converter.root, ROOT))
 
 
 def text_rules(
@@ -54,14 +54,16 @@ def text_rules(
     converter = _converter(
         schema, rules, item_separator, key_separator, ascii_only=ascii_only, sort_keys=sort_keys
     )
-    free = [option for option in converter.resolver.options(schema, ROOT) if _is_free(option)]
+    free = [
+        option for option in converter.resolver.options(converter.root, ROOT) if _is_free(option)
+    ]
     for option in free:
         for keyword in ("minLength", "maxLength"):
             if keyword in option.schema:
                 raise unwritable(
                     keyword, option.pointer, "bare text ends where what follows begins"
                 )
-    return None if free else _some(converter.value(schema, ROOT, Quoting.BARE))
+    return None if free else _some(converter.value(converter.root, ROOT, Quoting.BARE))
 
 
 def _converter(
@@ -73,7 +75,7 @@ def _converter(
     ascii_only: bool,
     sort_keys: bool,
 ) -> Converter:
-    document = Document(schema)
+    document = Document.of(schema)
     survey(document)
     quoting = Quoting.JSON_ASCII if ascii_only else Quoting.JSON
     tokens = Tokens(rules, item_separator, key_separator, quoting)

@@ -3,7 +3,6 @@
 from .baseline import Baseline, BaselineError, digest_of, read_baseline
 from .choice import Choice
 from .ignores import Ignore
-from .pool import usual_jobs
 from .problem import Problem
 from .result import Inspected, LintRun
 from .run import Request, baseline_of, lint_project, places_of
@@ -28,5 +27,4 @@ __all__ = [
     "places_of",
     "read_baseline",
     "read_settings",
-    "usual_jobs",
 ]

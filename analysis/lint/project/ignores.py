@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.spelling import suggest
 from autoparser.analysis.template import comments
 
 from .choice import codes_of
@@ -53,9 +53,8 @@ def ignores_of(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[Problem,
 
 def _ignore(verb: str, rest: str, line: int) -> Ignore:
     if verb != "ignore":
-        close = get_close_matches(verb, ["ignore"], n=1, cutoff=0.5)
-        advice = "did you mean ignore? " if close else ""
-        raise AutoparserError(f"a comment for autoparser says {verb!r}", hint=f"{advice}{_FORM}")
+        hint = suggest(verb, ["ignore"], _FORM)
+        raise AutoparserError(f"a comment for autoparser says {verb!r}", hint=hint)
     match = _SELECTORS.match(rest)
     if match is None:
         raise AutoparserError("this ignore names no rule", hint=_FORM)

@@ -13,8 +13,8 @@ _MAGIC = re.compile(r"[*?\[]")
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text has any of the characters that stand for others."""
-    return _MAGIC.search(text) is not None
+    """Whether a text has any of the characters that stand for others; no address has."""
+    return "://" not in text and _MAGIC.search(text) is not None
 
 
 def matches(pattern: str, path: str) -> bool:

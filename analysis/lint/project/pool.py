@@ -5,7 +5,6 @@ The one place that knows how it is done.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
@@ -14,12 +13,6 @@ from autoparser.analysis.isolation import NO_LIMITS, Limits, WorkerPool
 
 _Value = TypeVar("_Value")
 _Answer = TypeVar("_Answer")
-
-
-def usual_jobs() -> int:
-    """Give how many processes are worth while here."""
-    available = getattr(os, "sched_getaffinity", None)
-    return len(available(0)) if available is not None else os.cpu_count() or 1
 
 
 def in_order(

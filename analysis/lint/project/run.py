@@ -40,7 +40,7 @@ class Request:
     fail_on: FailOn = FailOn.ERROR
     min_confidence: Confidence = Confidence.LOW
     tokenizer: Path | None = None
-    """For templates that have none beside them."""
+    """In the place of those beside the templates; that of the settings is for templates without."""
     baseline: Baseline | None = None
     revision: str | None = None
     """Of the models on the Hub among the sources."""
@@ -120,12 +120,11 @@ def baseline_of(run: LintRun) -> Baseline:
 
 def _task(target: Target, request: Request) -> Task:
     needs = {rule.needs for rule in request.rules}
-    given = None if request.tokenizer is None else str(request.tokenizer)
-    tokenizer = target.tokenizer or given
+    tokenizer = request.tokenizer or target.tokenizer or request.settings.tokenizer
     return Task(
         target.template,
         tuple(rule.code for rule in request.rules),
-        tokenizer if Need.TOKENIZER in needs else None,
+        str(tokenizer) if tokenizer is not None and Need.TOKENIZER in needs else None,
         target.directory if Need.DIRECTORY in needs else None,
     )
 

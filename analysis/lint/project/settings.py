@@ -12,13 +12,13 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import cast
 
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.lint.registry import UnknownRuleError, rules_of
+from autoparser.analysis.spelling import suggest
 
 OWN_FILE, PYPROJECT = "autoparser.toml", "pyproject.toml"
 KEYS = (
@@ -148,12 +148,10 @@ class _Reader:
     def known(self, table: Mapping[str, object], place: str, keys: Sequence[str]) -> None:
         for key in table:
             if key not in keys:
-                close = get_close_matches(key, keys, n=1, cutoff=0.5)
-                advice = f"did you mean {close[0]}? " if close else ""
                 raise self.wrong(
                     f"{place}.{key}" if place else key,
                     f"there is no key {key!r}",
-                    f"{advice}there are {', '.join(keys)}"
+                    suggest(key, keys, f"there are {', '.join(keys)}")
                     if len(keys) > 1
                     else f"write [{keys[0]}]",
                 )

@@ -27,7 +27,7 @@ __all__ = ["Listing", "listing_of"]
 OF_USE = re.compile(
     r"chat_template\.(?:jinja|json)|additional_chat_templates/[^/]+\.jinja|processor_config\.json"
     r"|tokenizer_config\.json|special_tokens_map\.json"
-    r"|tokenizer\.(?:json|model)|[^/]+\.tiktoken|.*\.gguf"
+    r"|tokenizer\.(?:json|model)|[^/]+\.tiktoken|.*\.(?:gguf|jinja2?|j2)"
 )
 """Names of files that hold templates, special tokens or tokenizers."""
 

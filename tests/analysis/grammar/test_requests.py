@@ -96,8 +96,8 @@ def test_a_request_that_contradicts_itself_is_an_error(options: dict[str, Any], 
     ("schema", "words"),
     [
         ({"type": "text"}, "'text' is no type of JSON Schema"),
-        ({"$ref": "#/$defs/none"}, "refers to nothing"),
-        ({"$ref": "https://example.org/schema"}, "another document"),
+        ({"$ref": "#/$defs/none"}, "leads nowhere"),
+        ({"$ref": "https://example.org/schema"}, "leaves the schema"),
         ({"$ref": "#/properties/value"}, "refers to itself"),
     ],
 )

@@ -145,3 +145,7 @@ def test_items_are_drawn_as_workers_are_free(pool: WorkerPool) -> None:
     next(results)
     assert len(drawn) < 20
     results.close()
+
+
+def test_there_is_a_core() -> None:
+    assert pools.usual_jobs() >= 1

@@ -9,7 +9,14 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.assembly import assemble
-from autoparser.analysis.format import CallFormat, Escape, JsonType, Row, Slot
+from autoparser.analysis.format import (
+    CallFormat,
+    JsonType,
+    Row,
+    Slot,
+    json_notation,
+)
+from autoparser.analysis.learning.arguments import Enclosure
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.slots import SeenSlot, learn_slot
 from autoparser.analysis.phases import Draft
@@ -135,14 +142,39 @@ def test_a_slot_is_there_because_its_phase_saw_it(piece: str, slot: Slot) -> Non
     assert slot not in shown(written(observer, with_piece(base, piece, None)))
 
 
-def test_arguments_are_one_value_where_objects_in_them_are_written_like_them() -> None:
+def object_of(
+    string: str = "{{ v|tojson }}", other: str = "{{ v|tojson }}", separator: str = ", "
+) -> ChatTemplate:
+    """Give a template whose arguments are an object that is written by hand."""
+    value = f"{{% if v is string %}}{string}{{% else %}}{other}{{% endif %}}"
+    between = f"{{% if not loop.first %}}{separator}{{% endif %}}"
+    listed = f'{{% for k, v in f.arguments.items() %}}{between}"{{{{ k }}}}": {value}{{% endfor %}}'
+    return turn(CONTENT, calls("({{ f.name }} {{ '{' }}" + listed + "})"))
+
+
+def test_brackets_enclose_arguments_as_they_enclose_objects_in_them() -> None:
     _, entries = concluded(BASE)
-    _, whole = concluded(turn(CONTENT, calls("({{ f.name }} {{ f.arguments|tojson }})")))
-    assert entries.enclosure is not None
-    assert whole.enclosure is not None
-    assert entries.enclosure.value is None, "the objects inside are JSON, the arguments are not"
-    assert whole.enclosure.value is not None
-    assert whole.enclosure.value.string.escape is Escape.JSON
+    _, whole = concluded(object_of())
+    assert entries.enclosure == Enclosure(None), "objects are JSON, the arguments are not"
+    assert whole.enclosure == Enclosure(json_notation())
+
+
+@pytest.mark.parametrize(
+    ("piece", "template"),
+    [
+        ("strings", object_of(string='"{{ v|e }}"')),
+        ("types", object_of(other="{{ v }}")),
+        ("listed", object_of(separator="; ")),
+        ("enclosure", BASE),
+    ],
+)
+def test_arguments_are_json_because_every_piece_says_so(piece: str, template: ChatTemplate) -> None:
+    observer, base = concluded(object_of())
+    assert written(observer, base).arguments.values == json_notation()
+    _, other = concluded(template)
+    mixed = written(observer, with_piece(base, piece, getattr(other, piece))).arguments
+    assert mixed.members.open == "", "what encloses the entries is a part of the call then"
+    assert mixed.members.entry != json_notation().object.entry
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_a_file_gives_what_its_header_holds(tmp_path: Path, big_endian: bool) ->
     assert load_template(path, name="tool_use").text == "T"
     messages = [{"role": "user", "content": "hi"}]
     assert found.render(messages) == "<s>[user]hi</s>"
-    with pytest.raises(TemplateNotFoundError, match="did you mean 'tool_use'"):
+    with pytest.raises(TemplateNotFoundError, match="did you mean tool_use"):
         load_template(path, name="tool-use")
 
 

@@ -135,7 +135,7 @@ def test_one_line_says_it(
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("tool-use", "did you mean 'tool_use'? choose by name one of 'rag', 'tool_use'"),
+        ("tool-use", "did you mean tool_use? choose by name one of 'rag', 'tool_use'"),
         ("zebra", "choose by name one of 'rag', 'tool_use'"),
         (None, "choose by name one of 'rag', 'tool_use'"),
     ],

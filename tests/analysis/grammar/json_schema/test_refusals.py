@@ -164,7 +164,7 @@ WHOLE: list[tuple[Any, str]] = [
         "leads back to itself",
     ),
     ({"$ref": "#/title", "title": "a"}, "leads to no schema"),
-    ({"properties": {"a": {"$id": "other", "$ref": "#"}}}, "#/properties/a/$id: $id cannot be"),
+    ({"properties": {"a": {"$id": "other", "$ref": "#"}}}, "#/properties/a/$ref: $ref"),
     (
         {
             "allOf": [

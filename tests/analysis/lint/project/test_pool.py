@@ -8,7 +8,7 @@ import pytest
 
 from autoparser.analysis.errors import AutoparserError
 from autoparser.analysis.isolation import Limits
-from autoparser.analysis.lint.project.pool import in_order, usual_jobs
+from autoparser.analysis.lint.project.pool import in_order
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,3 @@ def test_nothing_needs_no_worker() -> None:
             square, empty, 2, limits=limits, failed=failed, progress=lambda _: lambda: None
         )
         assert list(answers) == []
-
-
-def test_there_is_a_core() -> None:
-    assert usual_jobs() >= 1

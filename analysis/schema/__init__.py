@@ -1,0 +1,57 @@
+"""JSON Schema, read in one place: references, what holds together, types, members.
+
+Below every reader and writer of values: the parser asks `Part`, the grammars ask the rest. What is
+valid is jsonschema's to say.
+"""
+
+from .document import Document
+from .errors import SchemaError, below, escaped
+from .keywords import (
+    Schema,
+    count,
+    is_number,
+    mapped,
+    names_of,
+    references,
+    schema_map,
+    schemas_of,
+    without,
+)
+from .kinds import ANY, kinds_of
+from .merging import NOTHING, Contradiction, both, conjunction, joined
+from .part import Part
+from .pointers import ROOT
+from .validity import Flaw, Validate, flaws, validator
+from .values import JsonType, identity, type_of
+
+__all__ = [
+    "ANY",
+    "NOTHING",
+    "ROOT",
+    "Contradiction",
+    "Document",
+    "Flaw",
+    "JsonType",
+    "Part",
+    "Schema",
+    "SchemaError",
+    "Validate",
+    "below",
+    "both",
+    "conjunction",
+    "count",
+    "escaped",
+    "flaws",
+    "identity",
+    "is_number",
+    "joined",
+    "kinds_of",
+    "mapped",
+    "names_of",
+    "references",
+    "schema_map",
+    "schemas_of",
+    "type_of",
+    "validator",
+    "without",
+]

@@ -1,0 +1,21 @@
+"""A template's variables as texts, and those that are no switches."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+__all__ = ["PASSED", "variable_value"]
+
+PASSED = ("messages", "tools", "documents", "add_generation_prompt")
+"""Variables that every render passes itself."""
+
+_WORDS: dict[str, object] = {"True": True, "False": False, "None": None}
+
+
+def variable_value(text: str) -> object:
+    """Give the value that a text stands for: JSON, Python's and YAML's words, else the text."""
+    try:
+        return cast("object", json.loads(text))
+    except ValueError:
+        return _WORDS.get(text, text)

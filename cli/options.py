@@ -1,0 +1,153 @@
+"""The options that several commands share: each has one spelling, one meaning and one help text.
+
+Contract: an option that more than one command takes is defined here (the limits of workers in
+`isolation.py`), and no command gives it another meaning. ``--format``
+chooses a form, ``-o`` writes the result to a file, ``--jobs`` counts processes. ``--json`` is short
+for ``--format json`` where text is the only other form.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from autoparser.analysis.errors import AutoparserError
+
+__all__ = [
+    "SOURCES",
+    "EncoderOption",
+    "ExitZeroOption",
+    "JobsOption",
+    "JsonOption",
+    "JsonSchemaOption",
+    "NameOption",
+    "NoParallelOption",
+    "OutputOption",
+    "PromptOption",
+    "RevisionOption",
+    "SourceArgument",
+    "SwitchOption",
+    "TextOrJson",
+    "TextOrJsonOption",
+    "TokenizerOption",
+    "ToolChoiceOption",
+    "ToolsOption",
+    "WatchOption",
+    "format_option",
+    "is_json",
+]
+
+SOURCES = (
+    "A template file, a model directory, a tokenizer_config.json, a GGUF file, - for standard"
+    " input, or a model on the Hub: org/name, org/name/file.gguf, org/name:Q4_K_M, or its URL."
+)
+
+SourceArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="TEMPLATE", help=SOURCES, show_default=False),
+]
+NameOption = Annotated[
+    str | None, typer.Option(help="Which of several named templates, such as tool_use.")
+]
+RevisionOption = Annotated[
+    str | None,
+    typer.Option(metavar="REVISION", help="A branch, tag or commit of a model on the Hub."),
+]
+EncoderOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:FUNCTION",
+        help="Run this Python function in the place of a template: path/to/module.py:function or"
+        " package.module:function. Values of its parameters follow as ?name=value&name=value.",
+    ),
+]
+TokenizerOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="A tokenizer.json, a directory that holds one, a GGUF file, or a model on the Hub;"
+        " else the one beside the template.",
+    ),
+]
+
+SwitchOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="Set this variable of the template, as chat_template_kwargs do. May be given several"
+        " times.",
+    ),
+]
+
+ToolsOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="The tools offered, OpenAI's, as YAML or JSON: a list, or {tools: [...]}.",
+    ),
+]
+ToolChoiceOption = Annotated[
+    str, typer.Option(metavar="CHOICE", help="auto, none, required, or the name of a tool.")
+]
+NoParallelOption = Annotated[
+    bool, typer.Option("--no-parallel", help="The request allows one call only.")
+]
+JsonSchemaOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The answer is JSON by this schema: markers in it are text."),
+]
+PromptOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="The rendered prompt or its tail; else the template's default prompt.",
+    ),
+]
+
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write the result to a file, do not print it."
+    ),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", metavar="N", min=1, help="How many processes. [default: one a core]"
+    ),
+]
+ExitZeroOption = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 whatever is found.")]
+WatchOption = Annotated[
+    bool, typer.Option("--watch", help="Run again whenever a file that it reads changes.")
+]
+
+
+def format_option(forms: str) -> Any:
+    """Give the option that chooses a form; `forms` says what they are."""
+    return typer.Option("--format", "-f", help=f"What to write: {forms}")
+
+
+class TextOrJson(StrEnum):
+    """The forms of most commands."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+TextOrJsonOption = Annotated[
+    TextOrJson | None,
+    format_option("text, or json, which docs/json-schema.md describes. [default: text]"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+
+
+def is_json(form: TextOrJson | None, short: bool) -> bool:
+    """Whether JSON is asked for, in either way. Raises AutoparserError where both contradict."""
+    if short and form is TextOrJson.TEXT:
+        raise AutoparserError(
+            "--json and --format text contradict each other", hint="leave one of them out"
+        )
+    return short or form is TextOrJson.JSON
