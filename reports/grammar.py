@@ -118,8 +118,8 @@ def _section(section: Section) -> Iterator[Row]:
     call = section.call
     if isinstance(call, RowCall):
         yield "  call", _row(call)
-        found = [item for item in call.row if isinstance(item, ArgumentList)]
-        name = next((item for item in call.row if isinstance(item, Name)), None)
+        found = [item for item in call.loose_row or call.row if isinstance(item, ArgumentList)]
+        name = next((item for item in call.loose_row or call.row if isinstance(item, Name)), None)
     else:
         yield "  call", _json(call)
         found, name = [call.arguments], call.name
@@ -130,7 +130,7 @@ def _section(section: Section) -> Iterator[Row]:
 
 
 def _row(call: RowCall) -> Styled:
-    found = joined([_item(item) for item in call.row], " ")
+    found = joined([_item(item) for item in call.loose_row or call.row], " ")
     if call.empty_row is None:
         return found
     return sentence(found, " / ", joined([_item(item) for item in call.empty_row], " "))

@@ -68,7 +68,7 @@ def _row_call(call: RowCall) -> dict[str, Json]:
     empty = call.empty_row
     return {
         "type": "row",
-        "row": [_item(item) for item in call.row],
+        "row": [_item(item) for item in call.loose_row or call.row],
         "empty_row": None if empty is None else [_item(item) for item in empty],
     }
 

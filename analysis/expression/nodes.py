@@ -62,6 +62,8 @@ class RowCall:
     empty_row: tuple[RowItem, ...] | None = None
     naming: NamingId | None = None
     """How an id carries the name; None where the name is written apart."""
+    loose_row: tuple[RowItem, ...] = ()
+    """The row for a reader, where a model may write words in its literals otherwise; else empty."""
 
 
 @dataclass(frozen=True, slots=True)

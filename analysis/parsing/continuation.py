@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.expression import (
-    ArgumentList,
-    FreeText,
-    Name,
-    RowCall,
-    RowItem,
-    Section,
-    Turn,
-)
+from autoparser.analysis.expression import ArgumentList, Name, RowCall, RowItem, Section, Turn, Word
 from autoparser.analysis.format import Literal, NamingId, Slot
 from autoparser.analysis.reading import GoesOn, Lookahead, Reading
 
@@ -104,14 +96,10 @@ class Continuation:
                 continue
             if isinstance(item, ArgumentList):
                 return True
-            if isinstance(item, FreeText):
-                # It stands before the name: what a model writes there is not looked for so far on.
-                if not (yield from ahead.row(Literal.of(item.default).units)):
-                    return False
-                continue
             yield from ahead.space()
             word = yield from ahead.word(_WORD, _LONGEST_WORD)
-            if isinstance(item, Name) or (naming is not None and item.slot is Slot.ID):
+            carries = isinstance(item, Word) and item.slot is Slot.ID and naming is not None
+            if isinstance(item, Name) or carries:
                 stop = _first_unit(row[at + 1 : at + 2])
                 name, stopped, _ = word.partition(stop) if stop else (word, "", "")
                 if naming is not None:

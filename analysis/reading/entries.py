@@ -13,7 +13,7 @@ from .decoding import unescape
 from .json_text import Emit, Outcome
 from .literals import at_any, at_text, skip_space, skip_written
 from .lookahead import GoesOn, anywhere
-from .rows import EntryRow, entry_rows, openings_of
+from .rows import EntryRow, entry_rows, openings_of, without_quotes
 from .tape import Reading, SpanKind, Tape
 from .values import ValueReader
 
@@ -37,8 +37,9 @@ class EntryReader:
         self.rows = entry_rows(arguments)
         self.separator = Literal.of(arguments.members.separator)
         self.openings = openings_of(self.rows)
+        known = [*self.rows, *without_quotes(self.rows)]
         self.middles = {
-            core: _Middles([row for row in self.rows if Literal.of(row.before).core == core])
+            core: _Middles([row for row in known if Literal.of(row.before).core == core])
             for core in {opening.core for opening in self.openings}
         }
         self.values = ValueReader(
@@ -159,12 +160,18 @@ def _without_space(text: str) -> str:
 
 def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]]:
     """Give what stands between key and value, whitespace between its units forgiven."""
+    bare = [row for row in rows if row.quote]
+    rows = [row for row in rows if not row.quote]
     blank = [row for row in rows if row.middle and not row.middle.strip()]
     cores = {Literal.of(row.middle).core: row for row in reversed(rows) if row not in blank}
     found: list[tuple[re.Pattern[str], EntryRow]] = []
     for core in sorted(cores, key=len, reverse=True):
         units = Literal(core=core).units
         found.append((re.compile(r"\s*" + r"\s*".join(map(re.escape, units))), cores[core]))
+    for row in bare:
+        units = Literal.of(row.middle).units
+        lead = r"\s*" + r"\s*".join(map(re.escape, units))
+        found.append((re.compile(rf"{lead}(?=\s+\S|[^\s{row.quote}])"), row))
     # Where only whitespace leads to the value, as much is its own as is not the template's.
     found += [(re.compile(rf"{re.escape(row.middle)}|\s"), row) for row in blank]
     return found

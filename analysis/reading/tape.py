@@ -146,6 +146,17 @@ class Tape:
             self._recorded.append(taken)
         return taken
 
+    def put_back(self, text: str) -> None:
+        """Put back what was taken last, to be read another way; it is not being recorded."""
+        start = self.position - len(text)
+        self.text = text + self.text[self.at :]
+        self.offset, self.at = start, 0
+        spans = self._spans
+        while spans and spans[-1].start >= start:
+            spans.pop()
+        if spans:
+            spans[-1].end = min(spans[-1].end, start)
+
     def record(self) -> None:
         """Keep what is taken from here on, in case it turns out to be something else."""
         self._recorded = []

@@ -27,6 +27,7 @@ APART = NamingId((Slot.ID, "~", Slot.NAME, "/", Slot.ID))
         ("functions.delete2:0", {"delete"}, "delete2"),
         # Of two names of which one holds the other, the longer one counts.
         ("functions.files.delete:0", {"delete", "files.delete"}, "files.delete"),
+        ("functions.files.delete:0", {"delete"}, "delete"),
         # Nothing says which of two it is.
         ("functions.delete:0", {"delete", "functions"}, "functions.delete:0"),
         ("functions.undelete:0", None, "undelete"),

@@ -23,7 +23,7 @@ TURNS = """\
 {%- endfor -%}
 {%- if add_generation_prompt -%}<|as|>{%- endif -%}
 """
-KIND = "<|kind|>{{ call.kind or 'json' }}"
+KIND = ":{{ call.kind or 'json' }}"
 
 
 def analysed(word: str) -> Analysis:
@@ -56,7 +56,7 @@ def test_a_word_that_a_field_replaces_is_free(word: str, default: str | None) ->
 def test_the_reader_takes_any_word_there(said: str, cut: int) -> None:
     tool = tool_for("look_up", "Look it up.", {"city": "string"})
     parser = analysed(KIND).parser([{"type": "function", "function": tool}])
-    text = f'<|call|>look_up<|kind|>{said}<|args|>{{"city": "Oslo"}}<|done|><|end|>'
+    text = f'<|call|>look_up:{said}<|args|>{{"city": "Oslo"}}<|done|><|end|>'
     stream = parser.stream()
     for at in range(0, len(text), cut):
         stream.feed(text[at : at + cut])
@@ -70,11 +70,11 @@ def test_the_reader_takes_any_word_there(said: str, cut: int) -> None:
 def test_the_writer_writes_the_template_s_own_word() -> None:
     calls = analysed(KIND).format.calls
     assert calls is not None
-    assert "<|kind|>json<|args|>" in calls.write((ToolCall("look_up", {}, ""),))
+    assert ":json<|args|>" in calls.write((ToolCall("look_up", {}, ""),))
 
 
 def test_a_cut_word_is_a_cut_call() -> None:
     parser = analysed(KIND).parser()
-    message = parser.parse("<|call|>look_up<|kind|>js", complete=False)
+    message = parser.parse("<|call|>look_up:js", complete=False)
     assert str(message.status) == "cut"
     assert not Message(message.content or "").content.startswith("js")
