@@ -108,6 +108,9 @@ def _call_stops(
     names = tuple(named_triggers(section, offered))
     for text in names:
         yield section.space, text, Mark.CALLS
+    if not is_marked(section):
+        for text in section.leads:
+            yield section.space, text, Mark.CALLS
     if not is_marked(section) and not names:
         yield section.space, "[" if section.open.core.startswith("[") else "{", Mark.CALLS
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import cast
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.expression import ArgumentList, Name, RowCall, RowItem, Word
+from autoparser.analysis.expression import ArgumentList, FreeText, Name, RowCall, RowItem, Word
 from autoparser.analysis.format import Literal, Slot
 from autoparser.analysis.reading import (
     Outcome,
@@ -28,7 +28,6 @@ from autoparser.analysis.reading import (
 from .call_end import CallEnd, Surroundings
 from .collector import Collector
 from .message import Status
-from .naming import name_in
 from .worded import read_worded
 
 
@@ -39,6 +38,7 @@ class RowReader:
         self, tape: Tape, call: RowCall, around: Surroundings, collector: Collector
     ) -> None:
         self.tape, self.call, self.around, self.collector = tape, call, around, collector
+        self.row = call.loose_row or call.row
         self.name = ""
         self.id = ""
         self.early: str | None = None
@@ -51,7 +51,7 @@ class RowReader:
 
     def read(self) -> Reading[CallEnd]:
         """Read from what opens the call to what closes it."""
-        row = self.call.row
+        row = self.row
         skipped = 0
         for at, item in enumerate(row):
             if self.name and at >= skipped and (yield from self._without_id(row[at : at + 3])):
@@ -65,11 +65,13 @@ class RowReader:
 
     def _item(self, item: RowItem, at: int) -> Reading[CallEnd | None]:
         """Read one item; give how the call ends with it, None where it goes on."""
-        rest = self.call.row[at + 1 :]
+        rest = self.row[at + 1 :]
         if isinstance(item, Literal):
             return (yield from self._literal(item, at))
         if isinstance(item, ArgumentList):
             return (yield from self._arguments(item, rest))
+        if isinstance(item, FreeText):
+            return (yield from self._free_text(item, rest))
         ended = yield from self._slot(item, rest)
         if ended is None and isinstance(item, Name) and (yield from self._closed_itself()):
             return CallEnd.CLOSED
@@ -97,10 +99,19 @@ class RowReader:
         tape.take(len(closed), SpanKind.MARKUP)
         self.collector.open_call(self.name, self.id)
         self.collector.arguments("{}")
-        last = self.call.row[-1]
+        last = self.row[-1]
         yield from self._closers_there(last if isinstance(last, Literal) else Literal())
         self._close(Status.OK)
         return True
+
+    def _free_text(self, item: FreeText, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
+        """Take whatever stands in the place of a word, up to the marker behind it."""
+        first = following[0] if following else None
+        if not isinstance(first, Literal) or first.units[:1] != first.markers[:1]:
+            there = yield from read_literal(self.tape, Literal.of(item.default))
+            return None if there else self._unread()
+        yield from self._up_to(first.units[0], SpanKind.MARKUP)
+        return None
 
     def _slot(self, item: Name | Word, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Read a name, an id or a number; give how the call ends where there is none."""
@@ -117,8 +128,8 @@ class RowReader:
                 self.collector.arguments(self.early)
         elif item.slot is Slot.ID:
             self.id = word
-            if not any(isinstance(other, Name) for other in self.call.row):
-                self.name = name_in(word, self.around.offered)
+            if self.call.naming is not None:
+                self.name = self.call.naming.name_in(word, self.around.offered)
             if self.collector.calling:
                 self.collector.name_call(word)
         return None
@@ -138,7 +149,7 @@ class RowReader:
             return (yield from self._closing(literal))
         if not at:
             there = yield from self._opening(literal)
-        elif isinstance(self.call.row[at - 1], Name) and self._may_be_called():
+        elif isinstance(self.row[at - 1], Name) and self._may_be_called():
             there = yield from read_worded(self.tape, literal, self.around.stops)
         else:
             there = yield from read_literal(self.tape, literal)
@@ -180,13 +191,13 @@ class RowReader:
                 yield from skip_space(self.tape)
                 self.tape.take(len(unit), SpanKind.MARKUP)
                 if len(units) > first + 1 and unit in literal.markers:
-                    yield from self._noise(units[first + 1])
+                    yield from self._up_to(units[first + 1], SpanKind.JUNK)
                 rest = Literal.of(literal.core[literal.core.index(unit) + len(unit) :])
                 return (yield from read_literal(self.tape, replace(rest, after=literal.after)))
         return not units and (yield from read_literal(self.tape, literal))
 
-    def _noise(self, wanted: str) -> Reading[None]:
-        """Take what a model wrote between the opening's first marker and the rest of it."""
+    def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
+        """Take what a model wrote before a text; nothing where that is not near."""
         tape = self.tape
         stops = Stops([("", text, text == wanted) for text in (wanted, *self.around.stops)])
         while True:
@@ -197,7 +208,7 @@ class RowReader:
             if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
                 if found.label:
                     noise = tape.text[tape.at : found.start]
-                    tape.take(size, SpanKind.JUNK if noise.strip() else SpanKind.MARKUP)
+                    tape.take(size, kind if noise.strip() else SpanKind.MARKUP)
                 return
             yield
 

@@ -9,6 +9,7 @@ from json.encoder import encode_basestring
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Arguments, Literal
 
+from .decoding import unescape
 from .json_text import Emit, Outcome
 from .literals import at_any, at_text, skip_space, skip_written
 from .lookahead import GoesOn, anywhere
@@ -31,6 +32,7 @@ class EntryReader:
         goes_on: GoesOn = anywhere,
     ) -> None:
         self.tape, self.emit = tape, emit
+        self.key = arguments.members.key
         self.stops = tuple(stop for stop in stops if stop)
         self.rows = entry_rows(arguments)
         self.separator = Literal.of(arguments.members.separator)
@@ -98,9 +100,10 @@ class EntryReader:
             return (
                 Outcome.CUT if tape.closed and middles.begin(tape.text[tape.at :]) else Outcome.BAD
             )
-        self.emit((", " if self.count else "") + encode_basestring(key) + ": ")
+        name = unescape(key, self.key)
+        self.emit((", " if self.count else "") + encode_basestring(name) + ": ")
         self.count += 1
-        return (yield from self.values.read(key, row))
+        return (yield from self.values.read(name, key, row))
 
     def _key(self, middles: _Middles) -> Reading[str | None]:
         """Read a key up to what stands between it and its value."""

@@ -49,10 +49,13 @@ class ValueReader:
         """Whether the text was seen to its end, and no value closes in it any more."""
         self.repaired = False
 
-    def read(self, key: str, row: EntryRow) -> Reading[Outcome | None]:
-        """Read a value and what closes it; the outcome where the arguments cannot go on."""
-        self.given.add(key)
-        schema = self.schema.member(key)
+    def read(self, name: str, key: str, row: EntryRow) -> Reading[Outcome | None]:
+        """Read a value and what closes it; the outcome where the arguments cannot go on.
+
+        `key` is the name as it is written.
+        """
+        self.given.add(name)
+        schema = self.schema.member(name)
         types: frozenset[str] | None = schema.kinds
         if len(self.rows) > 1:
             flagged = row.kinds

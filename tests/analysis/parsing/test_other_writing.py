@@ -8,7 +8,6 @@ import pytest
 
 from autoparser import analyze
 from autoparser.analysis.parsing import Status
-from autoparser.analysis.parsing.naming import name_in
 from tests.analysis.tiny import CONTENT, calls, turn
 
 from .loop import TOOLS, disagreement
@@ -88,24 +87,6 @@ def test_what_cannot_be_read_stays_content(fixture: str, text: str) -> None:
     assert message.content
     assert text.endswith(message.content)
     assert message.status is Status.MALFORMED
-
-
-@pytest.mark.parametrize(
-    ("call_id", "offered", "name"),
-    [
-        ("functions.delete:0", {"delete"}, "delete"),
-        ("functions.undelete:0", {"delete"}, "undelete"),
-        ("functions.delete_all:0", {"delete"}, "delete_all"),
-        ("functions.files.delete:0", {"delete"}, "files.delete"),
-        ("files.delete:3", {"files.delete"}, "files.delete"),
-        ("functions.delete", None, "delete"),
-        ("delete", {"undelete"}, "delete"),
-    ],
-)
-def test_a_name_in_an_id_is_the_whole_name(
-    call_id: str, offered: set[str] | None, name: str
-) -> None:
-    assert name_in(call_id, None if offered is None else frozenset(offered)) == name
 
 
 QUOTED = (
