@@ -101,6 +101,7 @@ class Analysis:
         json_schema: Mapping[str, object] | None = None,
         reasoning: Literal["separate", "inline", "raw"] = "separate",
         call_deltas: Literal["incremental", "whole"] = "incremental",
+        unclosed_reasoning: Literal["calls", "keep"] = "calls",
         call_ids: Callable[[str, int], str] | int | None = None,
         tokenizer: object | None = None,
         strip_code_fence: bool = False,
@@ -122,6 +123,8 @@ class Analysis:
         with their token ids: a marker that came as ordinary text is then text. `strip_code_fence`
         leaves out the fence of Markdown around an answer by `json_schema`. `reasoning_over` says
         that texts begin behind the reasoning, whatever the prompt says: it was cut off already.
+        Where reasoning never closes, a whole call inside it is a call, so the text is held from
+        there on, and what opens content ends it; with `unclosed_reasoning="keep"` all is reasoning.
         Raises RequestError for tools that are no tools, TokenizerError for what is no tokenizer.
         """
         request = request_of(
@@ -138,6 +141,7 @@ class Analysis:
             offered=None if request.tools is None else frozenset(request.tools),
             reasoning=reasoning,
             whole_calls=call_deltas == "whole",
+            keeps_reasoning=unclosed_reasoning == "keep",
             call_ids=call_ids,
             tokenizer=None if tokenizer is None else tokenizer_of(tokenizer),
             strip_code_fence=strip_code_fence,

@@ -11,12 +11,14 @@ from autoparser.analysis.format import (
     Arguments,
     CallFormat,
     Part,
+    Slot,
     TurnFormat,
     Written,
     json_notation,
 )
 from autoparser.analysis.learning.calls import put_together, row_without_arguments
 from autoparser.analysis.learning.containers import container_of, writes_alike
+from autoparser.analysis.learning.free_words import placed
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.openings import describe_openings
 from autoparser.analysis.learning.prompt_reasoning import NamedReasoning
@@ -40,7 +42,9 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
         layouts=draft.layouts,
         calls=calls,
         ends=tuple(each.end for each in draft.ends),
-        stop_strings=tuple(dict.fromkeys(each.stop for each in draft.ends if each.stop)),
+        stop_strings=tuple(
+            dict.fromkeys((*(each.stop for each in draft.ends if each.stop), *draft.leads.stops))
+        ),
         argument_form=form,
         setting=dict(observer.prober.setting),
         reasoning_cut=None if draft.cut is None else draft.cut.text,
@@ -68,6 +72,11 @@ def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
     calls = put_together(
         frame, slots, arguments, arguments.write(call.arguments), (section.open, section.close)
     )
+    if calls is not None:
+        calls = _with_id(placed(calls, call, draft.free), draft)
+        # Where a marker opens calls, no other one does.
+        if not calls.is_marked:
+            calls = replace(calls, leads=draft.leads.markers)
     layout = draft.layouts.get(Presence(calls=True))
     bare = None if draft.enclosure is None else draft.enclosure.without
     if calls is None or bare is None or layout is None or layout.parts != (Part.CALLS,):
@@ -79,13 +88,23 @@ def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
     return replace(calls, empty_row=row_without_arguments(text, calls, slots))
 
 
+def _with_id(calls: CallFormat, draft: Draft) -> CallFormat:
+    """Say how ids carry names, where nothing else of a call does."""
+    seen = draft.seen_id
+    if seen is None or calls.naming is None:
+        return calls
+    numbered = Slot.INDEX in seen.row and not calls.has(Slot.INDEX)
+    base = seen.base if numbered else calls.index_base
+    return replace(calls, id_row=seen.row, index_base=base)
+
+
 def _arguments(marks: Sentinels, draft: Draft) -> Arguments | None:
     """Put the arguments' notation together: T5's list, A1's to A3's entries, T6's brackets."""
     listed, strings, types = draft.listed, draft.strings, draft.types
     if listed is None or strings is None or types is None or draft.enclosure is None:
         return None
     refused = frozenset(types.refused)
-    members = container_of(listed.entries, strings, types)
+    members = container_of(listed.entries, strings, types, draft.names)
     value = draft.enclosure.notation
     if value is None or not writes_alike(members, value, listed.entries, marks):
         value = json_notation() if listed.verbatim else None

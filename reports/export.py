@@ -36,6 +36,9 @@ def _limits(export: Export, width: int) -> Lines:
     if export.needs_tools:
         words = "Arguments are typed by the tools' schemas: without the tools, they are texts."
         found += prose(words, width, indent=0)
+    if export.plain_names:
+        words = "Names of arguments are read where they are plain words."
+        found += prose(words, width, indent=0)
     return found
 
 

@@ -14,6 +14,7 @@ from rich.text import Text as Styled
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.expression import (
     ArgumentList,
+    FreeText,
     JsonCall,
     Name,
     RowCall,
@@ -117,8 +118,8 @@ def _section(section: Section) -> Iterator[Row]:
     call = section.call
     if isinstance(call, RowCall):
         yield "  call", _row(call)
-        found = [item for item in call.row if isinstance(item, ArgumentList)]
-        name = next((item for item in call.row if isinstance(item, Name)), None)
+        found = [item for item in call.loose_row or call.row if isinstance(item, ArgumentList)]
+        name = next((item for item in call.loose_row or call.row if isinstance(item, Name)), None)
     else:
         yield "  call", _json(call)
         found, name = [call.arguments], call.name
@@ -129,7 +130,7 @@ def _section(section: Section) -> Iterator[Row]:
 
 
 def _row(call: RowCall) -> Styled:
-    found = joined([_item(item) for item in call.row], " ")
+    found = joined([_item(item) for item in call.loose_row or call.row], " ")
     if call.empty_row is None:
         return found
     return sentence(found, " / ", joined([_item(item) for item in call.empty_row], " "))
@@ -139,6 +140,8 @@ def _item(item: RowItem) -> Styled:
     match item:
         case Literal():
             return _literal(item)
+        case FreeText(default):
+            return Styled(f"any word, as {default!r}")
         case Name():
             return Styled("name")
         case ArgumentList():

@@ -34,7 +34,7 @@ def score(check: Check) -> str:
 
 
 def verdict(check: Check) -> Text:
-    """Give the verdict as one phrase, such as ``self-check 44/44``."""
+    """Give the verdict as one phrase, such as ``self-check 45/45``."""
     return Text(score(check), style="bold green" if check.ok else "bold red")
 
 

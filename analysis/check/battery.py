@@ -18,6 +18,9 @@ class Case(NamedTuple):
 
 CITY_TOOL = "get_forecast"
 MIXED_TOOL = "update_record"
+STRANGE_KEY = "naïve'&<\\key"
+"""What notations escape, without the double quote: many a format puts that around a name as it is,
+so that no reader could tell where the name ends."""
 USER_TEXT = "Please look into it."
 ANSWER_TEXT = "done"
 
@@ -41,6 +44,7 @@ _VALUES: tuple[tuple[str, str, Json], ...] = (
     ("digits in a string", "title", "007"),
     ("JSON in a string", "title", '{"inner": [1, true, null]}'),
     ("whitespace at a string's edges", "title", "  padded\n"),
+    ("signs and letters beyond ASCII in a name", STRANGE_KEY, "plain words"),
     ("an integer", "count", 42),
     ("a negative integer", "count", -7),
     ("a fraction", "ratio", 2.5),
@@ -122,6 +126,7 @@ def battery_tools() -> tuple[Tool, ...]:
                 "parent": "string",
                 "labels": "array",
                 "options": "object",
+                STRANGE_KEY: "string",
             },
         ),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autoparser.analysis.conversation import Message
-from autoparser.analysis.format import Formats, Opening, TurnFormat, with_naming_ids
+from autoparser.analysis.format import Formats, Opening, TurnFormat
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.probing import Prober, ToolForm
 
@@ -62,7 +62,7 @@ def _behind(format_: TurnFormat, opening: Opening, prober: Prober) -> Iterator[C
     observer = Observer(settled)
     prompt = settled.probe((settled.user,), tools=tools, generation=True)
     for case in _cases(calls=tools):
-        message = with_naming_ids(format_.calls, case.message)
+        message = format_.with_naming_ids(case.message)
         turn = observer.turn(message)
         whole = observer.before + turn.text
         text = None

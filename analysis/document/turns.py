@@ -103,6 +103,11 @@ def _calls(calls: CallFormat) -> dict[str, Json]:
         "later_close": calls.later_close,
         "index_base": calls.index_base,
         "limit": calls.limit.value,
+        "id_row": row_document(calls.id_row),
+        "leads": list(calls.leads),
+        "free_words": [
+            {"piece": word.piece, "start": word.start, "end": word.end} for word in calls.free_words
+        ],
         "arguments": {
             "verbatim": arguments.verbatim,
             "encoded": arguments.encoded,

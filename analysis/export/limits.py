@@ -73,6 +73,8 @@ class Export:
     """What it does not express; empty: it expresses the whole format."""
     needs_tools: bool = False
     """Arguments are typed by the tools' schemas: without the tools, they are all texts."""
+    plain_names: bool = False
+    """Names of arguments are read where they are plain words: between no signs that tell them."""
 
     @property
     def whole(self) -> bool:
@@ -85,7 +87,10 @@ class Export:
 
     def promises(self, message: Message) -> bool:
         """Whether all of a message is expressed, its calls' ids aside."""
-        return not any(limit.concerns(message) for limit in self.limits)
+        if any(limit.concerns(message) for limit in self.limits):
+            return False
+        names = (name for call in message.calls for name in call.arguments)
+        return not self.plain_names or all(map(str.isidentifier, names))
 
 
 def _values(message: Message) -> Iterator[Json]:

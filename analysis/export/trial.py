@@ -19,7 +19,6 @@ from autoparser.analysis.format import (
     TurnFormat,
     Written,
     type_of,
-    with_naming_ids,
 )
 
 from .limits import Export, Piece
@@ -106,7 +105,7 @@ def try_out(
     passed = left_out = 0
     mismatches: list[Mismatch] = []
     for case in battery() if cases is None else cases:
-        message = with_naming_ids(format_.calls, case.message)
+        message = format_.with_naming_ids(case.message)
         try:
             turn = format_.write(message)
         except RefusedMessageError:

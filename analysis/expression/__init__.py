@@ -6,6 +6,7 @@ from .kept import Kept
 from .nodes import (
     ArgumentList,
     Body,
+    FreeText,
     JsonCall,
     Name,
     RowCall,
@@ -23,6 +24,7 @@ from .request import Request, RequestError, request_of
 __all__ = [
     "ArgumentList",
     "Body",
+    "FreeText",
     "JsonCall",
     "Kept",
     "Name",

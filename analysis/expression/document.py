@@ -7,6 +7,7 @@ from autoparser.analysis.format import Block, Literal
 
 from .nodes import (
     ArgumentList,
+    FreeText,
     JsonCall,
     Name,
     RowCall,
@@ -59,6 +60,7 @@ def _section(section: Section) -> dict[str, Json]:
         "limit": section.limit.value,
         "space": section.space,
         "behind": section.behind,
+        "leads": list(section.leads),
     }
 
 
@@ -66,7 +68,7 @@ def _row_call(call: RowCall) -> dict[str, Json]:
     empty = call.empty_row
     return {
         "type": "row",
-        "row": [_item(item) for item in call.row],
+        "row": [_item(item) for item in call.loose_row or call.row],
         "empty_row": None if empty is None else [_item(item) for item in empty],
     }
 
@@ -75,6 +77,8 @@ def _item(item: RowItem) -> dict[str, Json]:
     match item:
         case Literal():
             return {"literal": _literal(item)}
+        case FreeText(default):
+            return {"free": default}
         case Name():
             return {"slot": "name"}
         case ArgumentList():

@@ -15,6 +15,7 @@ from autoparser.analysis.format import (
     Edges,
     Limit,
     Literal,
+    NamingId,
     Part,
     Slot,
 )
@@ -35,6 +36,13 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class FreeText:
+    """A word that a template writes by default, between two literals of a row."""
+
+    default: str
+
+
+@dataclass(frozen=True, slots=True)
 class ArgumentList:
     """A call's arguments, typed by the schema of the function that was named."""
 
@@ -43,7 +51,7 @@ class ArgumentList:
     """Parameters' JSON schema by function name."""
 
 
-RowItem: TypeAlias = Literal | Name | Word | ArgumentList
+RowItem: TypeAlias = Literal | FreeText | Name | Word | ArgumentList
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,10 @@ class RowCall:
 
     row: tuple[RowItem, ...]
     empty_row: tuple[RowItem, ...] | None = None
+    naming: NamingId | None = None
+    """How an id carries the name; None where the name is written apart."""
+    loose_row: tuple[RowItem, ...] = ()
+    """The row for a reader, where a model may write words in its literals otherwise; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +96,8 @@ class Section:
     """Whitespace that the template writes between content and calls."""
     behind: str = ""
     """Whitespace that it writes between calls and content behind them."""
+    leads: tuple[str, ...] = ()
+    """Markers that are markup where they stand right before a call."""
     single: bool = False
     """The request allows one call; more are junk."""
 

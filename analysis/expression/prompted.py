@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import Opening, Part, TurnFormat, Written
+from autoparser.analysis.format import Literal, Opening, Part, Slot, TurnFormat, Written
 
 from .nodes import Start
 from .request import Request
@@ -56,14 +56,40 @@ def prompted(format_: TurnFormat, opening: Opening | None, request: Request) -> 
 
 
 def prefilled(format_: TurnFormat, prompt: str) -> str:
-    """Give what a prompt has written of the message itself, behind the header of its last turn."""
+    """Give what a prompt has written of the message itself, behind the header of its last turn.
+
+    Where turns have no header, it is what stands behind the last opener that was left open.
+    """
     mark = format_.header_mark
+    if not format_.header.strip():
+        return _left_open(format_, prompt)
     if not mark or mark not in prompt:
         return ""
     written = prompt.rpartition(mark)[2]
     # Behind a stop comes what is not the message: the results of its calls, in one turn.
     ended = any(stop in written for stop in format_.stop_strings)
     return "" if ended or written.isspace() else written
+
+
+def _left_open(format_: TurnFormat, prompt: str) -> str:
+    """Give the end of a prompt, from the last opener on, where nothing closes what it opened.
+
+    No marker stands behind it but those of a call: `[THINK]Let me` begins a message, and in
+    `What does [THINK] mean?[/INST]` somebody else has written the opener. In open reasoning calls
+    and content are text.
+    """
+    reasoning, calls = format_.reasoning, format_.calls
+    row = () if calls is None else (calls.section_open, *calls.row)
+    written = "".join(piece for piece in row if not isinstance(piece, Slot))
+    others = (format_.content.open, *format_.content.others, Literal.of(Literal.of(written).first))
+    for openers in (() if reasoning is None else (reasoning.open,), others):
+        places = ((prompt.rfind(each.core), each) for each in openers if each.is_marked)
+        at, opener = max(places, key=lambda place: place[0], default=(-1, Literal()))
+        behind = prompt[at + len(opener.core) :]
+        foreign = any(marker not in written for marker in Literal.of(behind).markers)
+        if at >= 0 and not foreign and not any(stop in behind for stop in format_.stop_strings):
+            return prompt[at:]
+    return ""
 
 
 def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> Prompted:

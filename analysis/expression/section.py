@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from autoparser.analysis.alignment import common_suffix
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import CallFormat, JsonFields, Literal, Part, Slot, TurnFormat
+from autoparser.analysis.format import (
+    CallFormat,
+    FreeWord,
+    JsonFields,
+    Literal,
+    Part,
+    Slot,
+    TurnFormat,
+)
 
-from .nodes import ArgumentList, JsonCall, Name, RowCall, RowItem, Section, Word
+from .nodes import ArgumentList, FreeText, JsonCall, Name, RowCall, RowItem, Section, Word
 from .request import Request
 
 
@@ -33,6 +41,7 @@ def section_of(format_: TurnFormat, request: Request) -> Section | None:
         later_close=Literal.of(calls.later_close),
         space=_space(format_, Presence(content=True, calls=True), Part.CALLS),
         behind=_space(format_, Presence(content=True, calls=True), Part.CONTENT),
+        leads=calls.leads,
         single=not request.parallel,
     )
 
@@ -84,12 +93,19 @@ def _json_call(calls: CallFormat, fields: JsonFields, request: Request) -> JsonC
 
 def _row_call(calls: CallFormat, request: Request) -> RowCall:
     empty = None if calls.empty_row is None else _row(calls.empty_row, calls, request)
-    return RowCall(_row(calls.row, calls, request), empty)
+    free = calls.free_words
+    loose = _row(calls.row, calls, request, free) if free else ()
+    return RowCall(_row(calls.row, calls, request), empty, calls.naming, loose)
 
 
-def _row(row: Sequence[str | Slot], calls: CallFormat, request: Request) -> tuple[RowItem, ...]:
+def _row(
+    row: Sequence[str | Slot],
+    calls: CallFormat,
+    request: Request,
+    free: Sequence[FreeWord] = (),
+) -> tuple[RowItem, ...]:
     items: list[RowItem] = []
-    for piece in row:
+    for at, piece in enumerate(row):
         match piece:
             case Slot.NAME:
                 items.append(Name(tuple(request.tools or ())))
@@ -100,5 +116,25 @@ def _row(row: Sequence[str | Slot], calls: CallFormat, request: Request) -> tupl
             case Slot.ARGUMENTS:
                 items.append(_arguments(calls, request))
             case _:
-                items.append(Literal.of(str(piece)))
+                words = [word for word in free if word.piece == at]
+                named = at > 0 and row[at - 1] is Slot.NAME
+                items += _literals(str(piece), () if named and _framed(str(piece)) else words)
     return tuple(items)
+
+
+def _framed(text: str) -> bool:
+    """Whether two markers frame a literal: whatever the words in it, its last marker ends it."""
+    literal = Literal.of(text)
+    return len(literal.markers) > 1 and literal.core.endswith(literal.markers[-1])
+
+
+def _literals(text: str, free: Sequence[FreeWord]) -> Iterator[RowItem]:
+    """Cut a literal where it has words that a model may write otherwise."""
+    begun = 0
+    for word in free:
+        if word.start > begun:
+            yield Literal.of(text[begun : word.start])
+        yield FreeText(text[word.start : word.end])
+        begun = word.end
+    if text[begun:]:
+        yield Literal.of(text[begun:])

@@ -81,7 +81,7 @@ def written_of(format_: TurnFormat, opening: Opening | None, request: Request) -
     bare = header.strip()
     if bare and bare in prompt:
         return bare + prompt.rpartition(bare)[2]
-    return header
+    return header if bare else header + prefilled(format_, prompt)
 
 
 def _opened(format_: TurnFormat) -> str:

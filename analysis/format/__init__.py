@@ -2,9 +2,9 @@
 
 from autoparser.analysis.schema import JsonType, type_of
 
-from .call import ArgumentForm, Arguments, CallFormat, Limit
+from .call import ArgumentForm, Arguments, CallFormat, FreeWord, Limit
 from .formats import Begun, Formats, ending, share, written_alike
-from .ids import named_by_id, with_naming_ids
+from .ids import NamingId
 from .joint import Joint, joints_of
 from .json_call import JsonFields
 from .layout import Layout, Part
@@ -39,6 +39,7 @@ __all__ = [
     "End",
     "Escape",
     "Formats",
+    "FreeWord",
     "Guard",
     "Joint",
     "JsonFields",
@@ -46,6 +47,7 @@ __all__ = [
     "Layout",
     "Limit",
     "Literal",
+    "NamingId",
     "Notation",
     "Opening",
     "Order",
@@ -61,10 +63,8 @@ __all__ = [
     "ending",
     "joints_of",
     "json_notation",
-    "named_by_id",
     "python_notation",
     "share",
     "type_of",
-    "with_naming_ids",
     "written_alike",
 ]

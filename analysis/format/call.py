@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
 from autoparser.analysis.conversation import Json, ToolCall
 from autoparser.analysis.schema import JsonType, type_of
 
+from .ids import NamingId
 from .json_call import JsonFields, json_fields_of
-from .notation import Container, Notation, Row, Slot
+from .literal import Literal
+from .notation import JSON_ESCAPES, Container, Notation, Row, Slot
 
 
 class Limit(StrEnum):
@@ -47,6 +49,12 @@ class Arguments:
     verbatim: bool = False
     """The caller's own JSON text is pasted; the notation is then what callers usually send."""
 
+    @property
+    def is_json(self) -> bool:
+        """Whether names and values come out as JSON, so that a JSON reader reads them back."""
+        whole = replace(self.values, object=self.members)
+        return self.verbatim or (whole.is_json and self.members.key.escape in JSON_ESCAPES)
+
     def written(self, arguments: Mapping[str, Json]) -> bool:
         """Say whether any of these arguments is written at all."""
         return any(self.members.row(type_of(value)) is not None for value in arguments.values())
@@ -57,6 +65,19 @@ class Arguments:
             return json.dumps(dict(arguments), ensure_ascii=False)
         text = self.members.write(list(arguments.items()), self.values, self.margin)
         return json.dumps(text, ensure_ascii=False) if self.encoded else text
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FreeWord:
+    """A word of a call that a template writes by default.
+
+    A message may say another one, and so may a model.
+    """
+
+    piece: int
+    """Which piece of the row holds it."""
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -75,6 +96,12 @@ class CallFormat:
     """Written behind every call but the first, where a template closes only those."""
     index_base: int = 0
     limit: Limit = Limit.MANY
+    id_row: Row = ()
+    """How an id carries the name, where a render shows that; see `naming`."""
+    free_words: tuple[FreeWord, ...] = ()
+    """Words of the row that a model may write otherwise."""
+    leads: tuple[str, ...] = ()
+    """Markers that no turn is written with, and that may stand right before the calls."""
 
     def written(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """Say which of the calls reach the text."""
@@ -122,6 +149,17 @@ class CallFormat:
     def json_fields(self) -> JsonFields | None:
         """The fields of a call that is one JSON value; None where it is no such value."""
         return json_fields_of(self.row)
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a marker opens the calls, so that nothing else has to tell them from content."""
+        first = self.row[0] if self.row and not isinstance(self.row[0], Slot) else ""
+        return bool(Literal.of(self.section_open + first).markers)
+
+    @property
+    def naming(self) -> NamingId | None:
+        """How ids carry the names; None where a name is written apart, or no id is."""
+        return NamingId(self.id_row) if self.has(Slot.ID) and not self.has(Slot.NAME) else None
 
     def has(self, slot: Slot) -> bool:
         """Whether one call's row holds this slot."""

@@ -132,7 +132,7 @@ class Notation:
     @property
     def is_json(self) -> bool:
         """Whether every value comes out as JSON, so that a JSON reader reads it back."""
-        return self.string.escape in _JSON_ESCAPES and (
+        return self.string.escape in JSON_ESCAPES and (
             self.string.open,
             self.true,
             self.false,
@@ -143,7 +143,7 @@ class Notation:
         ) == ('"', "true", "false", "null", "[", "{", '"')
 
 
-_JSON_ESCAPES = frozenset({Escape.JSON, Escape.JSON_ASCII})
+JSON_ESCAPES = frozenset({Escape.JSON, Escape.JSON_ASCII})
 
 
 def json_notation(

@@ -148,6 +148,17 @@ class TurnFormat:
             return self
         return replace(self, header=default.text)
 
+    def with_naming_ids(self, message: Message) -> Message:
+        """Return the message with ids that carry the names, where nothing else of a call does."""
+        calls = self.calls
+        if calls is None or calls.naming is None:
+            return message
+        named = (
+            replace(call, id=calls.naming.write(call.name, calls.index_base + at))
+            for at, call in enumerate(message.calls)
+        )
+        return replace(message, calls=tuple(named))
+
     def without_end(self, text: str) -> str:
         """Cut off the end of a text what ends a turn."""
         for end in self.ends:

@@ -14,6 +14,7 @@ from autoparser.analysis.format import (
     JsonType,
     Limit,
     Literal,
+    NamingId,
     Row,
     Slot,
 )
@@ -174,13 +175,13 @@ class CallWriter:
 
     def _filled(self, row: Row, name: str, first: bool) -> list[Item]:
         items: list[Item] = []
-        named = Slot.NAME in self.calls.row
+        naming = self.calls.naming
         for at, piece in enumerate(row):
             match piece:
                 case Slot.NAME:
                     items.append(name)
                 case Slot.ID:
-                    items.append(_id(name, literal_at(row, at + 1), named=named))
+                    items.append(_id(naming, name, literal_at(row, at + 1)))
                 case Slot.INDEX:
                     items.append(str(self.calls.index_base) if first else _DIGITS)
                 case _:
@@ -223,9 +224,11 @@ def _without_refused(arguments: Arguments) -> Container:
     return replace(members, typed={**members.typed, **dict.fromkeys(arguments.refused)})
 
 
-def _id(name: str, following: str, *, named: bool) -> Pattern:
+def _id(naming: NamingId | None, name: str, following: str) -> Pattern:
     """Match an id; where no name is written, the id carries it."""
-    if not named:
-        return Pattern(rf"(?:[A-Za-z_]+\.)?{escaped(name)}(?::[0-9]{{1,6}})?")
+    if naming is not None:
+        return Pattern(
+            naming.pattern(escaped(name), escaped, word="[A-Za-z0-9_]{1,32}", number="[0-9]{1,6}")
+        )
     more = "".join(char for char in ".:-" if not following.startswith(char))
     return Pattern(f"[{_ID_CHARACTERS}{more}]{{1,64}}")

@@ -11,6 +11,7 @@ from autoparser.analysis.format import Notation
 from .containers import known_object
 from .entries import Entries, Place, Site, learn_entries
 from .observer import Observer
+from .strings import hostile_string
 from .typed_rows import TypedRows
 
 
@@ -93,6 +94,13 @@ def learn_enclosure(observer: Observer, listed: ArgumentList, types: TypedRows) 
     if known is not None:
         before, found, after = text.partition(known.write(one, listed.entries.margin))
         rest = f"{before}{known.object.empty}{after}" if found else rest
-        known = known if found else None
+        known = known if found and _names_too(place, known, listed.entries.margin) else None
     differs = place.site({}) != rest
     return Enclosure(known, observer.text_of_arguments({}) if differs else None)
+
+
+def _names_too(place: Place, known: Notation, margin: str) -> bool:
+    """Whether the arguments' names are written as the keys of a known notation are."""
+    strange: dict[str, Json] = {hostile_string(place.sentinels.keys[1]): place.sentinels.values[0]}
+    text = place.site(strange)
+    return text is None or known.write(strange, margin) in text

@@ -21,6 +21,7 @@ from autoparser.analysis.format import (
 from autoparser.analysis.probing import Sentinels
 
 from .entries import Entries, Place, learn_entries
+from .keys import learn_key
 from .notations import every_type, recognise, rich_array, rich_object
 from .rows import match_row, plain_row, wrap_in
 from .slots import SeenSlot
@@ -77,14 +78,14 @@ def _learnt(place: Place, depth: int) -> Container | None:
     types = learn_types(place, entries, strings, depth)
     cut = entries.repetition
     return replace(
-        container_of(entries, strings, types),
+        container_of(entries, strings, types, learn_key(place) if place.keyed else Text()),
         open=cut.prefix,
         close=cut.suffix,
         empty=place.site({} if place.keyed else []) or "",
     )
 
 
-def container_of(entries: Entries, strings: Strings, types: TypedRows) -> Container:
+def container_of(entries: Entries, strings: Strings, types: TypedRows, key: Text) -> Container:
     """Put the container together, without what encloses its entries."""
     default = plain_row(types.rows)
     signs = _own_signs(types, default)
@@ -93,6 +94,7 @@ def container_of(entries: Entries, strings: Strings, types: TypedRows) -> Contai
         separator=entries.repetition.separator,
         entry=default,
         typed={kind: row for kind, row in rows.items() if row != default},
+        key=key,
         order=entries.order,
         values=_values(strings, types, signs),
     )
@@ -113,7 +115,8 @@ def writes_alike(members: Container, known: Notation, entries: Entries, marks: S
     Then what holds the pieces is such an object: `{"a": {"b": 1}}` is JSON, `a={"b": 1}` has some.
     """
     line, end = entries.margin + entries.indent, entries.margin
-    rich = every_type(marks)
+    # T6 has asked for names that get escaped: what quotes them may choose the quotes by the name.
+    rich = {name: value for name, value in every_type(marks).items() if name.isalnum()}
     body = members.write(list(rich.items()), members.values or known, line)
     if known.object.indent:
         body = f"\n{line}{body}\n{end}"

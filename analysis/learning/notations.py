@@ -33,7 +33,7 @@ def rich_object(sentinels: Sentinels) -> dict[str, Json]:
         keys[0]: [1, hostile_string(values[0]), None],
         "B" + keys[1]: {"z": 2.5, "a": []},
         keys[2]: {},
-        "a" + keys[1]: True,
+        "a" + hostile_string(keys[1]): True,
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from autoparser.analysis.format import Part
-from autoparser.analysis.reading import Span
+from autoparser.analysis.reading import Span, Tape
 
 from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, ReasoningIn, Status
 
@@ -40,6 +40,8 @@ class Collector:
         "_muted",
         "_opened",
         "_pieces",
+        "_prompt_end",
+        "_prompted",
         "_raw",
         "_reasoning",
         "_sent",
@@ -88,6 +90,10 @@ class Collector:
         self._opened = 0
         self._muted = False
         self._stray = False
+        self._prompted: Tape | None = None
+        """Where the prompt began the message: the tape that holds what it wrote."""
+        self._prompt_end = 0
+        """Up to which position it did."""
 
     def reasoning(self, text: str) -> None:
         """Add to the reasoning."""
@@ -110,6 +116,10 @@ class Collector:
             self.reasoning_end = position
 
     def _add(self, prose: _Prose, text: str, part: Part) -> None:
+        tape = self._prompted
+        if tape is not None:
+            text = text[max(0, self._prompt_end - tape.position + len(text)) :]
+            self._prompted = tape if tape.position < self._prompt_end else None
         if not text:
             return
         if prose.fresh:
@@ -124,10 +134,17 @@ class Collector:
         prose.pieces.append(text)
         self._deltas.append(Delta(prose.kind, text))
 
-    def forget(self) -> None:
-        """Forget the text so far: the prompt wrote it."""
+    def forget(self, tape: Tape) -> None:
+        """Forget the text so far, what the tape still holds of it included: the prompt wrote it.
+
+        Of a call that it began, all is part of the message.
+        """
         for prose in (self._content, self._reasoning):
             prose.pieces = []
+            prose.waiting = ""
+        prose_kinds = (DeltaKind.REASONING, DeltaKind.CONTENT)
+        self._deltas = [delta for delta in self._deltas if delta.kind not in prose_kinds]
+        self._prompted, self._prompt_end = tape, tape.position + tape.left()
         self._stray = False
         self.last = None
 
@@ -190,6 +207,11 @@ class Collector:
     def calls(self) -> int:
         """How many calls have closed."""
         return len(self._calls)
+
+    @property
+    def closed_calls(self) -> tuple[ParsedCall, ...]:
+        """The calls that have closed."""
+        return tuple(self._calls)
 
     def close_call(self, status: Status) -> None:
         """End the open call."""

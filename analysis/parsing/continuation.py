@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.expression import ArgumentList, Name, RowCall, RowItem, Section, Turn
-from autoparser.analysis.format import Literal, Slot
+from autoparser.analysis.expression import ArgumentList, Name, RowCall, RowItem, Section, Turn, Word
+from autoparser.analysis.format import Literal, NamingId, Slot
 from autoparser.analysis.reading import GoesOn, Lookahead, Reading
 
-from .naming import name_in
 from .triggers import call_open
 
 
@@ -84,11 +83,12 @@ class Continuation:
         yield from ahead.space()
         if not isinstance(section.call, RowCall):
             return (yield from ahead.text("{"))
-        return (yield from self._named(ahead, section.call.row[1:]))
+        return (yield from self._named(ahead, section.call.row[1:], section.call.naming))
 
-    def _named(self, ahead: Lookahead, row: Sequence[RowItem]) -> Reading[bool]:
+    def _named(
+        self, ahead: Lookahead, row: Sequence[RowItem], naming: NamingId | None
+    ) -> Reading[bool]:
         """Whether the rest of a row comes up to the name of a tool, and what stands after that."""
-        unnamed = not any(isinstance(item, Name) for item in row)
         for at, item in enumerate(row):
             if isinstance(item, Literal):
                 if not (yield from ahead.row(item.units)):
@@ -98,11 +98,12 @@ class Continuation:
                 return True
             yield from ahead.space()
             word = yield from ahead.word(_WORD, _LONGEST_WORD)
-            if isinstance(item, Name) or (unnamed and item.slot is Slot.ID):
+            carries = isinstance(item, Word) and item.slot is Slot.ID and naming is not None
+            if isinstance(item, Name) or carries:
                 stop = _first_unit(row[at + 1 : at + 2])
                 name, stopped, _ = word.partition(stop) if stop else (word, "", "")
-                if unnamed:
-                    name = name_in(name, self._offered)
+                if naming is not None:
+                    name = naming.name_in(name, self._offered)
                 if not name or (self._offered is not None and name not in self._offered):
                     return False
                 return bool(stopped or not stop) or (yield from ahead.row((stop,)))

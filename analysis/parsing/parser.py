@@ -43,16 +43,20 @@ class OutputParser:
         call_ids: Callable[[str, int], str] | int | None = None,
         tokenizer: ModelTokenizer | None = None,
         strip_code_fence: bool = False,
+        keeps_reasoning: bool = False,
     ) -> None:
         """Make the parser of an expression; `offered` are the tools, None: any.
 
         `whole_calls` gives a call only once it closed. `call_ids` makes the ids of calls that are
         written without one; a number is the seed of such a maker. Where it makes an empty one, the
         call's number stands for it in OpenAI's form. With a `tokenizer`, texts come with their ids.
-        `strip_code_fence` leaves out the fence around an answer in JSON.
+        `strip_code_fence` leaves out the fence around an answer in JSON. With `keeps_reasoning`
+        only its close and the turn's end can end reasoning.
         """
         self.turn = turn
-        self._reader = TurnReader(turn, offered, fenced=strip_code_fence)
+        self._reader = TurnReader(
+            turn, offered, fenced=strip_code_fence, keeps_reasoning=keeps_reasoning
+        )
         self.offered = offered
         self._reasoning: ReasoningIn = reasoning
         self._whole_calls = whole_calls

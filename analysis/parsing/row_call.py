@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import cast
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.expression import ArgumentList, Name, RowCall, RowItem, Word
+from autoparser.analysis.expression import ArgumentList, FreeText, Name, RowCall, RowItem, Word
 from autoparser.analysis.format import Literal, Slot
 from autoparser.analysis.reading import (
     Outcome,
@@ -28,7 +28,7 @@ from autoparser.analysis.reading import (
 from .call_end import CallEnd, Surroundings
 from .collector import Collector
 from .message import Status
-from .naming import name_in
+from .worded import read_worded
 
 
 class RowReader:
@@ -38,6 +38,7 @@ class RowReader:
         self, tape: Tape, call: RowCall, around: Surroundings, collector: Collector
     ) -> None:
         self.tape, self.call, self.around, self.collector = tape, call, around, collector
+        self.row = call.loose_row or call.row
         self.name = ""
         self.id = ""
         self.early: str | None = None
@@ -50,24 +51,31 @@ class RowReader:
 
     def read(self) -> Reading[CallEnd]:
         """Read from what opens the call to what closes it."""
-        row = self.call.row
+        row = self.row
         skipped = 0
         for at, item in enumerate(row):
+            if self.name and at >= skipped and (yield from self._without_id(row[at : at + 3])):
+                skipped = at + 2
             if at < skipped:
                 continue
-            if self.name and (yield from self._without_id(row[at : at + 3])):
-                skipped = at + 2
-            elif isinstance(item, Literal):
-                ended = yield from self._literal(item, at)
-            elif isinstance(item, ArgumentList):
-                ended = yield from self._arguments(item, row[at + 1 :])
-            else:
-                ended = yield from self._slot(item, row[at + 1 :])
-                if ended is None and isinstance(item, Name) and (yield from self._closed_itself()):
-                    return CallEnd.CLOSED
-            if at >= skipped and ended is not None:
+            ended = yield from self._item(item, at)
+            if ended is not None:
                 return ended
         return self._close(self.status)
+
+    def _item(self, item: RowItem, at: int) -> Reading[CallEnd | None]:
+        """Read one item; give how the call ends with it, None where it goes on."""
+        rest = self.row[at + 1 :]
+        if isinstance(item, Literal):
+            return (yield from self._literal(item, at))
+        if isinstance(item, ArgumentList):
+            return (yield from self._arguments(item, rest))
+        if isinstance(item, FreeText):
+            return (yield from self._free_text(item, rest))
+        ended = yield from self._slot(item, rest)
+        if ended is None and isinstance(item, Name) and (yield from self._closed_itself()):
+            return CallEnd.CLOSED
+        return ended
 
     def _without_id(self, items: Sequence[RowItem]) -> Reading[bool]:
         """Whether an id and what leads to it are missing: what follows them is there instead."""
@@ -91,13 +99,19 @@ class RowReader:
         tape.take(len(closed), SpanKind.MARKUP)
         self.collector.open_call(self.name, self.id)
         self.collector.arguments("{}")
-        for item in self.call.row[-1:]:
-            for unit in item.units if isinstance(item, Literal) else ():
-                if (yield from behind_space(tape, unit)):
-                    yield from skip_space(tape)
-                    tape.take(len(unit), SpanKind.MARKUP)
+        last = self.row[-1]
+        yield from self._closers_there(last if isinstance(last, Literal) else Literal())
         self._close(Status.OK)
         return True
+
+    def _free_text(self, item: FreeText, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
+        """Take whatever stands in the place of a word, up to the marker behind it."""
+        first = following[0] if following else None
+        if not isinstance(first, Literal) or first.units[:1] != first.markers[:1]:
+            there = yield from read_literal(self.tape, Literal.of(item.default))
+            return None if there else self._unread()
+        yield from self._up_to(first.units[0], SpanKind.MARKUP)
+        return None
 
     def _slot(self, item: Name | Word, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Read a name, an id or a number; give how the call ends where there is none."""
@@ -114,8 +128,8 @@ class RowReader:
                 self.collector.arguments(self.early)
         elif item.slot is Slot.ID:
             self.id = word
-            if not any(isinstance(other, Name) for other in self.call.row):
-                self.name = name_in(word, self.around.offered)
+            if self.call.naming is not None:
+                self.name = self.call.naming.name_in(word, self.around.offered)
             if self.collector.calling:
                 self.collector.name_call(word)
         return None
@@ -133,7 +147,12 @@ class RowReader:
         """Take a literal; give how the call ends where it is not there."""
         if self.collector.calling:
             return (yield from self._closing(literal))
-        there = yield from (self._opening(literal) if not at else read_literal(self.tape, literal))
+        if not at:
+            there = yield from self._opening(literal)
+        elif isinstance(self.row[at - 1], Name) and self._may_be_called():
+            there = yield from read_worded(self.tape, literal, self.around.stops)
+        else:
+            there = yield from read_literal(self.tape, literal)
         if there:
             return None
         if (yield from self._without_arguments(at)):
@@ -142,20 +161,27 @@ class RowReader:
 
     def _closing(self, literal: Literal) -> Reading[CallEnd | None]:
         """Take what closes the call, or what of it is there."""
+        whole = yield from self._closers_there(literal)
+        if whole is None:
+            return CallEnd.CUT
+        if not whole:
+            return self._close(Status.REPAIRED)
+        yield from skip_written(self.tape, literal.after if literal.core else literal.before)
+        return None
+
+    def _closers_there(self, literal: Literal) -> Reading[bool | None]:
+        """Take those closers that are there; whether all are, None where the text was cut."""
         tape = self.tape
         whole = True
         for unit in literal.units:
-            there = yield from behind_space(tape, unit)
-            if there:
+            if (yield from behind_space(tape, unit)):
                 yield from skip_space(tape)
                 tape.take(len(unit), SpanKind.MARKUP)
-            elif tape.cut and not tape.complete:
-                return CallEnd.CUT
-            whole = whole and there
-        if not whole:
-            return self._close(Status.REPAIRED)
-        yield from skip_written(tape, literal.after if literal.core else literal.before)
-        return None
+                continue
+            if tape.cut and not tape.complete:
+                return None
+            whole = False
+        return whole
 
     def _opening(self, literal: Literal) -> Reading[bool]:
         """Take what opens the call; its first markers may have been forgotten."""
@@ -165,13 +191,13 @@ class RowReader:
                 yield from skip_space(self.tape)
                 self.tape.take(len(unit), SpanKind.MARKUP)
                 if len(units) > first + 1 and unit in literal.markers:
-                    yield from self._noise(units[first + 1])
+                    yield from self._up_to(units[first + 1], SpanKind.JUNK)
                 rest = Literal.of(literal.core[literal.core.index(unit) + len(unit) :])
                 return (yield from read_literal(self.tape, replace(rest, after=literal.after)))
         return not units and (yield from read_literal(self.tape, literal))
 
-    def _noise(self, wanted: str) -> Reading[None]:
-        """Take what a model wrote between the opening's first marker and the rest of it."""
+    def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
+        """Take what a model wrote before a text; nothing where that is not near."""
         tape = self.tape
         stops = Stops([("", text, text == wanted) for text in (wanted, *self.around.stops)])
         while True:
@@ -182,7 +208,7 @@ class RowReader:
             if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
                 if found.label:
                     noise = tape.text[tape.at : found.start]
-                    tape.take(size, SpanKind.JUNK if noise.strip() else SpanKind.MARKUP)
+                    tape.take(size, kind if noise.strip() else SpanKind.MARKUP)
                 return
             yield
 
@@ -200,6 +226,9 @@ class RowReader:
         self.collector.close_call(Status.OK)
         return True
 
+    def _may_be_called(self) -> bool:
+        return self.around.offered is None or self.name in self.around.offered
+
     def _is_offered(self) -> bool:
         offered = self.around.offered
         return not self.around.tentative or (offered is not None and self.name in offered)
@@ -210,14 +239,17 @@ class RowReader:
         if kind is SpanKind.NAME:
             tags = [stop[:-1] for stop in stops if stop.endswith(">")]
             self._selves = tuple(f"{tag}{space}/>" for tag in tags for space in ("", " "))
-        ends = _ends_of((*stops, *self._selves))
+        texts = (*stops, *self._selves)
+        ends = _ends_of(texts)
         yield from skip_space(self.tape)
         while True:
             text, at = self.tape.text, self.tape.at
             found = ends.search(text, at, at + _LONGEST_WORD)
-            if found is not None:
+            if found is not None and (
+                self.tape.closed or not _may_begin(texts, text, at, found.start())
+            ):
                 break
-            if len(text) - at >= _LONGEST_WORD:
+            if found is None and len(text) - at >= _LONGEST_WORD:
                 return None
             if self.tape.closed:
                 self.tape.fell_short()
@@ -273,7 +305,8 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
     """Give the texts that may stand right behind a word of a row."""
     for at, item in enumerate(following):
         if isinstance(item, Literal) and item.units:
-            yield item.units[0]
+            # The words between its markers may be left out, the first marker with them.
+            yield from (item.units[0], *item.markers[-1:])
             if any(isinstance(each, Word) for each in following[at + 1 : at + 2]):
                 yield from _word_stops(following[at + 2 :])
             return
@@ -285,6 +318,13 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
                     yield text.strip()
             if members.open.strip():
                 return
+
+
+def _may_begin(stops: Sequence[str], text: str, at: int, end: int) -> bool:
+    """Whether one of the stops may turn out to begin before `end`, once more text is there."""
+    longest = max(map(len, stops), default=0)
+    begun = (text[start:] for start in range(max(at, len(text) - longest), end))
+    return any(stop.startswith(rest) for rest in begun for stop in stops)
 
 
 @lru_cache(maxsize=256)

@@ -9,6 +9,7 @@ from autoparser.analysis.reading import (
     SpanKind,
     Stops,
     Tape,
+    at_any,
     at_text,
     behind_space,
     behind_space_any,
@@ -57,6 +58,7 @@ class SectionReader:
         start = tape.position
         tape.record()
         tape.take(space, SpanKind.MARKUP)
+        yield from self._lead(tape)
         opened = yield from self._opens(tape)
         close = self.section.close
         if opened and close.core and (yield from self._close(tape, close)):
@@ -127,6 +129,13 @@ class SectionReader:
             yield from skip_space(tape, SpanKind.JUNK)
             tape.take(len(closer), SpanKind.JUNK)
             collector.stray()
+
+    def _lead(self, tape: Tape) -> Reading[None]:
+        """Take a marker that leads to a call; where none follows, it is given up with the rest."""
+        lead = yield from at_any(tape, self.section.leads if self._around.tentative else ())
+        if lead is not None:
+            tape.take(len(lead), SpanKind.MARKUP)
+            yield from skip_space(tape)
 
     def _opens(self, tape: Tape) -> Reading[bool]:
         """Take what opens the section, if it is there, and what stands before the first call."""

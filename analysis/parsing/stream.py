@@ -28,8 +28,9 @@ class StreamParser:
         self._skipped = len(prefill)
         next(self._reading, None)
         if prefill:
-            StreamParser.feed(self, prefill)
-            collector.forget()
+            self._tape.feed(prefill)
+            next(self._reading, None)
+            collector.forget(self._tape)
 
     def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
         """Take a piece of text; give what it adds to the message.

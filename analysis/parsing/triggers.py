@@ -16,6 +16,15 @@ def call_open(call: RowCall | JsonCall) -> Literal:
     return first if isinstance(first, Literal) else Literal()
 
 
+def call_literals(section: Section) -> Iterator[Literal]:
+    """Give the literals that one call is written with."""
+    call = section.call
+    if isinstance(call, JsonCall):
+        yield from (call.before, call.after)
+    else:
+        yield from (item for item in call.row if isinstance(item, Literal))
+
+
 def call_opens(section: Section) -> Iterator[Literal]:
     """Give the literals that may open calls: the section's, or one call's where that is missing."""
     for literal in (section.open, call_open(section.call)):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Row, Slot
+from autoparser.analysis.learning.keys import learn_key
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.rows import cut_at, quotes_around
 from autoparser.analysis.learning.slots import SeenSlot, learn_slot
@@ -25,6 +26,9 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         place, entries = draft.listed.place(observer), draft.listed.entries
         one, two = (entries.inside(place.site(each)) for each in pair)
         draft = replace(draft, key=learn_slot(Slot.KEY, name, one, two))
+        names = learn_key(place)
+        if names != draft.names:
+            draft = replace(draft, names=names)
         if one is not None and draft.key is not None:
             conclusion = _in_words(draft.key, cut_at((one,), value, Slot.VALUE))
             if one.replace(name, other) != two:

@@ -28,7 +28,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         )
         for kind, value in dict(typed_samples(marks)).items()
     )
-    container = container_of(entries, draft.strings, types)
+    container = container_of(entries, draft.strings, types, draft.names)
     values = container.values
     if values is None or values.is_json:
         conclusion = "all values are written as JSON"

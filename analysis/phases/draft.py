@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autoparser.analysis.conversation import Presence
-from autoparser.analysis.format import Layout, ReasoningRetention, TurnFormat
+from autoparser.analysis.format import Layout, ReasoningRetention, Text, TurnFormat
 from autoparser.analysis.learning.arguments import ArgumentList, Enclosure
 from autoparser.analysis.learning.cut import Cut
 from autoparser.analysis.learning.ends import SeenEnd
 from autoparser.analysis.learning.frame import Frame
+from autoparser.analysis.learning.free_words import FreeStretch
+from autoparser.analysis.learning.ids import SeenId
 from autoparser.analysis.learning.layouts import Section
+from autoparser.analysis.learning.leads import Leads
 from autoparser.analysis.learning.openings import PromptText
 from autoparser.analysis.learning.prompt_reasoning import NamedReasoning
 from autoparser.analysis.learning.prompt_words import WordedCall
@@ -50,14 +53,22 @@ class Draft:
     frame: Frame | None = None
     section: Section | None = None
     ends: tuple[SeenEnd, ...] = ()
+    leads: Leads = field(default_factory=Leads)
+    """Markers before calls, and stops, that only a list of tools or a constant tells of (T3)."""
     name: SeenSlot | None = None
     """Where a call's name stands (T4)."""
     call_id: SeenSlot | None = None
     """Where its id does (T7)."""
+    seen_id: SeenId | None = None
+    """How the id carries the name, where no name is written (T7)."""
+    free: tuple[FreeStretch, ...] = ()
+    """What of a call a field of the message replaces (T1)."""
     listed: ArgumentList | None = None
     """How arguments follow one another (T5)."""
     key: SeenSlot | None = None
     """Where an argument's name stands (A1)."""
+    names: Text = field(default_factory=Text)
+    """How arguments' names are written (A1)."""
     strings: Strings | None = None
     """How a string is written, and what stands around it (A2)."""
     types: TypedRows | None = None

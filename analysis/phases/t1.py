@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.conversation import Presence
+from autoparser.analysis.learning.free_words import learn_free_words
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.prompt_words import find_worded_call
 
@@ -21,7 +22,11 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         draft = replace(draft, worded_call=worded)
         evidence.append(Evidence("no tools / tools", worded.without, worded.told))
     if draft.shows_calls:
+        draft = replace(draft, free=learn_free_words(observer, draft.suggestions))
+        words = [repr(each.text[each.start : each.end]) for each in draft.free]
         conclusion = "a call is written"
+        if words:
+            conclusion += f"; a field of the message may replace {' and '.join(words)}"
     elif worded is not None:
         conclusion = "a call is not written, but the words about the tools spell one out"
     elif called.refusal:

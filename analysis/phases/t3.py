@@ -15,6 +15,7 @@ from autoparser.analysis.learning.layouts import (
     cut_section,
     learn_turn_end,
 )
+from autoparser.analysis.learning.leads import learn_leads
 from autoparser.analysis.learning.observer import Observer
 
 from .draft import Draft
@@ -66,6 +67,9 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         frame=frame,
         ends=ends,
     )
+    if frame is not None:
+        leads = learn_leads(observer, draft.suggestions)
+        draft = replace(draft, leads=leads) if leads != draft.leads else draft
     evidence = (
         Evidence(
             "two calls / three calls",

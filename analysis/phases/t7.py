@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.conversation import Message
-from autoparser.analysis.format import Slot
+from autoparser.analysis.format import Limit, Slot
+from autoparser.analysis.learning.ids import learn_id
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.slots import learn_slot
 from autoparser.analysis.probing import Sentinels
@@ -21,6 +22,9 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     one = observer.turn(Message(calls=(call,)))
     other = observer.turn(Message(calls=(replace(call, id=marks.ids[1]),)))
     slot = learn_slot(Slot.ID, marks.ids[0], one.text, other.text)
+    if slot is not None and draft.name is None and draft.frame is not None:
+        several = draft.frame.limit is Limit.MANY
+        draft = replace(draft, seen_id=learn_id(observer, draft.suggestions, several=several))
     if not draft.shows_calls:
         conclusion = "no calls to compare"
     elif one.refusal or other.refusal:
@@ -41,10 +45,15 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 def _place(draft: Draft, text: str, marks: Sentinels) -> str:
     """Say where a call's id stands; where no name does, the id has to say what is called."""
     if draft.name is None:
-        return "and no name: it alone says which function is called"
+        row = () if draft.seen_id is None else draft.seen_id.row
+        words = "".join(_WORDS[piece] if isinstance(piece, Slot) else piece for piece in row)
+        return f"and no name: it alone says which function is called{words and f', as {words}'}"
     at = text.find(marks.ids[0])
     if at < text.find(marks.names[0]):
         return "before the name"
     return (
         "between name and arguments" if at < text.find(marks.values[0]) else "after the arguments"
     )
+
+
+_WORDS = {Slot.NAME: "NAME", Slot.INDEX: "INDEX", Slot.ID: "WORD"}

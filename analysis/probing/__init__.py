@@ -3,6 +3,7 @@
 from .call_shape import StringArguments
 from .negotiation import Negotiated, negotiate
 from .prober import NO_SETTING, Meter, Probe, Prober
+from .reasoning_shape import STANDARD_FIELDS
 from .sentinels import Sentinels, choose_sentinels
 from .shape import (
     CallForm,
@@ -19,6 +20,7 @@ from .trials import Trial, UnusableTemplateError, answered, call_of, switch_cand
 
 __all__ = [
     "NO_SETTING",
+    "STANDARD_FIELDS",
     "CallForm",
     "ContentForm",
     "EmptyContent",

@@ -194,6 +194,12 @@ class Prober:
             file=self.template.origin or self.template.name,
         )
 
+    def seen(self, text: str) -> bool:
+        """Whether a render so far, under any setting, holds a text that no message brought."""
+        return any(
+            text in each.text and text not in repr(each.dialogue) for each in self._renders.values()
+        )
+
     @property
     def user(self) -> User:
         """The user message that begins every probe."""

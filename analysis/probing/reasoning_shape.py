@@ -14,7 +14,7 @@ from .shape import ReasoningForm, Setting
 from .suggestions import Suggestions
 from .trials import Trial, answered, call_of, switch_candidates, under
 
-_STANDARD_FIELDS = frozenset(
+STANDARD_FIELDS = frozenset(
     {
         "role",
         "content",
@@ -89,7 +89,7 @@ def _reasoning_fields(suggestions: Suggestions) -> list[str]:
     return [
         field
         for field in suggestions.fields
-        if field.isidentifier() and field not in _STANDARD_FIELDS
+        if field.isidentifier() and field not in STANDARD_FIELDS
     ]
 
 

@@ -26,6 +26,8 @@ class Suggestions:
     """Variables that the template reads and a caller may set."""
     values: dict[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
     """Constants that a variable is compared with."""
+    searched: tuple[str, ...] = ()
+    """Variables in which something is searched for that is no constant, as in a list."""
     names: frozenset[str] = frozenset()
     """Every variable that the template reads."""
     fields: tuple[str, ...] = ()
@@ -72,6 +74,7 @@ class _Collector:
         self.values: dict[str, dict[str, Json]] = {}
         self.fields: dict[str, None] = {}
         self.constants: dict[str, None] = {}
+        self.searched: dict[str, None] = {}
         self.loops: dict[str, dict[str, None]] = {}
         """The variables that are gone through, by the name that an item of them has."""
 
@@ -123,6 +126,8 @@ class _Collector:
                 nodes.Operand(op="in" | "notin", expr=nodes.Name(name=name)),
             ):
                 self.values.setdefault(name, {})[repr([value])] = [value]
+            case _, nodes.Operand(op="in" | "notin", expr=nodes.Name(name=name)):
+                self.searched[name] = None
             case _:
                 pass
 
@@ -134,6 +139,7 @@ class _Collector:
                 name for name in self.loaded if name not in self.stored or name in self.questioned
             ),
             values={name: tuple(seen.values()) for name, seen in self._with_lists().items()},
+            searched=tuple(self.searched),
             names=frozenset(self.loaded),
             fields=tuple(self.fields | dict.fromkeys(named)),
             constants=tuple(self.constants),

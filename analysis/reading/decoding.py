@@ -195,7 +195,7 @@ class Decoder:
         end = self.text.find(stop, self.at) if stop else -1
         if end < 0:
             raise Unreadable
-        key = self.text[self.at : end].strip()
+        key = unescape(self.text[self.at : end].strip(), container.key)
         self.at = end
         return key
 

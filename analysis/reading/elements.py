@@ -35,7 +35,7 @@ class _Members:
         self, text: str, row: EntryRow, container: Container, outer: Notation, schema: Part
     ) -> None:
         self.text, self.row, self.at = text, row, 0
-        self.notation = container.values or outer
+        self.notation, self.key = container.values or outer, container.key
         self.schema = schema
 
     def read(self, *, keyed: bool) -> Json:
@@ -46,8 +46,9 @@ class _Members:
             self._take(self.row.before)
             if keyed:
                 key = self._key()
-                schema = self.schema.member(key)
-                members[key] = self._value(self._opened(key), self._closed(key), schema)
+                name = unescape(key, self.key)
+                schema = self.schema.member(name)
+                members[name] = self._value(self._opened(key), self._closed(key), schema)
             else:
                 schema = self.schema.item(len(items))
                 items.append(self._value(self.row.before, self.row.after, schema))

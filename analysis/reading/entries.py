@@ -9,10 +9,11 @@ from json.encoder import encode_basestring
 from autoparser.analysis.conversation import Json
 from autoparser.analysis.format import Arguments, Literal
 
+from .decoding import unescape
 from .json_text import Emit, Outcome
 from .literals import at_any, at_text, skip_space, skip_written
 from .lookahead import GoesOn, anywhere
-from .rows import EntryRow, entry_rows, openings_of
+from .rows import EntryRow, entry_rows, openings_of, without_quotes
 from .tape import Reading, SpanKind, Tape
 from .values import ValueReader
 
@@ -31,12 +32,14 @@ class EntryReader:
         goes_on: GoesOn = anywhere,
     ) -> None:
         self.tape, self.emit = tape, emit
+        self.key = arguments.members.key
         self.stops = tuple(stop for stop in stops if stop)
         self.rows = entry_rows(arguments)
         self.separator = Literal.of(arguments.members.separator)
         self.openings = openings_of(self.rows)
+        known = [*self.rows, *without_quotes(self.rows)]
         self.middles = {
-            core: _Middles([row for row in self.rows if Literal.of(row.before).core == core])
+            core: _Middles([row for row in known if Literal.of(row.before).core == core])
             for core in {opening.core for opening in self.openings}
         }
         self.values = ValueReader(
@@ -97,9 +100,10 @@ class EntryReader:
             return (
                 Outcome.CUT if tape.closed and middles.begin(tape.text[tape.at :]) else Outcome.BAD
             )
-        self.emit((", " if self.count else "") + encode_basestring(key) + ": ")
+        name = unescape(key, self.key)
+        self.emit((", " if self.count else "") + encode_basestring(name) + ": ")
         self.count += 1
-        return (yield from self.values.read(key, row))
+        return (yield from self.values.read(name, key, row))
 
     def _key(self, middles: _Middles) -> Reading[str | None]:
         """Read a key up to what stands between it and its value."""
@@ -156,12 +160,18 @@ def _without_space(text: str) -> str:
 
 def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]]:
     """Give what stands between key and value, whitespace between its units forgiven."""
+    bare = [row for row in rows if row.quote]
+    rows = [row for row in rows if not row.quote]
     blank = [row for row in rows if row.middle and not row.middle.strip()]
     cores = {Literal.of(row.middle).core: row for row in reversed(rows) if row not in blank}
     found: list[tuple[re.Pattern[str], EntryRow]] = []
     for core in sorted(cores, key=len, reverse=True):
         units = Literal(core=core).units
         found.append((re.compile(r"\s*" + r"\s*".join(map(re.escape, units))), cores[core]))
+    for row in bare:
+        units = Literal.of(row.middle).units
+        lead = r"\s*" + r"\s*".join(map(re.escape, units))
+        found.append((re.compile(rf"{lead}(?=\s+\S|[^\s{row.quote}])"), row))
     # Where only whitespace leads to the value, as much is its own as is not the template's.
     found += [(re.compile(rf"{re.escape(row.middle)}|\s"), row) for row in blank]
     return found

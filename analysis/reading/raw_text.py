@@ -37,6 +37,7 @@ class Entries(Protocol):
     names: frozenset[str]
     given: set[str]
     goes_on: GoesOn
+    unclosed: bool
 
 
 class _Sight(Enum):
@@ -151,7 +152,7 @@ class RawReader:
         quoted = self.buffers and self._in_string(start)
         sight = yield from self._sight(found.label, start, size, cut, quoted=quoted)
         self.looked = start + (size if found.label is None else 1)
-        if sight is _Sight.END:
+        if sight is _Sight.END or (sight is _Sight.DOUBT and self.around.unclosed):
             return self._close(cut, Outcome.COMPLETE if found.label else Outcome.REPAIRED)
         if sight is not _Sight.TEXT:
             self.doubts.append(_Doubt(start, cut, sight))
@@ -265,6 +266,7 @@ class RawReader:
             return Outcome.CUT
         if self.doubts:
             first = self.doubts[0]
+            self.around.unclosed = True
             self._pass(first.cut - tape.offset)
             return Outcome.COMPLETE if first.sight is _Sight.QUOTED else Outcome.REPAIRED
         rest = len(tape.text)

@@ -25,6 +25,9 @@ class EntryRow:
             else:
                 setattr(self, place, getattr(self, place) + str(piece))
         self.kinds: set[JsonType] = set()
+        self.quote = ""
+        """The quote that the template writes around values of every type, where a model writes the
+        value without it: as a literal of its own."""
 
 
 def openings_of(rows: Sequence[EntryRow]) -> tuple[Literal, ...]:
@@ -41,3 +44,21 @@ def entry_rows(arguments: Arguments) -> list[EntryRow]:
         if row is not None:
             known.setdefault(row, EntryRow(row)).kinds.add(kind)
     return list(known.values())
+
+
+def without_quotes(rows: Sequence[EntryRow]) -> list[EntryRow]:
+    """Give the rows without the quotes that all their values stand between; else none.
+
+    `days="{{ days }}"` is also written `days=3`, and `city="{{ city }}"` also `city='Oslo'`.
+    """
+    quotes = {(row.middle[-1:], row.after[:1]) for row in rows}
+    if len(quotes) != 1 or not quotes <= {('"', '"'), ("'", "'")}:
+        return []
+    bare: list[EntryRow] = []
+    for row in rows:
+        other = EntryRow(())
+        other.before, other.middle, other.after = row.before, row.middle[:-1], row.after[1:]
+        other.quote = row.middle[-1]
+        other.kinds = row.kinds
+        bare.append(other)
+    return bare

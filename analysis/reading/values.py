@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import Arguments, Escape, JsonType, Literal, Text
+from autoparser.analysis.format import Arguments, Escape, JsonType, Literal, Text, python_notation
 from autoparser.analysis.schema import Part
 
-from .brackets import BracketScan
+from .brackets import BracketScan, quotes_of
 from .decoding import Unreadable, decode
 from .json_text import Emit, Outcome, read_json
-from .literals import at_text, behind_space, read_literal, skip_space
+from .literals import at_any, at_text, behind_space, read_literal, skip_space
 from .lookahead import GoesOn, anywhere
 from .raw_text import RawReader, json_of
 from .rows import EntryRow, openings_of
@@ -44,18 +45,25 @@ class ValueReader:
         self.space, self.goes_on = space, goes_on
         self.given: set[str] = set()
         """The keys so far."""
+        self.unclosed = False
+        """Whether the text was seen to its end, and no value closes in it any more."""
         self.repaired = False
 
-    def read(self, key: str, row: EntryRow) -> Reading[Outcome | None]:
-        """Read a value and what closes it; the outcome where the arguments cannot go on."""
-        self.given.add(key)
-        schema = self.schema.member(key)
+    def read(self, name: str, key: str, row: EntryRow) -> Reading[Outcome | None]:
+        """Read a value and what closes it; the outcome where the arguments cannot go on.
+
+        `key` is the name as it is written.
+        """
+        self.given.add(name)
+        schema = self.schema.member(name)
         types: frozenset[str] | None = schema.kinds
         if len(self.rows) > 1:
             flagged = row.kinds
             types = _STRING if flagged == {JsonType.STRING} else frozenset(map(str, flagged))
         text = self.arguments.values.string
         quote = text.open.strip()
+        if row.quote or (not quote and not row.after.strip() and (yield from self._at_quote())):
+            return (yield from self._structured(row, schema, types, literal=True))
         if text.escape is Escape.PYTHON or (
             quote in ('"', "'") and text.escape is not Escape.VERBATIM and not _by_itself(text)
         ):
@@ -68,6 +76,11 @@ class ValueReader:
         if not row.after.strip() and types != _STRING:
             return (yield from self._structured(row, schema, types))
         return (yield from self._raw(key, row, schema, types, quoted=False))
+
+    def _at_quote(self) -> Reading[bool]:
+        """Whether a string begins as the notation writes those in arrays and objects."""
+        quotes = quotes_of(self.arguments.values)
+        return bool(quotes) and (yield from at_any(self.tape, tuple(quotes))) is not None
 
     def _quoted(self, row: EntryRow) -> Reading[Outcome | None]:
         """Read a value of a notation that quotes strings as JSON or Python does."""
@@ -118,13 +131,16 @@ class ValueReader:
         return (yield from self._closed_key(key, row))
 
     def _structured(
-        self, row: EntryRow, schema: Part, types: frozenset[str] | None
+        self, row: EntryRow, schema: Part, types: frozenset[str] | None, *, literal: bool = False
     ) -> Reading[Outcome | None]:
-        """Read a value that nothing closes but what follows it: by its own brackets and quotes."""
+        """Read a value that nothing closes but what follows it: by its own brackets and quotes.
+
+        A `literal` is what it says, whatever its type should be.
+        """
         tape = self.tape
         opens = [] if self.separator.core else [opening.core for opening in self.openings]
         ends = tuple(text for text in (self.separator.core, *opens, *self.stops) if text)
-        scan = BracketScan(self.arguments.values)
+        scan = BracketScan(python_notation() if row.quote else self.arguments.values)
         while True:
             size = scan.end_of(tape.text, tape.at, ends, closed=tape.closed)
             if size is not None:
@@ -133,8 +149,20 @@ class ValueReader:
                 return self._ended(schema, types, ends)
             yield
         text = tape.take(size, SpanKind.ARGUMENTS)
-        self.emit(json_of(text.strip(), schema, types, self.arguments, quoted=False))
+        self._give(text.strip(), schema, types, literal=literal)
         return (yield from self._closed(row))
+
+    def _give(
+        self, text: str, schema: Part, types: frozenset[str] | None, *, literal: bool
+    ) -> None:
+        if literal:
+            try:
+                self.emit(json.dumps(decode(text, python_notation()), ensure_ascii=False))
+            except Unreadable:
+                pass
+            else:
+                return
+        self.emit(json_of(text, schema, types, self.arguments, quoted=False))
 
     def _ended(
         self, schema: Part, types: frozenset[str] | None, ends: Sequence[str]

@@ -21,7 +21,6 @@ from autoparser.analysis.format import (
     RefusedMessageError,
     TurnFormat,
     Written,
-    with_naming_ids,
 )
 
 
@@ -99,7 +98,7 @@ def sample(
     opened = opening is not None and opening.written is Written.REASONING_OPEN
     if message.reasoning and Part.REASONING in format_.elsewhere and not opened:
         raise NotWrittenError("no turn has reasoning under these switches")
-    pieces = _turn(format_, with_naming_ids(format_.calls, message), opened=opened)
+    pieces = _turn(format_, format_.with_naming_ids(message), opened=opened)
     return Sample(_unprompted(format_, pieces, prompt, opening))
 
 

@@ -62,4 +62,4 @@ def test_the_library_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = names["analysis"]
     assert analysis.markers.reasoning_start == "<think>"
     assert analysis.view.tools.name == "JSON_NATIVE"
-    assert analysis.check.passed == 44
+    assert analysis.check.passed == 45

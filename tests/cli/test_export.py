@@ -26,7 +26,7 @@ def test_the_document_is_printed_alone(autoparser: Run) -> None:
     assert message == {"role": "assistant", "content": "Hello."}
     assert ran.err.splitlines() == [
         "The whole format is expressed.",
-        "The target's own parser gives back 44 of 44 messages.",
+        "The target's own parser gives back 45 of 45 messages.",
     ]
 
 
@@ -39,8 +39,9 @@ def test_what_is_not_expressed_is_said_by_part(autoparser: Run) -> None:
         "  typed arguments  array, object: not written as JSON, nor as a word that the",
         "                   target knows",
         "Arguments are typed by the tools' schemas: without the tools, they are texts.",
+        "Names of arguments are read where they are plain words.",
         "The target's own parser gives back 37 of 37 messages.",
-        "7 more have parts that are not expressed, and were left out.",
+        "8 more have parts that are not expressed, and were left out.",
     ]
 
 

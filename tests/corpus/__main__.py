@@ -94,7 +94,7 @@ def _options() -> argparse.Namespace:
         "--templates", type=Path, action="append", default=[], help="with --scoreboard: look here"
     )
     options.add_argument("--every", type=int, default=1, help="take only every n-th template")
-    options.add_argument("--processes", type=int, default=PROCESSES, help="how many to use")
+    options.add_argument("--jobs", "-j", type=int, default=PROCESSES, help="how many processes")
     return options.parse_args()
 
 
@@ -112,11 +112,11 @@ def main() -> int:
     paths = paths[:: asked.every]
     if asked.gate:
         further = [path for place in asked.also for path in templates_in(place)]
-        gated = gates([*paths, *own_paths()[:: asked.every], *further], asked.processes)
+        gated = gates([*paths, *own_paths()[:: asked.every], *further], asked.jobs)
         sys.stdout.write(gate_table(gated))
         return 1 if unexplained(gated) else 0
     if asked.grammar:
-        proved = proofs(paths, asked.walks, asked.processes, gbnf=asked.gbnf, tools=asked.tools)
+        proved = proofs(paths, asked.walks, asked.jobs, gbnf=asked.gbnf, tools=asked.tools)
         sys.stdout.write(proof_table(proved))
         return 1 if sum(each.ok for each in proved) < ENOUGH * len(proved) else 0
     if asked.render:
@@ -124,7 +124,7 @@ def main() -> int:
         sys.stdout.write(text)
         return 0 if right else 1
     if asked.parse:
-        rounds = loops(paths, asked.processes)
+        rounds = loops(paths, asked.jobs)
         sys.stdout.write(loop_table(rounds))
         return 1 if any(not each.ok and not each.cause for each in rounds) else 0
     if asked.export:
@@ -132,14 +132,14 @@ def main() -> int:
         sys.stdout.write(export_table(exported))
         return 1 if any(not each.kept for each in exported) else 0
     if asked.lint:
-        linted = lints(paths, asked.processes)
+        linted = lints(paths, asked.jobs)
         sys.stdout.write(lint_table(linted))
         return 1 if linted.problems else 0
     if asked.roundtrip:
-        played = round_trips(paths, asked.processes)
+        played = round_trips(paths, asked.jobs)
         sys.stdout.write(round_trip_table(played))
         return 1 if any(each.crash for each in played) else 0
-    found = outcomes(paths, asked.processes)
+    found = outcomes(paths, asked.jobs)
     sys.stdout.write(table(found))
     return 1 if any(each.ending is Ending.CRASHED for each in found) else 0
 

@@ -63,11 +63,11 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     options.add_argument("--edits", type=int, default=10_000, help="edited turns in all")
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--processes", type=int, default=PROCESSES)
+    options.add_argument("--jobs", "-j", type=int, default=PROCESSES)
     options.add_argument("words", nargs="*", help="only templates whose names hold one of these")
     given = options.parse_args()
     paths = paths_of(given.words)
-    count = max(1, min(given.processes, len(paths)))
+    count = max(1, min(given.jobs, len(paths)))
     shares = [paths[start::count] for start in range(count)]
     edits = [given.edits // count] * count
     edits[0] += given.edits - sum(edits)

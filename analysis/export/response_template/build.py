@@ -58,6 +58,7 @@ def response_template(format_: TurnFormat) -> Export:
         document,
         tuple(each for each in (without, content_limit(around), *limits) if each is not None),
         needs_tools=calls is not None and calls.needs_tools,
+        plain_names=format_.calls is not None and not format_.calls.arguments.is_json,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.conversation import Json
@@ -36,7 +36,7 @@ def row_field(calls: CallFormat, turn: str, end: str) -> CallsField | None:
     head = head[: at - seam.taken]
     after = (seam.after or _pattern(tail, inner=True)).removesuffix(r"\s*")
     follows = seam.before or _follows(calls, head, after, calls is braced)
-    opened, ahead = _pattern(head, captures=True) + follows, _pattern(head) + follows
+    opened, ahead = _captures(calls, head) + follows, _pattern(head) + follows
     first = head[0]
     marked = not isinstance(first, Slot) and bool(first.strip())
     if not marked and not calls.section_open.strip():
@@ -189,12 +189,27 @@ def _with_braces(calls: CallFormat) -> CallFormat | None:
     return replace(calls, row=row, arguments=replace(calls.arguments, members=members))
 
 
-_NAME_IN_ID = r"""(?:[^\s{}\[\]<>"']*?\.)?(?P<name>[^.:\s{}\[\]<>"']+?)(?::\d+)?"""
-"""An id such as `functions.look_up:0`, where the name is written nowhere else."""
+def _captures(calls: CallFormat, head: Sequence[str | Slot]) -> str:
+    """Match what stands before the arguments, and capture the name and the id in it."""
+    named = {Slot.NAME: f"(?P<name>{WORD})", Slot.ID: f"(?P<id>{WORD})"}
+    if calls.naming is not None:
+        name = f"(?P<name>{WORD if calls.id_row else _PLAIN_WORD})"
+        inside = calls.naming.pattern(name, exact, word=WORD, number=r"\d+")
+        named[Slot.ID] = f"(?P<id>{inside})"
+    return _pattern(head, named)
 
 
-def _pattern(row: Sequence[str | Slot], *, captures: bool = False, inner: bool = False) -> str:
-    """Match a piece of a call's row; `inner` says that arguments stand right before it."""
+_PLAIN_WORD = r"""[\w-]*?[^\W\d][\w-]*?"""
+"""A name within an id of which no render shows how it is put together: it is no number."""
+
+
+def _pattern(
+    row: Sequence[str | Slot], named: Mapping[Slot, str] | None = None, *, inner: bool = False
+) -> str:
+    """Match a piece of a call's row; `inner` says that arguments stand right before it.
+
+    `named` has the patterns that capture a slot where it first stands.
+    """
     pieces: list[str] = []
     for at, piece in enumerate(row):
         if not isinstance(piece, Slot):
@@ -202,10 +217,6 @@ def _pattern(row: Sequence[str | Slot], *, captures: bool = False, inner: bool =
             pieces.append(space + loose(piece if at else piece.lstrip()))
         elif piece is Slot.INDEX:
             pieces.append(r"\d+")
-        elif not captures or piece in row[:at]:
-            pieces.append(WORD)
-        elif piece is Slot.NAME:
-            pieces.append(f"(?P<name>{WORD})")
         else:
-            pieces.append(f"(?P<id>{WORD if Slot.NAME in row else _NAME_IN_ID})")
+            pieces.append(WORD if named is None or piece in row[:at] else named.get(piece, WORD))
     return "".join(pieces)

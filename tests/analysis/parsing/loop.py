@@ -95,8 +95,11 @@ def writes_ids(format_: TurnFormat) -> bool:
 def with_ids(format_: TurnFormat, message: Message) -> Message:
     """Give the calls the ids by which they are told apart, where the id is all that is written."""
     calls = format_.calls
-    if calls is None or not calls.has(Slot.ID) or calls.has(Slot.NAME):
+    if calls is None or calls.naming is None:
         return message
+    if calls.id_row:
+        return format_.with_naming_ids(message)
+    # No render shows how: ids as models of such templates write them.
     named = (
         replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(message.calls)
     )

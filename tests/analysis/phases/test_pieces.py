@@ -148,7 +148,9 @@ def object_of(
     """Give a template whose arguments are an object that is written by hand."""
     value = f"{{% if v is string %}}{string}{{% else %}}{other}{{% endif %}}"
     between = f"{{% if not loop.first %}}{separator}{{% endif %}}"
-    listed = f'{{% for k, v in f.arguments.items() %}}{between}"{{{{ k }}}}": {value}{{% endfor %}}'
+    listed = (
+        f"{{% for k, v in f.arguments.items() %}}{between}{{{{ k|tojson }}}}: {value}{{% endfor %}}"
+    )
     return turn(CONTENT, calls("({{ f.name }} {{ '{' }}" + listed + "})"))
 
 

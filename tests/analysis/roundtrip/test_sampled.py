@@ -146,5 +146,5 @@ def test_ids_that_carry_the_name_are_written() -> None:
         next=(Next.TOOL,),
     )
     found = verdict(fixture("t5-id-carries-name"), scenario, Next.TOOL)
-    assert "functions.get_weather:0" in found.sampled
+    assert "get_weather:0" in found.sampled
     assert found.holds

@@ -190,6 +190,32 @@ def test_a_broken_tokenizer_beside_a_template_is_only_told_of(project: Path) -> 
     assert remark.startswith("tokenizer.json: this is no tokenizer")
 
 
+def test_a_tokenizer_that_is_named_takes_the_place_of_the_one_beside(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizers: list[str | None] = []
+
+    def looking(task: Task) -> Seen:
+        tokenizers.append(task.tokenizer)
+        return Seen()
+
+    monkeypatch.setattr("autoparser.analysis.lint.project.run.inspect", looking)
+    needing = replace(RULES[1], needs=Need.TOKENIZER)
+    named, usual, beside = Path("named.json"), Path("usual.json"), project / "tokenizer.json"
+    asked = replace(
+        request(project, "drops.jinja"), rules=(needing,), settings=Settings(tokenizer=usual)
+    )
+    lint_project(asked)
+    beside.write_text("{}", encoding="utf-8")
+    lint_project(asked)
+    lint_project(replace(asked, tokenizer=named))
+    assert [Path(each or "").name for each in tokenizers] == [
+        "usual.json",
+        "tokenizer.json",
+        "named.json",
+    ]
+
+
 def test_a_folder_that_cannot_be_searched_is_a_problem(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
