@@ -68,7 +68,7 @@ def content_stops(
     With a frame the words that lead to a call do so only where a header may stand, and are text in
     content; and its first marker alone opens no call.
     """
-    return Stops(list(_content_stops(turn, offered, frame)), turn.tail)
+    return Stops(list(_content_stops(turn, offered, frame)), turn.tail, Mark.CALLS)
 
 
 def call_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[str]:

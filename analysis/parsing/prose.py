@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.reading import Emit, Found, Lane, Reading, SpanKind, Stops, Tape
+from autoparser.analysis.reading import Emit, Found, Lane, Reading, SpanKind, Stops, Tape, held_from
 
 from .marks import Mark
 
@@ -16,10 +16,12 @@ def read_prose(
     before a stop came; then the whitespace of `tail` is left, as far as it is there, or what a cut
     has left of a stop.
     """
-    lane = Lane(stops.search, kind, emit)
+    lane = Lane(stops.search, kind, emit, stops.hold)
     while True:
         while not tape.closed and stops.plain(tape.text, tape.at):
-            emit(tape.take(tape.left(), kind))
+            end = held_from(tape.text, tape.at, stops.hold)
+            if end > tape.at:
+                emit(tape.take(end - tape.at, kind))
             tape.pass_by(lane)
             yield
         found = stops.find(tape.text, tape.at)

@@ -13,7 +13,7 @@ from .literals import (
 )
 from .lookahead import GoesOn, Lookahead
 from .stops import Found, Stops
-from .tape import Lane, Reading, Span, SpanKind, Tape
+from .tape import Lane, Reading, Span, SpanKind, Tape, held_from
 
 __all__ = [
     "Emit",
@@ -31,6 +31,7 @@ __all__ = [
     "at_text",
     "behind_space",
     "behind_space_any",
+    "held_from",
     "read_arguments",
     "read_json",
     "read_literal",

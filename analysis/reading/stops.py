@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from .tape import WHITESPACE
+
 Label = TypeVar("Label")
 
 
@@ -24,18 +26,26 @@ class Stops(Generic[Label]):
         "_firsts",
         "_held",
         "_labels",
+        "_loose",
         "_pattern",
         "_reach",
         "_special",
         "_texts",
+        "hold",
         "search",
         "spaces",
     )
 
-    def __init__(self, stops: Sequence[tuple[str, str, Label]], tail: str = "") -> None:
+    def __init__(
+        self,
+        stops: Sequence[tuple[str, str, Label]],
+        tail: str = "",
+        loose: Label | None = None,
+    ) -> None:
         """Take stops as (whitespace that may stand before, text, label).
 
-        `tail` is whitespace that may end the whole text.
+        `tail` is whitespace that may end the whole text. Before stops of the label `loose` other
+        whitespace, as long at most, may stand for the template's, where it writes any.
         """
         known: dict[str, Label] = {}
         self.spaces: dict[str, str] = {}
@@ -51,10 +61,13 @@ class Stops(Generic[Label]):
         self._pattern = re.compile("|".join(map(re.escape, texts))) if texts else None
         firsts = "".join(sorted({text[0] for text in texts}))
         self._firsts = re.compile(f"[{re.escape(firsts)}]") if firsts else None
+        self._loose = frozenset(text for text in self.spaces if known[text] == loose)
         spaces = (*self.spaces.values(), tail)
-        self._held = frozenset("".join(spaces))
+        self._held = frozenset("".join(spaces) + (WHITESPACE if self._loose else ""))
         longest = max((len(text) for text in texts), default=0)
         self._reach = (longest, max(map(len, spaces)))
+        self.hold = self._reach[1] if self._loose else 0
+        """How much whitespace at the end of a text may belong to a stop that comes."""
         self._special = self.searching("")
         self.search: Callable[[str], object] = self._special.search
         """Finds what may belong to a stop; None where a text holds nothing of one."""
@@ -62,13 +75,13 @@ class Stops(Generic[Label]):
     def searching(self, also: str) -> re.Pattern[str]:
         """Give a pattern for what may belong to a stop, and for the characters of `also`."""
         always = {*also, *(text[0] for text in self._texts)}
-        last = self._held - always
+        last = self._held - always - (frozenset(WHITESPACE) if self._loose else frozenset())
         parts = [f"[{re.escape(''.join(sorted(always)))}]"] if always else []
         parts += [rf"[{re.escape(''.join(sorted(last)))}]\Z"] if last else []
         return re.compile("|".join(parts) or "(?!)")
 
     def plain(self, text: str, at: int) -> bool:
-        """Say at once that a text holds no stop, nor the beginning of one."""
+        """Say at once that a text holds no stop, nor the beginning of one but for `hold`."""
         return self._special.search(text, at) is None
 
     def find(self, text: str, at: int) -> Found[Label] | None:
@@ -123,8 +136,13 @@ class Stops(Generic[Label]):
 
     def _before(self, text: str, start: int, stop: str, at: int) -> int:
         spaces = self.spaces.get(stop, "")
+        first = start
         for char in reversed(spaces):
-            if start <= at or text[start - 1] != char:
+            if first <= at or text[first - 1] != char:
                 break
-            start -= 1
-        return start
+            first -= 1
+        if first == start and stop in self._loose:
+            floor = max(at, start - len(spaces))
+            while first > floor and text[first - 1] in WHITESPACE:
+                first -= 1
+        return first

@@ -53,6 +53,12 @@ class Lane(NamedTuple):
     """Finds what the reader has to see; None where a piece holds nothing of it."""
     kind: SpanKind
     emit: Callable[[str], None]
+    hold: int = 0
+    """So much whitespace at the end stays on the tape: it may belong to what comes."""
+
+
+WHITESPACE = " \t\r\n"
+"""What may stand for the whitespace that a template writes."""
 
 
 class Tape:
@@ -87,11 +93,11 @@ class Tape:
         self._lane: Lane | None = None
 
     def pass_by(self, lane: Lane) -> None:
-        """Let the pieces that come next pass by, while all before them is taken.
+        """Let the pieces that come next pass by, while all before them is taken, or held.
 
         A reader says so right before it yields, when the last that it took was of the lane's kind.
         """
-        if self._spans and self._spans[-1].kind is lane.kind and self.at == len(self.text):
+        if self._spans and self._spans[-1].kind is lane.kind and self.left() <= lane.hold:
             self._lane = lane
 
     def passes(self, text: str) -> bool:
@@ -99,15 +105,26 @@ class Tape:
         lane = self._lane
         if lane is None:
             return False
+        held = self.at != len(self.text)
+        if held:
+            text = self.text[self.at :] + text
         if lane.search(text) is not None:
             self._lane = None
             return False
+        if held:
+            self.offset += self.at
+            self.text, self.at = "", 0
         size = len(text)
+        if lane.hold and text[-1] in WHITESPACE:
+            size = size - 1 if lane.hold == 1 else held_from(text, 0, lane.hold)
+            self.offset += self.at
+            self.text, self.at, text = text[size:], 0, text[:size]
         self.offset += size
-        self._spans[-1].end += size
-        if self._recorded is not None:
-            self._recorded.append(text)
-        lane.emit(text)
+        if size:
+            self._spans[-1].end += size
+            if self._recorded is not None:
+                self._recorded.append(text)
+            lane.emit(text)
         return True
 
     def feed(self, text: str) -> None:
@@ -199,3 +216,12 @@ class Tape:
     def cut(self) -> bool:
         """Whether the end came before what was looked for, and nothing else stands there."""
         return self.closed and (not self.left() or self._short_at == self.position)
+
+
+def held_from(text: str, at: int, most: int) -> int:
+    """Say where the whitespace begins that ends a text, of at most so many characters."""
+    end = len(text)
+    floor = max(at, end - most)
+    while end > floor and text[end - 1] in WHITESPACE:
+        end -= 1
+    return end

@@ -92,7 +92,7 @@ def told(parser: OutputParser, tokenizer: DecodingTokenizer, marked: str) -> Par
     ("marked", "reasoning", "content", "calls"),
     [
         (f"Write \x01{CALL}\x01, they say.<|im_end|>\n", None, f"Write {CALL}, they say.", 0),
-        (f"So: \x01<tool_call>\x01 and {CALL}<|im_end|>\n", None, "So: <tool_call> and ", 1),
+        (f"So: \x01<tool_call>\x01 and {CALL}<|im_end|>\n", None, "So: <tool_call> and", 1),
         ("<think>\nA \x01</think>\x01 ends it.\n</think>\n\nHi.", "A </think> ends it.", "Hi.", 0),
         ("<think>é\x01</think>\n\x01é</think>H\x01</think>\x01.", "é</think>\né", "H</think>.", 0),
         ("Ends in \x01<|im_end|>\x01 here.<|im_end|>\n", None, "Ends in <|im_end|> here.", 0),

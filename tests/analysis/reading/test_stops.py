@@ -107,3 +107,38 @@ def test_nothing_passes_by_where_text_is_left_or_was_something_else() -> None:
         tape.take(count, kind)
         tape.pass_by(lane)
         assert not tape.passes("c")
+
+
+LOOSE = Stops(
+    [("\n", "<call>", "call"), ("\n", "<end>", "end"), ("", "<bare>", "call")], "", "call"
+)
+
+
+def test_other_whitespace_stands_for_the_template_s_before_a_loose_stop() -> None:
+    stops = Stops(
+        [("\n", "<call>", "call"), ("\n", "<end>", "end"), ("", "<bare>", "call")], "", "call"
+    )
+
+    def content(text: str) -> str:
+        found = LOOSE.find(text, 0)
+        assert found is not None
+        return text[: LOOSE.written_before(text, found, 0)]
+
+    assert content("Wait. <call>") == "Wait."
+    assert content("Wait.  <call>") == "Wait. "
+    assert content("Wait. \n<call>") == "Wait. "
+    assert content("Wait. <end>") == "Wait. "
+    assert content("Wait. <bare>") == "Wait. "
+
+
+def test_a_lane_holds_the_whitespace_at_the_end_of_what_passes() -> None:
+    passed: list[str] = []
+    tape = Tape()
+    tape.feed("a")
+    passed.append(tape.take(1, SpanKind.CONTENT))
+    tape.pass_by(Lane(LOOSE.search, SpanKind.CONTENT, passed.append, 2))
+    for piece in ("b ", " ", " c", "\n"):
+        assert tape.passes(piece)
+    assert passed == ["a", "b", "   c"]
+    assert (tape.text, tape.left(), tape.position) == ("\n", 1, 6)
+    assert not tape.passes("<")
