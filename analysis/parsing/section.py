@@ -59,10 +59,13 @@ class SectionReader:
         tape.record()
         tape.take(space, SpanKind.MARKUP)
         yield from self._lead(tape)
-        opened = yield from self._opens(tape)
+        opened, noisy = yield from self._opens(tape)
         close = self.section.close
         if opened and close.core and (yield from self._close(tape, close)):
-            # A section without calls.
+            # A section without calls: what stands in it may be one that cannot be read.
+            if noisy:
+                self._give_up(tape, collector, start)
+                return False
             tape.recorded()
             collector.drop_blank()
             return False
@@ -137,18 +140,18 @@ class SectionReader:
             tape.take(len(lead), SpanKind.MARKUP)
             yield from skip_space(tape)
 
-    def _opens(self, tape: Tape) -> Reading[bool]:
-        """Take what opens the section, if it is there, and what stands before the first call."""
+    def _opens(self, tape: Tape) -> Reading[tuple[bool, bool]]:
+        """Take what opens the section and what stands before its first call; say what was there."""
         opening = self.section.open
         if not opening.core or not (yield from at_text(tape, opening.trigger)):
-            return False
+            return False, False
         opened = yield from read_literal(tape, opening)
-        yield from self._skip_noise(tape)
-        return opened
+        return opened, (yield from self._skip_noise(tape))
 
-    def _skip_noise(self, tape: Tape) -> Reading[None]:
-        """Take what a model wrote between a section's opening and its first call."""
+    def _skip_noise(self, tape: Tape) -> Reading[bool]:
+        """Take what a model wrote between a section's opening and its first call, if anything."""
         stops = self._noise
+        noisy = False
         while stops is not None:
             found = stops.find(tape.text, tape.at)
             if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
@@ -156,11 +159,12 @@ class SectionReader:
                 continue
             end = stops.safe(tape.text, tape.at) if found is None else found.start
             if tape.closed and found is None:
-                return
-            tape.take(end - tape.at, SpanKind.JUNK)
+                return noisy
+            noisy = bool(tape.take(end - tape.at, SpanKind.JUNK).strip()) or noisy
             if found is not None:
-                return
+                return noisy
             yield
+        return noisy
 
     def _give_up(self, tape: Tape, collector: Collector, start: int) -> None:
         """Turn what was taken for a call into content."""

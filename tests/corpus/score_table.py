@@ -9,7 +9,7 @@ from importlib.metadata import distribution, version
 
 from canitoolcall.fixtures import load_fixtures
 
-from .scoreboard import Case
+from .scoreboard import REASONS, Case
 
 STATUSES = ("pass", "soft_pass", "fail", "unasked")
 
@@ -48,7 +48,11 @@ def _lines(found: Sequence[Case], failing: bool) -> Iterator[str]:
 
 
 def _named(case: Case, failing: bool) -> Iterator[str]:
+    if case.status == "unasked" and not failing:
+        return
     yield f"{case.status:9} {case.id}"
+    if case.id in REASONS:
+        yield f"{'':10}{REASONS[case.id]}"
     if failing:
         yield f"{'':10}{case.model}, behind {case.prompt!r}"
         yield f"{'':10}{case.raw!r}"

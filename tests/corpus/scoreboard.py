@@ -24,8 +24,26 @@ from autoparser.analysis.parsing import OutputParser, ParsedMessage
 
 from .outcomes import corpus_paths
 
-TO_EXPLAIN = 72
-"""So many cases may be read otherwise than their authors want."""
+REASONS: Mapping[str, str] = {
+    "deepseek/vllm-v3-malformed-missing-call-tokens": (
+        "a call of an offered tool whose own opener is missing is read where its arguments are"
+        " whole, as other cases want it"
+    ),
+    "gemma4/vllm-text-before-call": (
+        "the template writes nothing before a call, so that a space there is content, as"
+        " gemma4/sglang-text-before-call wants it"
+    ),
+    "gpt-oss/llamacpp-builtin-python-recipient": (
+        "a recipient that was not offered is no call, and its text is given as content, not dropped"
+    ),
+    "llama/l4-truncated-missing-close-bracket": (
+        "a call that closed before the text was cut is given, as other cases want it"
+    ),
+    "llama/l4-vllm-pythonic-python-start-end": (
+        "the template that stands for this model knows none of these markers"
+    ),
+}
+"""Cases that are read otherwise than their authors want, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +120,11 @@ def cases(families: Sequence[str] = (), directories: Sequence[Path] = ()) -> lis
 def unsound(found: Sequence[Case]) -> list[Case]:
     """The cases that were asked and did not pass, be it by edge whitespace alone."""
     return [case for case in found if case.status not in {"pass", "unasked"}]
+
+
+def unexplained_cases(found: Sequence[Case]) -> list[Case]:
+    """The cases that did not pass without a known reason."""
+    return [case for case in unsound(found) if case.id not in REASONS]
 
 
 def _case(fixture: Fixture, family: Family, directories: tuple[Path, ...]) -> Case:

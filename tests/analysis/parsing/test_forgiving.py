@@ -236,6 +236,20 @@ def test_noise_between_the_section_and_its_first_call_is_forgiven(line: Line) ->
     check(line)
 
 
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        (SECTION, "<vireo:tool_call>ping</vireo:tool_call>"),
+        (INVOKES, "<|calls_section_begin|>ping<|calls_section_end|>"),
+    ],
+)
+def test_what_stands_in_a_section_without_a_call_is_content(template: str, text: str) -> None:
+    parser = analysis_of(template).parser(TOOLS, reasoning_over=True)
+    message = parser.parse(text)
+    assert (message.content, message.status) == (text, Status.MALFORMED)
+    assert parser.parse(text.replace("ping", " ")).content is None
+
+
 @table(
     Line(
         "in tags",

@@ -115,10 +115,6 @@ LOOSE = Stops(
 
 
 def test_other_whitespace_stands_for_the_template_s_before_a_loose_stop() -> None:
-    stops = Stops(
-        [("\n", "<call>", "call"), ("\n", "<end>", "end"), ("", "<bare>", "call")], "", "call"
-    )
-
     def content(text: str) -> str:
         found = LOOSE.find(text, 0)
         assert found is not None
