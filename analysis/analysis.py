@@ -7,23 +7,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
-from autoparser.analysis.check import Check, Continuation, continuations, self_check
-from autoparser.analysis.conversation import Json, Message, Tool, tool_for
-from autoparser.analysis.document import document
-from autoparser.analysis.errors import (
+from autoparser.analysis.constraining.gate import Gate, gate
+from autoparser.analysis.constraining.grammar import Grammar, grammar_of
+from autoparser.analysis.core.conversation import Json, Message, Tool, tool_for
+from autoparser.analysis.core.errors import (
     TemplateLimitError,
     TemplateRenderError,
     TemplateUnusableError,
 )
-from autoparser.analysis.expression import belonging, build, expression_document, request_of
-from autoparser.analysis.format import Begun, Formats, JsonType, Part, TurnFormat
-from autoparser.analysis.gate import Gate, gate
-from autoparser.analysis.grammar import Grammar, grammar_of
-from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
-from autoparser.analysis.learning.switches import MOST_VARIABLES, Switch, find_switches
-from autoparser.analysis.parsing import OutputParser, after_reasoning
-from autoparser.analysis.phases import Draft, Finding
-from autoparser.analysis.probing import (
+from autoparser.analysis.core.format import Begun, Formats, JsonType, Part, TurnFormat
+from autoparser.analysis.describing.document import document
+from autoparser.analysis.describing.view import MarkerRegistry, View, view_of
+from autoparser.analysis.inference.check import Check, Continuation, continuations, self_check
+from autoparser.analysis.inference.learning.switches import MOST_VARIABLES, Switch, find_switches
+from autoparser.analysis.inference.phases import Draft, Finding
+from autoparser.analysis.inference.probing import (
     Negotiated,
     Prober,
     Sentinels,
@@ -37,13 +35,19 @@ from autoparser.analysis.probing import (
     suggestions_of,
     switch_candidates,
 )
-from autoparser.analysis.setting_formats import format_under, learn_formats
-from autoparser.analysis.template import ChatTemplate, IsolatedTemplate, isolated
-from autoparser.analysis.tokens import tokenizer_of
-from autoparser.analysis.view import MarkerRegistry, View, view_of
+from autoparser.analysis.inference.setting_formats import format_under, learn_formats
+from autoparser.analysis.loading.isolation import DEFAULT_LIMITS, Limits, run_task
+from autoparser.analysis.loading.template import ChatTemplate, IsolatedTemplate, isolated
+from autoparser.analysis.loading.tokens import tokenizer_of
+from autoparser.analysis.reading.expression import belonging, build, expression_document, request_of
+from autoparser.analysis.reading.parsing import OutputParser, after_reasoning
 
 if TYPE_CHECKING:
-    from autoparser.analysis.constrained import Constraint, GrammarBackend, ReasoningGate
+    from autoparser.analysis.constraining.constrained import (
+        Constraint,
+        GrammarBackend,
+        ReasoningGate,
+    )
 
 SPECIAL_TOKENS = (
     "bos_token",
@@ -188,7 +192,7 @@ class Analysis:
         end this template's turns. `workers` are threads, `capacity` is how many grammars are kept.
         Raises TokenizerError.
         """
-        from autoparser.analysis.constrained import GrammarBackend  # noqa: PLC0415 - llguidance
+        from autoparser.analysis.constraining.constrained import GrammarBackend  # noqa: PLC0415 - llguidance
 
         known = tokenizer_of(tokenizer)
         ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
@@ -212,7 +216,7 @@ class Analysis:
         With a backend in place of the tokenizer, what it has compiled is used again.
         Raises TokenizerError, and ConstraintError for a constraint that cannot be compiled.
         """
-        from autoparser.analysis.constrained import (  # noqa: PLC0415 - llguidance
+        from autoparser.analysis.constraining.constrained import (  # noqa: PLC0415 - llguidance
             GrammarBackend,
             reasoning_gate_of,
         )

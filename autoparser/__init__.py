@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis, analyze
-    from autoparser.analysis.check import Check, Failure
-    from autoparser.analysis.constrained import Constraint, GrammarBackend, ReasoningGate
-    from autoparser.analysis.conversation import Json, Message, Presence, ToolCall
-    from autoparser.analysis.document import SCHEMA, document
-    from autoparser.analysis.encoders import load_encoder
-    from autoparser.analysis.errors import (
+    from autoparser.analysis.constraining.constrained import (
+        Constraint,
+        GrammarBackend,
+        ReasoningGate,
+    )
+    from autoparser.analysis.constraining.gate import Gate, GateFault
+    from autoparser.analysis.constraining.grammar import Grammar, GrammarError
+    from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
+    from autoparser.analysis.core.errors import (
         AutoparserError,
         Limit,
         TaskLimitError,
@@ -33,35 +36,18 @@ if TYPE_CHECKING:
         TemplateUnusableError,
         WorkerDiedError,
     )
-    from autoparser.analysis.export import Export, response_template
-    from autoparser.analysis.expression import RequestError
-    from autoparser.analysis.fetching import fetch
-    from autoparser.analysis.format import Begun, Formats, RefusedMessageError, TurnFormat
-    from autoparser.analysis.gate import Gate, GateFault
-    from autoparser.analysis.grammar import Grammar, GrammarError
-    from autoparser.analysis.isolation import Limits, TaskOutcome, WorkerPool
-    from autoparser.analysis.learning.switches import Switch
-    from autoparser.analysis.parsing import (
-        CallIds,
-        Delta,
-        OutputParser,
-        ParsedCall,
-        ParsedMessage,
-        Span,
-        SpanKind,
-        Status,
-        StreamParser,
-    )
-    from autoparser.analysis.parsing.reasoning_end import ReasoningEnd, ReasoningState
-    from autoparser.analysis.phases import Evidence, Finding
-    from autoparser.analysis.renderer import (
+    from autoparser.analysis.core.format import Begun, Formats, RefusedMessageError, TurnFormat
+    from autoparser.analysis.describing.document import SCHEMA, document
+    from autoparser.analysis.describing.export import Export, response_template
+    from autoparser.analysis.describing.view import MarkerRegistry, View
+    from autoparser.analysis.history.renderer import (
         BridgeRefusal,
         Reason,
         RenderedTokens,
         Renderer,
         training_template,
     )
-    from autoparser.analysis.roundtrip import (
+    from autoparser.analysis.history.roundtrip import (
         Advice,
         Cause,
         Difference,
@@ -77,10 +63,28 @@ if TYPE_CHECKING:
         scenarios_of,
         shipped_scenarios,
     )
-    from autoparser.analysis.sources import load_template
-    from autoparser.analysis.template import ChatTemplate, Provenance, isolated
-    from autoparser.analysis.tokens import load_tokenizer
-    from autoparser.analysis.view import MarkerRegistry, View
+    from autoparser.analysis.inference.check import Check, Failure
+    from autoparser.analysis.inference.learning.switches import Switch
+    from autoparser.analysis.inference.phases import Evidence, Finding
+    from autoparser.analysis.loading.encoders import load_encoder
+    from autoparser.analysis.loading.fetching import fetch
+    from autoparser.analysis.loading.isolation import Limits, TaskOutcome, WorkerPool
+    from autoparser.analysis.loading.sources import load_template
+    from autoparser.analysis.loading.template import ChatTemplate, Provenance, isolated
+    from autoparser.analysis.loading.tokens import load_tokenizer
+    from autoparser.analysis.reading.expression import RequestError
+    from autoparser.analysis.reading.parsing import (
+        CallIds,
+        Delta,
+        OutputParser,
+        ParsedCall,
+        ParsedMessage,
+        Span,
+        SpanKind,
+        Status,
+        StreamParser,
+    )
+    from autoparser.analysis.reading.parsing.reasoning_end import ReasoningEnd, ReasoningState
 
 __all__ = [
     "SCHEMA",
@@ -166,12 +170,12 @@ __all__ = [
 
 _HOMES = {
     "analysis": ("Analysis", "analyze"),
-    "check": ("Check", "Failure"),
-    "constrained": ("Constraint", "GrammarBackend", "ReasoningGate"),
-    "conversation": ("Json", "Message", "Presence", "ToolCall"),
-    "document": ("SCHEMA", "document"),
-    "encoders": ("load_encoder",),
-    "errors": (
+    "inference.check": ("Check", "Failure"),
+    "constraining.constrained": ("Constraint", "GrammarBackend", "ReasoningGate"),
+    "core.conversation": ("Json", "Message", "Presence", "ToolCall"),
+    "describing.document": ("SCHEMA", "document"),
+    "loading.encoders": ("load_encoder",),
+    "core.errors": (
         "AutoparserError",
         "Limit",
         "TaskLimitError",
@@ -183,15 +187,15 @@ _HOMES = {
         "TemplateUnusableError",
         "WorkerDiedError",
     ),
-    "export": ("Export", "response_template"),
-    "expression": ("RequestError",),
-    "fetching": ("fetch",),
-    "format": ("Begun", "Formats", "RefusedMessageError", "TurnFormat"),
-    "gate": ("Gate", "GateFault"),
-    "grammar": ("Grammar", "GrammarError"),
-    "isolation": ("Limits", "TaskOutcome", "WorkerPool"),
-    "learning.switches": ("Switch",),
-    "parsing": (
+    "describing.export": ("Export", "response_template"),
+    "reading.expression": ("RequestError",),
+    "loading.fetching": ("fetch",),
+    "core.format": ("Begun", "Formats", "RefusedMessageError", "TurnFormat"),
+    "constraining.gate": ("Gate", "GateFault"),
+    "constraining.grammar": ("Grammar", "GrammarError"),
+    "loading.isolation": ("Limits", "TaskOutcome", "WorkerPool"),
+    "inference.learning.switches": ("Switch",),
+    "reading.parsing": (
         "CallIds",
         "Delta",
         "OutputParser",
@@ -202,10 +206,16 @@ _HOMES = {
         "Status",
         "StreamParser",
     ),
-    "parsing.reasoning_end": ("ReasoningEnd", "ReasoningState"),
-    "phases": ("Evidence", "Finding"),
-    "renderer": ("BridgeRefusal", "Reason", "RenderedTokens", "Renderer", "training_template"),
-    "roundtrip": (
+    "reading.parsing.reasoning_end": ("ReasoningEnd", "ReasoningState"),
+    "inference.phases": ("Evidence", "Finding"),
+    "history.renderer": (
+        "BridgeRefusal",
+        "Reason",
+        "RenderedTokens",
+        "Renderer",
+        "training_template",
+    ),
+    "history.roundtrip": (
         "Advice",
         "Cause",
         "Difference",
@@ -221,10 +231,10 @@ _HOMES = {
         "scenarios_of",
         "shipped_scenarios",
     ),
-    "sources": ("load_template",),
-    "template": ("ChatTemplate", "Provenance", "isolated"),
-    "tokens": ("load_tokenizer",),
-    "view": ("MarkerRegistry", "View"),
+    "loading.sources": ("load_template",),
+    "loading.template": ("ChatTemplate", "Provenance", "isolated"),
+    "loading.tokens": ("load_tokenizer",),
+    "describing.view": ("MarkerRegistry", "View"),
 }
 """Which module of the engine each name is in."""
 

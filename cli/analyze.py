@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.spelling import suggest
 
 from .options import (
     EncoderOption,

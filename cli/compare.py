@@ -22,8 +22,8 @@ from .source import Asked
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
-    from autoparser.analysis.comparison import Comparison
-    from autoparser.analysis.conversation import Json
+    from autoparser.analysis.core.conversation import Json
+    from autoparser.analysis.overview.comparison import Comparison
 
 __all__ = ["ComparisonForm", "compare"]
 
@@ -88,7 +88,7 @@ def compare(
         keep_source(source, output)
 
     from autoparser.analysis.analysis import analyze
-    from autoparser.analysis.comparison import compare as compared
+    from autoparser.analysis.overview.comparison import compare as compared
 
     setting = cast("dict[str, Json]", read_switches(switch or []))
     before, after = (

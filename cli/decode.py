@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.isolation import Limits
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.loading.isolation import Limits
 
 from .decoding import (
     Size,
@@ -46,7 +46,7 @@ from .switches import read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.decode import Report
+    from autoparser.analysis.constraining.decode import Report
     from autoparser.reports import DecodeSetting
 
 __all__ = ["decode"]
@@ -157,7 +157,13 @@ def decode(
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.decode import DecodingTrial, Engine, MarkerFit, Server, rendered_prompt
+    from autoparser.analysis.constraining.decode import (
+        DecodingTrial,
+        Engine,
+        MarkerFit,
+        Server,
+        rendered_prompt,
+    )
 
     analysis = analyzed(asked_for.template(tokenizer), isolate=limits or False)
     warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
@@ -262,7 +268,7 @@ def _give(
     *,
     as_json: bool,
 ) -> None:
-    from autoparser.analysis.document import template_document
+    from autoparser.analysis.describing.document import template_document
     from autoparser.reports import decode_document, decode_report
 
     with result_to(output) as outlet:

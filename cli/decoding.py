@@ -12,7 +12,7 @@ from .source import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.decode import (
+    from autoparser.analysis.constraining.decode import (
         DecodingTrial,
         LoadedModel,
         MarkerFit,
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         Report,
         Server,
     )
-    from autoparser.analysis.grammar import Grammar
-    from autoparser.analysis.tokens import ModelTokenizer
+    from autoparser.analysis.constraining.grammar import Grammar
+    from autoparser.analysis.loading.tokens import ModelTokenizer
 
     from .source import Asked
 
@@ -52,7 +52,7 @@ class Size(NamedTuple):
 
 def by_chance(trial: DecodingTrial, size: Size) -> Report:
     """Walk through the grammar."""
-    from autoparser.analysis.decode import judged
+    from autoparser.analysis.constraining.decode import judged
 
     walks = trial.walks(size.answers, seed=size.seed, limit=size.limit)
     with progress_of(size.answers) as advance:
@@ -61,7 +61,7 @@ def by_chance(trial: DecodingTrial, size: Size) -> Report:
 
 def by_server(trial: DecodingTrial, server: Server, size: Size) -> Report:
     """Ask a server."""
-    from autoparser.analysis.decode import judged, server_answers
+    from autoparser.analysis.constraining.decode import judged, server_answers
 
     answers = server_answers(
         trial, server, trial.prompt or "", count=size.answers, seed=size.seed, limit=size.limit
@@ -74,7 +74,7 @@ def by_model(
     trial: DecodingTrial, model: LoadedModel, size: Size, batch: int
 ) -> tuple[Report, ModelFigures]:
     """Ask a model, with the mask and without."""
-    from autoparser.analysis.decode import ModelFigures, ModelWriter, judged
+    from autoparser.analysis.constraining.decode import ModelFigures, ModelWriter, judged
 
     reports: list[Report] = []
     speeds: list[float] = []
@@ -100,7 +100,7 @@ def load_model_of(directory: Path, device: str) -> LoadedModel:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-    from autoparser.analysis.decode import load_model
+    from autoparser.analysis.constraining.decode import load_model
 
     return load_model(directory, device)
 
@@ -117,8 +117,8 @@ def load_tokenizer_of(
 
     Gives its name beside it. A model's is never made: its tokens are what they are.
     """
-    from autoparser.analysis.decode import made_tokenizer
-    from autoparser.analysis.tokens import tokenizer_of
+    from autoparser.analysis.constraining.decode import made_tokenizer
+    from autoparser.analysis.loading.tokens import tokenizer_of
 
     if loaded is not None:
         path = given or model or Path()
@@ -136,14 +136,14 @@ def load_tokenizer_of(
 
 def bytes_tokenizer(grammar: Grammar) -> tuple[ModelTokenizer, str]:
     """Make the tokenizer by which text is judged, and name it."""
-    from autoparser.analysis.decode import made_tokenizer
+    from autoparser.analysis.constraining.decode import made_tokenizer
 
     return made_tokenizer(grammar, markers=False), OF_SERVER
 
 
 def _beside(source: str | None) -> Path | None:
     """Find the tokenizer of the model that a local source is of."""
-    from autoparser.analysis.tokens import tokenizer_beside
+    from autoparser.analysis.loading.tokens import tokenizer_beside
 
     beside = None if source in (None, STANDARD_INPUT) else tokenizer_beside(source)
     # A GGUF file and a model on the Hub are their own tokenizers.

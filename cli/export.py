@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError
 
 from .options import (
     EncoderOption,
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.export import Export, Trial
-    from autoparser.analysis.format import TurnFormat
+    from autoparser.analysis.core.format import TurnFormat
+    from autoparser.analysis.describing.export import Export, Trial
 
 __all__ = ["export"]
 
@@ -81,7 +81,7 @@ def export(
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.export import response_template
+    from autoparser.analysis.describing.export import response_template
     from autoparser.reports import export_report, json_text
 
     analysis = analyzed(asked_for.template(tokenizer))
@@ -116,7 +116,7 @@ def _warnings(analysis: Analysis, text: str) -> Iterator[str]:
 
 def _tried(format_: TurnFormat, exported: Export, *, asked: bool) -> Trial | None:
     """Try the export out; None where there is nothing to try it with, and nobody insists."""
-    from autoparser.analysis.export import transformers_parser, try_out
+    from autoparser.analysis.describing.export import transformers_parser, try_out
 
     # It advises to install a framework, of which its parser has no need.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")

@@ -40,8 +40,8 @@ def fetch(
 
     Exit code: 0 if it is there, 2 if not.
     """
-    from autoparser.analysis.document import source_document
-    from autoparser.analysis.fetching import fetch as fetched
+    from autoparser.analysis.describing.document import source_document
+    from autoparser.analysis.loading.fetching import fetch as fetched
     from autoparser.reports import fetch_report
 
     as_json = is_json(form, as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError
 
 from .inputs import read_prompt, read_schema, read_tools
 from .options import (
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.conversation import Json
-    from autoparser.analysis.grammar import Grammar
-    from autoparser.analysis.tokens import OpaqueTokens
+    from autoparser.analysis.constraining.grammar import Grammar
+    from autoparser.analysis.core.conversation import Json
+    from autoparser.analysis.loading.tokens import OpaqueTokens
 
 __all__ = ["GrammarFormat", "grammar"]
 
@@ -104,7 +104,7 @@ def grammar(
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.document import template_document
+    from autoparser.analysis.describing.document import template_document
 
     analysis = analyzed(asked_for.template(tokenizer))
     made = analysis.grammar(
@@ -134,7 +134,7 @@ def _opaque(
     asked_for: Asked, tokenizer: Path | None, analysis: Analysis, *, needed: bool
 ) -> OpaqueTokens | None:
     """Give the tokens that a grammar is made for; None where there are none, nor need be."""
-    from autoparser.analysis.tokens import tokenizer_of
+    from autoparser.analysis.loading.tokens import tokenizer_of
 
     loaded = asked_for.tokenizer(
         tokenizer,

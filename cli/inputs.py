@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.spelling import misspelt
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.spelling import misspelt
 
 from .kinds import kind_of
 from .messages import checked_message

@@ -15,8 +15,8 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.isolation import DEFAULT_LIMITS, Limits, run_task
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.loading.isolation import DEFAULT_LIMITS, Limits, run_task
 
 __all__ = ["in_worker", "in_workers", "isolation"]
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.isolation import Limits
-from autoparser.analysis.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.loading.isolation import Limits
 
 from .lint_formats import Format, Shown, reports_of, written
 from .options import (
@@ -248,10 +248,10 @@ def _request(
     jobs: int | None,
     limits: Limits | None,
 ) -> Request:
-    from autoparser.analysis.isolation import usual_jobs
     from autoparser.analysis.lint import Confidence
     from autoparser.analysis.lint.project import Choice, FailOn, Request
-    from autoparser.analysis.tokens import load_tokenizer
+    from autoparser.analysis.loading.isolation import usual_jobs
+    from autoparser.analysis.loading.tokens import load_tokenizer
 
     select, ignore, extend = chosen
     rules = Choice(

@@ -12,7 +12,7 @@ from typing import Annotated, cast
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError, one_line
+from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError, one_line
 
 from .analyze import analyze
 from .compare import compare

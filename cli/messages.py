@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from autoparser.analysis.conversation import beyond_json
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.spelling import misspelt, nearest
+from autoparser.analysis.core.conversation import beyond_json
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.spelling import misspelt, nearest
 
 from .kinds import kind_of
 

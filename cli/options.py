@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError
 
 __all__ = [
     "SOURCES",

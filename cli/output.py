@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError, one_line
-from autoparser.analysis.inert import is_inert
+from autoparser.analysis.core.errors import AutoparserError, one_line
+from autoparser.analysis.core.inert import is_inert
 
 if TYPE_CHECKING:
     from rich.text import Text

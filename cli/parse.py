@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError
 
 from .inputs import read_output, read_prompt, read_schema, read_tools
 from .options import (
@@ -37,10 +37,10 @@ from .switches import read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.conversation import Json
-    from autoparser.analysis.explaining import Explanation
-    from autoparser.analysis.format import Begun
-    from autoparser.analysis.parsing import OutputParser, ParsedMessage
+    from autoparser.analysis.core.conversation import Json
+    from autoparser.analysis.core.format import Begun
+    from autoparser.analysis.describing.explaining import Explanation
+    from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 __all__ = ["parse"]
 
@@ -189,7 +189,7 @@ def _explained(
     complete: bool,
 ) -> tuple[Explanation, ...]:
     """Explain what is not as the template writes it; the template's other prompts are tried."""
-    from autoparser.analysis.explaining import Prompted, Reader, explain
+    from autoparser.analysis.describing.explaining import Prompted, Reader, explain
 
     others = [
         Prompted(
@@ -212,7 +212,7 @@ def _give_message(
     complete: bool,
     as_json: bool,
 ) -> ParsedMessage:
-    from autoparser.analysis.document import template_document
+    from autoparser.analysis.describing.document import template_document
     from autoparser.reports import message_document, message_report
 
     message = parser.parse(text, complete=complete)
@@ -250,7 +250,7 @@ def _give_stream(
     complete: bool,
     as_json: bool,
 ) -> ParsedMessage:
-    from autoparser.analysis.document import template_document
+    from autoparser.analysis.describing.document import template_document
     from autoparser.reports import chunk_document, chunk_report, end_document, end_report
 
     named = template_document(analysis.template)

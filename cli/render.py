@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError
 
 from .inputs import read_messages, read_tools
 from .options import (
@@ -30,8 +30,8 @@ from .switches import read_switches, warn_of_switches
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from autoparser.analysis.renderer import Renderer as TokenRenderer, TrainingTemplate
-    from autoparser.analysis.template import ChatTemplate
+    from autoparser.analysis.history.renderer import Renderer as TokenRenderer, TrainingTemplate
+    from autoparser.analysis.loading.template import ChatTemplate
 
 __all__ = ["RenderForm", "render"]
 
@@ -181,8 +181,8 @@ def _give_tokens(
     from dataclasses import replace
 
     from autoparser.analysis.analysis import analyze
-    from autoparser.analysis.document import template_document
-    from autoparser.analysis.renderer import Renderer
+    from autoparser.analysis.describing.document import template_document
+    from autoparser.analysis.history.renderer import Renderer
     from autoparser.reports import tokens_document, tokens_report
 
     special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
@@ -215,7 +215,7 @@ def _warn_of_stops(tokenizer: str, renderer: TokenRenderer) -> None:
 
 def _give_training(template: ChatTemplate, source: str, outlet: Outlet) -> None:
     from autoparser.analysis.analysis import analyze
-    from autoparser.analysis.renderer import training_template
+    from autoparser.analysis.history.renderer import training_template
 
     made: TrainingTemplate = training_template(analyze(template))
     outlet.text(made.template.text)

@@ -23,7 +23,7 @@ from .progress import doing
 from .source import Asked
 
 if TYPE_CHECKING:
-    from autoparser.analysis.conversation import Tool
+    from autoparser.analysis.core.conversation import Tool
 
 __all__ = ["ReportForm", "report"]
 
@@ -64,7 +64,7 @@ def _page(asked_for: Asked, tools: Path | None, tokenizer: Path | None) -> str:
     from importlib.metadata import version
 
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.portrait import portray
+    from autoparser.analysis.overview.portrait import portray
     from autoparser.reports.html import report_page
 
     offered = None if tools is None else _functions(read_tools(tools))

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.spelling import suggest
 
 from .output import warn
 from .switches import warn_of_switches
@@ -24,7 +24,7 @@ def check_choice(choice: str, tools: Sequence[object] | None) -> None:
     """Raise AutoparserError where the choice is none of the words and no tool's name."""
     if choice in CHOICES:
         return
-    from autoparser.analysis.expression import request_of
+    from autoparser.analysis.reading.expression import request_of
 
     names = list(request_of(tools).tools or ())
     if choice in names:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.spelling import suggest
 
 from .inputs import read_value
 from .options import (
@@ -31,8 +31,8 @@ from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.conversation import Json
-    from autoparser.analysis.roundtrip import RoundTrip, Scenario
+    from autoparser.analysis.core.conversation import Json
+    from autoparser.analysis.history.roundtrip import RoundTrip, Scenario
 
 __all__ = ["roundtrip"]
 
@@ -81,7 +81,7 @@ def roundtrip(
     Exit code: 0, or 1 if there is a verdict that --fail-on names, 2 if there is nothing to play.
     """
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.roundtrip import failing, round_trip
+    from autoparser.analysis.history.roundtrip import failing, round_trip
 
     as_json = is_json(form, as_json)
     wanted = _checked_kinds(fail_on or [])
@@ -105,7 +105,7 @@ def roundtrip(
 
 def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
     """Give the scenarios to play. Raises AutoparserError for a name that none has."""
-    from autoparser.analysis.roundtrip import scenarios_of, shipped_scenarios
+    from autoparser.analysis.history.roundtrip import scenarios_of, shipped_scenarios
 
     known = list(shipped_scenarios())
     if file is not None:
@@ -120,7 +120,7 @@ def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
 
 
 def _checked_kinds(asked: Sequence[str]) -> Sequence[str]:
-    from autoparser.analysis.roundtrip import Cause, code_of
+    from autoparser.analysis.history.roundtrip import Cause, code_of
 
     known = [*LEVELS, *map(code_of, Cause)]
     for each in asked:

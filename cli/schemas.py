@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.schema import Document, Flaw, SchemaError, flaws, kinds_of
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.schema import Document, Flaw, SchemaError, flaws, kinds_of
 
 __all__ = ["check_schema", "check_tool"]
 

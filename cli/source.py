@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.errors import AutoparserError, TokenizerError
+from autoparser.analysis.core.errors import AutoparserError, TokenizerError
 
 from .output import say
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
-    from autoparser.analysis.template import ChatTemplate
+    from autoparser.analysis.loading.template import ChatTemplate
 
 __all__ = ["STANDARD_INPUT", "Asked"]
 
@@ -53,9 +53,9 @@ class Asked:
 
         ``tokenizer`` reads the ids of an encoder that gives ids.
         """
-        from autoparser.analysis.encoders import load_encoder
-        from autoparser.analysis.sources import load_template
-        from autoparser.analysis.tokens import tokenizer_beside
+        from autoparser.analysis.loading.encoders import load_encoder
+        from autoparser.analysis.loading.sources import load_template
+        from autoparser.analysis.loading.tokens import tokenizer_beside
 
         if self.encoder is not None:
             beside = None if self.source is None else tokenizer_beside(self.source)
@@ -72,7 +72,7 @@ class Asked:
 
     def tokenizer_name(self, given: Path | None) -> str:
         """Give what messages about its tokenizer call that."""
-        from autoparser.analysis.tokens import tokenizer_beside
+        from autoparser.analysis.loading.tokens import tokenizer_beside
 
         beside = None if self.source in (None, STANDARD_INPUT) else tokenizer_beside(self.source)
         return str(given or beside or self.label)
@@ -91,7 +91,11 @@ class Asked:
         model's own tokenizer cuts them. ``needed`` is what cannot be done without, in words;
         then none is an error.
         """
-        from autoparser.analysis.tokens import load_tokenizer, read_tokenizer, tokenizer_beside
+        from autoparser.analysis.loading.tokens import (
+            load_tokenizer,
+            read_tokenizer,
+            tokenizer_beside,
+        )
 
         if given is not None:
             # A bare word is a path; only what holds a slash may be a model on the Hub.

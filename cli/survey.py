@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.isolation import Limits
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.loading.isolation import Limits
 
 from .options import JobsOption, OutputOption, format_option
 from .output import Outlet, keep_source, result_to, say
 from .progress import progress_of
 
 if TYPE_CHECKING:
-    from autoparser.analysis.survey import Journal, Record
+    from autoparser.analysis.overview.survey import Journal, Record
 
 __all__ = ["SurveyForm", "survey"]
 
@@ -70,8 +70,8 @@ def survey(
         )
     for place in places:
         keep_source(place, output)
-    from autoparser.analysis.isolation import usual_jobs
-    from autoparser.analysis.survey import templates_in
+    from autoparser.analysis.loading.isolation import usual_jobs
+    from autoparser.analysis.overview.survey import templates_in
 
     sources = templates_in(places)
     records = _records(sources, kept, jobs or usual_jobs(), limits)
@@ -83,7 +83,7 @@ def survey(
 def _give(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
     from importlib.metadata import version
 
-    from autoparser.analysis.survey import summary_of
+    from autoparser.analysis.overview.survey import summary_of
     from autoparser.reports import survey_report
     from autoparser.reports.html import survey_page
 
@@ -97,7 +97,7 @@ def _give(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
 def _records(
     sources: Sequence[str], file: Path | None, jobs: int, limits: Limits | None
 ) -> list[Record]:
-    from autoparser.analysis.survey import Journal, journal_of, line_of, surveying
+    from autoparser.analysis.overview.survey import Journal, journal_of, line_of, surveying
 
     journal = Journal() if file is None else journal_of(_content(file), str(file))
     waiting = [(source, _digest(source)) for source in sources]
@@ -125,8 +125,8 @@ def _digest(source: str) -> str:
     """Give the digest of a template's text; of its file where no text can be read from it."""
     import hashlib
 
-    from autoparser.analysis.sources import load_template
-    from autoparser.analysis.survey import digest_of
+    from autoparser.analysis.loading.sources import load_template
+    from autoparser.analysis.overview.survey import digest_of
 
     try:
         return digest_of(load_template(source).text)

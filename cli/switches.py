@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.spelling import suggest
 
 from .output import warn
 
 if TYPE_CHECKING:
-    from autoparser.analysis.template import ChatTemplate
+    from autoparser.analysis.loading.template import ChatTemplate
 
 __all__ = ["read_switches", "warn_of_switches"]
 
@@ -21,7 +21,7 @@ CLOCK = "strftime_now"
 
 def read_switches(given: Iterable[str]) -> dict[str, object]:
     """Give the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
-    from autoparser.analysis.template import PASSED, variable_value
+    from autoparser.analysis.loading.template import PASSED, variable_value
 
     found: dict[str, object] = {}
     for each in given:
@@ -42,7 +42,7 @@ def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str,
     """Say on standard error which switches the template never reads."""
     if not switches:
         return
-    from autoparser.analysis.probing import suggestions_of
+    from autoparser.analysis.inference.probing import suggestions_of
 
     read = suggestions_of(template).names
     for name in switches:

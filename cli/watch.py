@@ -18,7 +18,7 @@ from typing import Any
 
 import typer
 
-from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError
+from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 
 from .options import WatchOption
 from .output import say
@@ -90,7 +90,7 @@ def watching(
     """
     if source == STANDARD_INPUT:
         raise AutoparserError("standard input cannot be watched", hint="name a file")
-    from autoparser.analysis.sources.hub import hub_name
+    from autoparser.analysis.loading.sources.hub import hub_name
 
     if not Path(source).exists() and hub_name(source) is not None:
         raise AutoparserError("a model on the Hub cannot be watched", file=source, hint=_FETCH)

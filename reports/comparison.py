@@ -9,8 +9,8 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.comparison import Asked, Comparison, FactChange, RenderChange
-from autoparser.analysis.conversation import Json
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.overview.comparison import Asked, Comparison, FactChange, RenderChange
 
 from .comparison_asked import asked_rows, equal_words
 from .layout import Lines, Row, heading, prose, rows, sentence

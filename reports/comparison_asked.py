@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.comparison import Comparison
-from autoparser.analysis.probing import Setting
+from autoparser.analysis.inference.probing import Setting
+from autoparser.analysis.overview.comparison import Comparison
 
 from .visible import visible
 from .words import setting_words, value_words

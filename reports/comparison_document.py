@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.comparison import Asked, Comparison, RenderChange
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.document import check_counts
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.describing.document import check_counts
+from autoparser.analysis.overview.comparison import Asked, Comparison, RenderChange
 
 __all__ = ["COMPARISON_SCHEMA", "comparison_document"]
 

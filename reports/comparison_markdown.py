@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from autoparser.analysis.comparison import Comparison, FactChange, RenderChange
+from autoparser.analysis.overview.comparison import Comparison, FactChange, RenderChange
 
 from .comparison import counted, origin_of, side_words, way_words, ways_shown
 from .comparison_asked import asked_rows, equal_words

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.decode import ModelFigures, Report
+from autoparser.analysis.constraining.decode import ModelFigures, Report
+from autoparser.analysis.core.conversation import Json
 
 from .layout import Lines, Row, heading, rows, sentence
 from .visible import shown, visible

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.conversation import Json, Message, Presence, ToolCall
-from autoparser.analysis.format import (
+from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
+from autoparser.analysis.core.format import (
     Arguments,
     CallFormat,
     JsonType,
@@ -21,7 +21,7 @@ from autoparser.analysis.format import (
     TurnFormat,
     type_of,
 )
-from autoparser.analysis.view import MarkerRegistry
+from autoparser.analysis.describing.view import MarkerRegistry
 
 __all__ = ["Span", "call_spans", "example_call", "example_message", "turn_spans"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.explaining import Cause, CauseKind, Deviation, Explanation
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.describing.explaining import Cause, CauseKind, Deviation, Explanation
 
 from .layout import Lines, blank, heading, joined, prose, rows, sentence
 from .visible import quoted, visible

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.export import Export, Mismatch, Trial
+from autoparser.analysis.describing.export import Export, Mismatch, Trial
 
 from .layout import Lines, Row, heading, prose, rows
 from .visible import shown, visible

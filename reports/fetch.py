@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from autoparser.analysis.fetching import Fetched
+from autoparser.analysis.loading.fetching import Fetched
 
 from .provenance import provenance_words
 from .visible import visible

@@ -12,19 +12,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text as Styled
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.expression import (
-    ArgumentList,
-    FreeText,
-    JsonCall,
-    Name,
-    RowCall,
-    RowItem,
-    Section,
-    Turn,
-    build,
-    request_of,
-)
-from autoparser.analysis.format import (
+from autoparser.analysis.core.format import (
     Arguments,
     Block,
     Container,
@@ -35,6 +23,18 @@ from autoparser.analysis.format import (
     Row as FormatRow,
     Slot,
     Text,
+)
+from autoparser.analysis.reading.expression import (
+    ArgumentList,
+    FreeText,
+    JsonCall,
+    Name,
+    RowCall,
+    RowItem,
+    Section,
+    Turn,
+    build,
+    request_of,
 )
 
 from .layout import Lines, Row, heading, joined, prose, rows, sentence

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.parsing import ParsedCall, ParsedMessage, Span, SpanKind, Status
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, Span, SpanKind, Status
 
 from .layout import Lines, Row, heading, prose, rows, sentence
 from .visible import LEGEND, lines, quoted, visible

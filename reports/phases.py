@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.conversation import Answer, Dialogue, Message, User
-from autoparser.analysis.phases import Evidence, Finding
-from autoparser.analysis.probing import Probe
+from autoparser.analysis.core.conversation import Answer, Dialogue, Message, User
+from autoparser.analysis.inference.phases import Evidence, Finding
+from autoparser.analysis.inference.probing import Probe
 
 from .difference import Piece, Side, difference_lines
 from .layout import Lines, Row, blank, heading, joined, prose, rows, sentence

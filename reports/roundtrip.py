@@ -8,8 +8,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.probing import Setting
-from autoparser.analysis.roundtrip import (
+from autoparser.analysis.history.roundtrip import (
     Cause,
     Difference,
     Outcome,
@@ -19,6 +18,7 @@ from autoparser.analysis.roundtrip import (
     advice_of,
     changed,
 )
+from autoparser.analysis.inference.probing import Setting
 
 from .layout import Lines, blank, heading, joined, prose, rows, sentence, wrapped
 from .provenance import provenance_words

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import cast
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.document import check_counts, template_document
-from autoparser.analysis.roundtrip import (
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.describing.document import check_counts, template_document
+from autoparser.analysis.history.roundtrip import (
     RoundTrip,
     Row,
     Scenario,

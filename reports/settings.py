@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.format import Formats, Opening, Part, TurnFormat
-from autoparser.analysis.gate import Gate
+from autoparser.analysis.constraining.gate import Gate
+from autoparser.analysis.core.format import Formats, Opening, Part, TurnFormat
 
 from .layout import Lines, Row, heading, joined, prose, rows, sentence
 from .verdict import verdict

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.parsing import Delta, DeltaKind, ParsedMessage
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.reading.parsing import Delta, DeltaKind, ParsedMessage
 
 from .layout import joined, sentence
 from .message import status_document, status_text

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.check import Check
-from autoparser.analysis.format import (
+from autoparser.analysis.core.format import (
     ArgumentForm,
     CallFormat,
     Limit,
@@ -17,7 +16,14 @@ from autoparser.analysis.format import (
     ReasoningRetention,
     TurnFormat,
 )
-from autoparser.analysis.probing import (
+from autoparser.analysis.describing.view import (
+    ContentMode,
+    MarkerRegistry,
+    ReasoningMode,
+    ToolFormat,
+)
+from autoparser.analysis.inference.check import Check
+from autoparser.analysis.inference.probing import (
     CallForm,
     ContentForm,
     EmptyContent,
@@ -25,7 +31,6 @@ from autoparser.analysis.probing import (
     StringArguments,
     ToolForm,
 )
-from autoparser.analysis.view import ContentMode, MarkerRegistry, ReasoningMode, ToolFormat
 
 from .layout import Lines, Row, joined, rows, sentence
 from .provenance import provenance_words

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.survey import Share, Summary
+from autoparser.analysis.overview.survey import Share, Summary
 
 from .layout import Lines, Row, heading, prose, rows, sentence
 from .visible import shown, visible

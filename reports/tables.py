@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.document import effects_of, effects_of_text, prompt_under
-from autoparser.analysis.format import Part
-from autoparser.analysis.learning.switches import Effect, Switch
+from autoparser.analysis.core.format import Part
+from autoparser.analysis.describing.document import effects_of, effects_of_text, prompt_under
+from autoparser.analysis.inference.learning.switches import Effect, Switch
 
 from .layout import Lines, Row, heading, prose, rows, sentence
 from .visible import LEGEND, literal, quoted, visible

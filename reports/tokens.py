@@ -7,8 +7,8 @@ from itertools import groupby
 
 from rich.text import Text
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.renderer import RenderedTokens
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.history.renderer import RenderedTokens
 
 from .layout import Lines, Row, blank, prose, rows, sentence
 from .visible import LEGEND, visible

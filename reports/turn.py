@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.conversation import Message
-from autoparser.analysis.format import Part, TurnFormat
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.format import Part, TurnFormat
 
 from .example import Span, call_spans, example_call, example_message, turn_spans
 from .layout import Lines, Row, heading, prose, rows

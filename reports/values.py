@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import Arguments, JsonType, type_of
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Arguments, JsonType, type_of
 
 from .layout import joined
 from .visible import quoted

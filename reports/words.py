@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
-from autoparser.analysis.conversation import Json
+from autoparser.analysis.core.conversation import Json
 
 from .visible import visible
 

@@ -26,7 +26,7 @@ for name in ("HF_TOKEN", "HF_HUB_CACHE", "HF_ASSETS_CACHE", "HF_HUB_OFFLINE"):
 
 from huggingface_hub import close_session, constants  # noqa: E402 - see above
 
-from tests.analysis.sources.hub_server import Hub, running_hub  # noqa: E402
+from tests.analysis.loading.sources.hub_server import Hub, running_hub  # noqa: E402
 
 SLOW = ("browser", "ci", "corpus")
 """Folders of which every test is slow; elsewhere a file says so itself."""

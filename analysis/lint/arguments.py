@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autoparser.analysis.alignment import prefix_length
-from autoparser.analysis.conversation import Json, Message, ToolCall
-from autoparser.analysis.format import JsonType
+from autoparser.analysis.core.alignment import prefix_length
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.format import JsonType
 
 from .renders import Render
 from .subject import Subject

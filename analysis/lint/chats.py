@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autoparser.analysis.alignment import common_prefix
-from autoparser.analysis.conversation import Dialogue, Json, Message
-from autoparser.analysis.format import Literal
-from autoparser.analysis.probing import EmptyContent
+from autoparser.analysis.core.alignment import common_prefix
+from autoparser.analysis.core.conversation import Dialogue, Json, Message
+from autoparser.analysis.core.format import Literal
+from autoparser.analysis.inference.probing import EmptyContent
 
 from .renders import Render
 from .subject import Subject

@@ -17,10 +17,10 @@ from jinja2.filters import FILTERS
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from autoparser.analysis.conversation import Dialogue, Message
-from autoparser.analysis.errors import one_line
-from autoparser.analysis.isolation import LimitReached, current_guard
-from autoparser.analysis.template.environment import GenerationTag, chat_environment
+from autoparser.analysis.core.conversation import Dialogue, Message
+from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.loading.isolation import LimitReached, current_guard
+from autoparser.analysis.loading.template.environment import GenerationTag, chat_environment
 
 from .renders import Render
 from .subject import Subject

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from autoparser.analysis.conversation import Dialogue
-from autoparser.analysis.errors import TemplateRenderError
-from autoparser.analysis.template import GENERATION_CLOSE, GENERATION_OPEN
+from autoparser.analysis.core.conversation import Dialogue
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.loading.template import GENERATION_CLOSE, GENERATION_OPEN
 
 from .renders import Render
 from .subject import Subject

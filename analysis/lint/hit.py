@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from autoparser.analysis.conversation import Json
+from autoparser.analysis.core.conversation import Json
 
 
 class Severity(StrEnum):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
-from autoparser.analysis.format import Literal
+from autoparser.analysis.core.format import Literal
 
 _MARKER = re.compile(r"([<\[|｜]+)(/?)([|｜]*)([\w.:\-▁]+)")
 _JOINT = re.compile(r"([_\-▁.:]+)")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autoparser.analysis.conversation import Dialogue, Message
-from autoparser.analysis.format import Opening
+from autoparser.analysis.core.conversation import Dialogue, Message
+from autoparser.analysis.core.format import Opening
 
 from .chats import under
 from .hit import Severity

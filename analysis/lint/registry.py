@@ -7,8 +7,8 @@ from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.spelling import suggest
 
 from . import rules
 from .rule import Rule

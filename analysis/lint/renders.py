@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.errors import TemplateRenderError, one_line
-from autoparser.analysis.template import (
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import TemplateRenderError, one_line
+from autoparser.analysis.loading.template import (
     ChatTemplate,
     Emission,
     prepared_messages,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.roundtrip import Next, Scenario, Verdict, shipped_scenarios
-from autoparser.analysis.roundtrip.replay import Stage
-from autoparser.analysis.roundtrip.tokens import Encoder
-from autoparser.analysis.roundtrip.verdict import judge
+from autoparser.analysis.history.roundtrip import Next, Scenario, Verdict, shipped_scenarios
+from autoparser.analysis.history.roundtrip.replay import Stage
+from autoparser.analysis.history.roundtrip.tokens import Encoder
+from autoparser.analysis.history.roundtrip.verdict import judge
 
 from .subject import Subject
 

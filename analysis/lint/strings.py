@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from autoparser.analysis.conversation import Message
-from autoparser.analysis.probing import EmptyContent
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.inference.probing import EmptyContent
 
 from .renders import Render
 from .subject import Subject

@@ -8,15 +8,23 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.analysis import SPECIAL_TOKENS, Analysis, analyze
-from autoparser.analysis.conversation import Answer, Dialogue, Json, Message, Tool, ToolCall, User
-from autoparser.analysis.errors import (
+from autoparser.analysis.core.conversation import (
+    Answer,
+    Dialogue,
+    Json,
+    Message,
+    Tool,
+    ToolCall,
+    User,
+)
+from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateRenderError,
     TemplateSyntaxError,
     TemplateUnusableError,
 )
-from autoparser.analysis.format import Part
-from autoparser.analysis.probing import (
+from autoparser.analysis.core.format import Part
+from autoparser.analysis.inference.probing import (
     EmptyContent,
     Sentinels,
     Shape,
@@ -25,7 +33,7 @@ from autoparser.analysis.probing import (
     offered,
     suggestions_of,
 )
-from autoparser.analysis.template import ChatTemplate
+from autoparser.analysis.loading.template import ChatTemplate
 
 from .forced import Seen, force
 from .need import Need
@@ -37,7 +45,7 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
-    from autoparser.analysis.format import TurnFormat
+    from autoparser.analysis.core.format import TurnFormat
 
 
 class Subject:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.conversation import Tool, tool_for
-from autoparser.analysis.format import JsonType
-from autoparser.analysis.probing import Sentinels
+from autoparser.analysis.core.conversation import Tool, tool_for
+from autoparser.analysis.core.format import JsonType
+from autoparser.analysis.inference.probing import Sentinels
 
 
 def functions_for(marks: Sentinels) -> tuple[Tool, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoparser.analysis.errors import one_line
+from autoparser.analysis.core.errors import one_line
 
 from .renders import Render
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from autoparser.analysis.comparison import Comparison, FactChange, RenderChange
-from autoparser.analysis.conversation import Json
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.overview.comparison import Comparison, FactChange, RenderChange
 from autoparser.reports.comparison import (
     counted,
     origin_of,

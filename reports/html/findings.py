@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from autoparser.analysis.alignment import diff_split
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.check import Check, Failure
+from autoparser.analysis.core.alignment import diff_split
+from autoparser.analysis.inference.check import Check, Failure
 from autoparser.analysis.lint import Evidence, Finding, Report, Severity, Shown
 from autoparser.reports.verdict import basis, sandbox_words, why
 from autoparser.reports.visible import visible

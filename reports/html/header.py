@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.portrait import Portrait
+from autoparser.analysis.overview.portrait import Portrait
 from autoparser.reports.summary import summary_rows
 from autoparser.reports.verdict import score
 from autoparser.reports.visible import visible

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.portrait import Portrait
+from autoparser.analysis.overview.portrait import Portrait
 from autoparser.reports.grammar import grammar_rows, turn_expression
 from autoparser.reports.visible import visible
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.phases import Evidence, Finding
-from autoparser.analysis.probing import Probe
+from autoparser.analysis.inference.phases import Evidence, Finding
+from autoparser.analysis.inference.probing import Probe
 from autoparser.reports.phases import conditions, dialogue_rows
 from autoparser.reports.visible import visible
 from autoparser.reports.words import UNCONFIRMED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from autoparser.analysis.portrait import Conversation, MaskCost, Step
+from autoparser.analysis.overview.portrait import Conversation, MaskCost, Step
 from autoparser.reports.visible import visible
 
 from .bars import Column, Piece, bar, columns

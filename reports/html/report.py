@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.portrait import Portrait
+from autoparser.analysis.overview.portrait import Portrait
 
 from .document import Section, document
 from .element import h

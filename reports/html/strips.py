@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from autoparser.analysis.portrait import Portrait, Strip
-from autoparser.analysis.roundtrip import Cause, Outcome, RoundTrip, Row, advice_of
+from autoparser.analysis.history.roundtrip import Cause, Outcome, RoundTrip, Row, advice_of
+from autoparser.analysis.overview.portrait import Portrait, Strip
 from autoparser.reports.roundtrip import ABOUT, conditions_of
 from autoparser.reports.visible import visible
 from autoparser.reports.words import setting_words

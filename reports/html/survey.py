@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.survey import Record, Share, Summary
+from autoparser.analysis.overview.survey import Record, Share, Summary
 from autoparser.reports.survey import percent, shared_folder
 from autoparser.reports.visible import visible
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.document import prompt_under
+from autoparser.analysis.describing.document import prompt_under
 from autoparser.reports.tables import marker_rows, switch_rows, switch_words
 from autoparser.reports.visible import visible
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.conversation import Message
-from autoparser.analysis.format import joints_of
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.format import joints_of
 from autoparser.reports.example import (
     Span,
     call_spans,

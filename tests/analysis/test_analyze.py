@@ -6,8 +6,13 @@ import pytest
 
 from autoparser import AutoparserError, ChatTemplate, TemplateSyntaxError, TemplateUnusableError
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.conversation import Message, ToolCall
-from autoparser.analysis.view import CallIdPosition, ContentMode, ReasoningMode, ToolFormat
+from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.describing.view import (
+    CallIdPosition,
+    ContentMode,
+    ReasoningMode,
+    ToolFormat,
+)
 from tests.analysis.tiny import CONTENT, REASONING, TAGGED_CALL, calls, turn
 
 TAGS = "{% if m.reasoning_content %}<why>{{ m.reasoning_content }}</why>{% endif %}"

@@ -95,27 +95,27 @@ HOSTILE = "a text of the self-check's battery that a format has to carry through
 
 ALLOWED: dict[tuple[str, str], str] = {
     (
-        "decode/server.py",
+        "constraining/decode/server.py",
         "llama-server",
     ): "the name of an engine that a person gives: it decides in which field a grammar is sent",
     (
-        "sources/vocabulary/from_gguf.py",
+        "loading/sources/vocabulary/from_gguf.py",
         "gpt2",
     ): "what a GGUF header calls every byte-level vocabulary; it decides how a tokenizer is read",
     (
-        "sources/vocabulary/from_gguf.py",
+        "loading/sources/vocabulary/from_gguf.py",
         "gpt-2",
     ): "what a GGUF header calls the rule that the tokenizers library has built in",
-    ("check/battery.py", "<b>bold</b> & <br/> [x] {y} %}"): HOSTILE,
-    ("check/battery.py", "<c>"): HOSTILE,
-    ("check/battery.py", "Report <1>"): HOSTILE,
-    ("check/battery.py", 'Use <b> & [x], {y} or "z":\n\n```\ncode\n```'): HOSTILE,
+    ("inference/check/battery.py", "<b>bold</b> & <br/> [x] {y} %}"): HOSTILE,
+    ("inference/check/battery.py", "<c>"): HOSTILE,
+    ("inference/check/battery.py", "Report <1>"): HOSTILE,
+    ("inference/check/battery.py", 'Use <b> & [x], {y} or "z":\n\n```\ncode\n```'): HOSTILE,
     (
-        "renderer/asked.py",
+        "history/renderer/asked.py",
         "thinking_retention",
     ): "the name of an argument of the bridge, in the error that refuses its value",
     (
-        "template/messages.py",
+        "loading/template/messages.py",
         "thinking",
     ): "a message field that transformers fills; the test suite of template/ compares with it",
 }

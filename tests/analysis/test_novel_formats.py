@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.check import battery
+from autoparser.analysis.inference.check import battery
 
-from .grammar.proofs import prove
-from .parsing.loop import TOKENS, difference
+from .constraining.grammar.proofs import prove
+from .reading.parsing.loop import TOKENS, difference
 
 NOVEL = Path(__file__).parents[2] / "fixtures" / "novel"
 NAMES = sorted(path.stem for path in NOVEL.glob("*.jinja"))

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeAlias
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from autoparser import ChatTemplate, RenderedTokens, Renderer, analyze
-from tests.analysis.renderer.tokenizers_here import qwen
+from tests.analysis.history.renderer.tokenizers_here import qwen
 
 TEMPLATE = Path(__file__).parents[2] / "fixtures" / "templates" / "j1-json-in-tags.jinja"
 TURNS = 10

@@ -21,7 +21,7 @@ from typing import Any
 
 from llguidance import LLMatcher
 
-from autoparser.analysis.constrained import (
+from autoparser.analysis.constraining.constrained import (
     Constraint,
     FreeGrammar,
     GrammarBackend,
@@ -29,9 +29,9 @@ from autoparser.analysis.constrained import (
     Opening,
     new_mask,
 )
-from autoparser.analysis.constrained.model import ModelSampler, choose_device, measure
-from autoparser.analysis.tokens import ModelTokenizer
-from tests.analysis.constrained.tokenizers_here import qwen
+from autoparser.analysis.constraining.constrained.model import ModelSampler, choose_device, measure
+from autoparser.analysis.loading.tokens import ModelTokenizer
+from tests.analysis.constraining.constrained.tokenizers_here import qwen
 
 RUNS = 9
 COUNTS = (1, 10, 100)

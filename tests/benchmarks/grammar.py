@@ -24,14 +24,14 @@ from time import perf_counter
 from llguidance import LLMatcher
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.constrained import Constraint, GrammarBackend
-from autoparser.analysis.conversation import Json, Message, ToolCall
-from autoparser.analysis.format import Formats, TurnFormat
-from autoparser.analysis.grammar import grammar_of
-from autoparser.analysis.tokens import ModelTokenizer, OpaqueTokens
-from tests.analysis.constrained.tokenizers_here import deepseek, qwen
-from tests.analysis.grammar.proofs import grammar_for, request_for
-from tests.analysis.parsing.loop import analysis_of
+from autoparser.analysis.constraining.constrained import Constraint, GrammarBackend
+from autoparser.analysis.constraining.grammar import grammar_of
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.loading.tokens import ModelTokenizer, OpaqueTokens
+from tests.analysis.constraining.constrained.tokenizers_here import deepseek, qwen
+from tests.analysis.constraining.grammar.proofs import grammar_for, request_for
+from tests.analysis.reading.parsing.loop import analysis_of
 
 from .constrained import (
     COUNTS,

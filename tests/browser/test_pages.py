@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from autoparser import analyze, load_template
-from autoparser.analysis.comparison import compare
-from autoparser.analysis.portrait import portray
-from autoparser.analysis.survey import record_of, summary_of
+from autoparser.analysis.overview.comparison import compare
+from autoparser.analysis.overview.portrait import portray
+from autoparser.analysis.overview.survey import record_of, summary_of
 from autoparser.reports.html import comparison_page, report_page, survey_page
-from tests.analysis.roundtrip.vocabularies import tiny
+from tests.analysis.history.roundtrip.vocabularies import tiny
 from tests.reports.html.hostile import hostile
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"

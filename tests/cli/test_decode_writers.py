@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.decode.running import Start, servers
-from tests.analysis.decode.tiny_model import save_tiny_model
-from tests.analysis.decode.trials import CITIES, trial_of
+from tests.analysis.constraining.decode.running import Start, servers
+from tests.analysis.constraining.decode.tiny_model import save_tiny_model
+from tests.analysis.constraining.decode.trials import CITIES, trial_of
 
 pytestmark = pytest.mark.slow
 

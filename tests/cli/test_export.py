@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from transformers.utils.chat_parsing import parse_response
 
-from autoparser.analysis.export import trial
+from autoparser.analysis.describing.export import trial
 
 Run = Callable[..., Any]
 WHOLE = "fixtures/templates/j1-json-in-tags.jinja"

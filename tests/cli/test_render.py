@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import load_template
-from tests.analysis.renderer.tokenizers_here import small
+from tests.analysis.history.renderer.tokenizers_here import small
 
 from .conftest import Run
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.cli.watch import Polled, watching
 
 ROOT = Path(__file__).parents[2]

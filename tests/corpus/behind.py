@@ -13,9 +13,9 @@ from enum import StrEnum
 from functools import cached_property
 
 from autoparser import ChatTemplate, TemplateRenderError
-from autoparser.analysis.conversation import Json, Message, Tool, ToolCall, User, tool_for
-from autoparser.analysis.probing import Shape
-from autoparser.analysis.probing.shape import offered
+from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall, User, tool_for
+from autoparser.analysis.inference.probing import Shape
+from autoparser.analysis.inference.probing.shape import offered
 
 _IDS = ("xY7zA2bC9", "dE4fG8hJ1")
 _TYPED: dict[str, Json] = {

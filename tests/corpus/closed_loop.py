@@ -10,11 +10,11 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.check import battery
-from autoparser.analysis.conversation import Message
-from autoparser.analysis.format import RefusedMessageError
-from tests.analysis.parsing.loop import difference
-from tests.analysis.parsing.messages import random_messages
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.format import RefusedMessageError
+from autoparser.analysis.inference.check import battery
+from tests.analysis.reading.parsing.loop import difference
+from tests.analysis.reading.parsing.messages import random_messages
 
 from .outcomes import PROCESSES, read_template
 

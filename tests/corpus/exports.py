@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.export import response_template, transformers_parser, try_out
+from autoparser.analysis.describing.export import response_template, transformers_parser, try_out
 
 from .outcomes import PROCESSES, read_template
 

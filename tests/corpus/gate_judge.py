@@ -16,11 +16,11 @@ from llguidance import LLMatcher, LLTokenizer
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.conversation import Json, Message, ToolCall
-from autoparser.analysis.format import RefusedMessageError
-from autoparser.analysis.grammar import Grammar
-from autoparser.analysis.parsing import OutputParser, ParsedMessage, Status
-from autoparser.analysis.tokens import OpaqueTokens
+from autoparser.analysis.constraining.grammar import Grammar
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.format import RefusedMessageError
+from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, Status
 
 from .behind import MESSAGES, OFFERED, Asker, Behind, Silence
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.format import Formats
+from autoparser.analysis.core.format import Formats
 
 from .gate_judge import Verdict, Way, default_differs, verdicts
 from .outcomes import PROCESSES, read_template

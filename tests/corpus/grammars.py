@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import analyze
-from tests.analysis.grammar.proofs import USUAL, Fault, prove, prove_gbnf, so_many
+from tests.analysis.constraining.grammar.proofs import USUAL, Fault, prove, prove_gbnf, so_many
 
 from .outcomes import PROCESSES, read_template
 

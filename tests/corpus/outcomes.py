@@ -12,8 +12,8 @@ from pathlib import Path
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.check import Check
-from autoparser.analysis.format import Part
+from autoparser.analysis.core.format import Part
+from autoparser.analysis.inference.check import Check
 
 from .probes import renders_call, renders_reasoning
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.conversation import Message, Presence
-from autoparser.analysis.format import Part, RefusedMessageError
-from autoparser.analysis.parsing.marks import content_stops
-from tests.analysis.parsing.loop import TOOLS, generated, streamed
+from autoparser.analysis.core.conversation import Message, Presence
+from autoparser.analysis.core.format import Part, RefusedMessageError
+from autoparser.analysis.reading.parsing.marks import content_stops
+from tests.analysis.reading.parsing.loop import TOOLS, generated, streamed
 
 from .closed_loop import AMBIGUOUS, UNOPENED
 from .outcomes import read_template

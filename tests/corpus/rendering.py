@@ -18,14 +18,22 @@ from typing import Any, TypeAlias
 from tokenizers import AddedToken, Tokenizer
 
 from autoparser import AutoparserError, ChatTemplate
-from autoparser.analysis.alignment import is_unit
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.check import battery_tools
-from autoparser.analysis.conversation import Answer, Entry, Json, Message, Presence, ToolCall, User
-from autoparser.analysis.format import Part, Written
-from autoparser.analysis.probing import choose_sentinels, offered
-from autoparser.analysis.renderer import Attributed, RenderedTokens, Renderer
-from tests.analysis.renderer.tokenizers_here import qwen
+from autoparser.analysis.core.alignment import is_unit
+from autoparser.analysis.core.conversation import (
+    Answer,
+    Entry,
+    Json,
+    Message,
+    Presence,
+    ToolCall,
+    User,
+)
+from autoparser.analysis.core.format import Part, Written
+from autoparser.analysis.history.renderer import Attributed, RenderedTokens, Renderer
+from autoparser.analysis.inference.check import battery_tools
+from autoparser.analysis.inference.probing import choose_sentinels, offered
+from tests.analysis.history.renderer.tokenizers_here import qwen
 
 Messages: TypeAlias = list[dict[str, object]]
 

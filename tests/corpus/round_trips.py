@@ -15,7 +15,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.roundtrip import Cause, Outcome, round_trip, shipped_scenarios
+from autoparser.analysis.history.roundtrip import Cause, Outcome, round_trip, shipped_scenarios
 
 from .outcomes import PROCESSES, read_template
 

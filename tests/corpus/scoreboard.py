@@ -20,7 +20,7 @@ from canitoolcall.results import Observation, ParsedToolCall, ParseResult, Strea
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.parsing import OutputParser, ParsedMessage
+from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 from .outcomes import corpus_paths
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.roundtrip import Cause, Outcome
+from autoparser.analysis.history.roundtrip import Cause, Outcome
 
 from .round_trips import Played, round_trip_table, round_trips
 

@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from autoparser import ChatTemplate
-from tests.analysis.parsing.loop import TEMPLATES, TOKENS
+from tests.analysis.reading.parsing.loop import TEMPLATES, TOKENS
 from tests.corpus.outcomes import corpus_paths
 
 from .targets import Find, Target, attack, target_of

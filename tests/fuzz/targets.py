@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.check import battery
-from autoparser.analysis.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.parsing import OutputParser
-from tests.analysis.parsing.loop import TOOLS, disagreement, generated, with_ids
+from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
+from autoparser.analysis.inference.check import battery
+from autoparser.analysis.reading.parsing import OutputParser
+from tests.analysis.reading.parsing.loop import TOOLS, disagreement, generated, with_ids
 
 from .edits import cut, edited
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from autoparser.analysis.decode import (
+from autoparser.analysis.constraining.decode import (
     Complaint,
     Example,
     Fault,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.export import Export, Limit, Mismatch, Piece, Read, Trial
+from autoparser.analysis.describing.export import Export, Limit, Mismatch, Piece, Read, Trial
 from autoparser.reports import export_report
 
 READ = Read(None, "Hello.")

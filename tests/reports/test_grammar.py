@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import Analysis, analyze, load_template
-from autoparser.analysis.expression import expression_document
+from autoparser.analysis.reading.expression import expression_document
 from autoparser.reports import grammar_report, turn_expression
 
 TEMPLATES = Path(__file__).parents[2] / "fixtures" / "templates"

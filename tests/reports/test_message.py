@@ -7,7 +7,7 @@ import json
 import pytest
 
 from autoparser import Delta, ParsedCall, ParsedMessage, Span, SpanKind, Status
-from autoparser.analysis.parsing import DeltaKind
+from autoparser.analysis.reading.parsing import DeltaKind
 from autoparser.reports import (
     all_read,
     chunk_document,

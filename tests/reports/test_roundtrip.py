@@ -13,10 +13,10 @@ from rich.cells import cell_len
 
 from autoparser import analyze, load_template
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.roundtrip import Cause, RoundTrip, round_trip, shipped_scenarios
+from autoparser.analysis.history.roundtrip import Cause, RoundTrip, round_trip, shipped_scenarios
 from autoparser.reports import ROUNDTRIP_SCHEMA, roundtrip_document, roundtrip_report
 from autoparser.reports.roundtrip import ABOUT
-from tests.analysis.roundtrip.vocabularies import tiny
+from tests.analysis.history.roundtrip.vocabularies import tiny
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "roundtrip.schema.json").read_text("utf-8"))

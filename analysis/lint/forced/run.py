@@ -7,8 +7,8 @@ from contextlib import nullcontext
 
 from jinja2 import Template
 
-from autoparser.analysis.isolation import LimitReached, current_guard
-from autoparser.analysis.template import ChatTemplate
+from autoparser.analysis.loading.isolation import LimitReached, current_guard
+from autoparser.analysis.loading.template import ChatTemplate
 
 from .branches import Branches
 from .seen import Seen

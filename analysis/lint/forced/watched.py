@@ -12,7 +12,7 @@ from jinja2.ext import LoopControlExtension
 from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, is_internal_attribute
 
-from autoparser.analysis.template.environment import GenerationTag, chat_environment
+from autoparser.analysis.loading.template.environment import GenerationTag, chat_environment
 
 from .branches import EITHER, ITEMS, LOADED, SLICED, UNPACKED
 from .nothing import Nothing

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint.finding import Finding
 
 VERSION = "autoparser.lint-baseline/1"

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.spelling import suggest
-from autoparser.analysis.template import comments
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.loading.template import comments
 
 from .choice import codes_of
 from .problem import Problem

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint import rules as rules_package
 from autoparser.analysis.lint.finding import Finding
 from autoparser.analysis.lint.hit import Hit
@@ -21,8 +21,8 @@ from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.run import lint
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.template import ChatTemplate
-from autoparser.analysis.tokens import load_tokenizer
+from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.loading.tokens import load_tokenizer
 
 from .ignores import Ignore, ignores_of
 from .problem import Problem

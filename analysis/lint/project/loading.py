@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoparser.analysis.errors import AutoparserError, TemplateNotFoundError, TemplateReadError
-from autoparser.analysis.sources import load_templates
-from autoparser.analysis.template import ChatTemplate
-from autoparser.analysis.tokens import tokenizer_beside
+from autoparser.analysis.core.errors import (
+    AutoparserError,
+    TemplateNotFoundError,
+    TemplateReadError,
+)
+from autoparser.analysis.loading.sources import load_templates
+from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.loading.tokens import tokenizer_beside
 
 from .gathering import MODEL_FILES, Source, nothing_below
 from .kinds import kind_of

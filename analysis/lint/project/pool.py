@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.isolation import NO_LIMITS, Limits, WorkerPool
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.loading.isolation import NO_LIMITS, Limits, WorkerPool
 
 _Value = TypeVar("_Value")
 _Answer = TypeVar("_Answer")

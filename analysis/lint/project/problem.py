@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autoparser.analysis.errors import AutoparserError, TemplateSyntaxError
+from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.isolation import Limits
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint.finding import Finding
 from autoparser.analysis.lint.hit import Confidence
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.loading.isolation import Limits
 
 from .baseline import Baseline, Key, digest_of
 from .choice import codes_of

@@ -16,9 +16,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import cast
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.spelling import suggest
 from autoparser.analysis.lint.registry import UnknownRuleError, rules_of
-from autoparser.analysis.spelling import suggest
 
 OWN_FILE, PYPROJECT = "autoparser.toml", "pyproject.toml"
 KEYS = (

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import JsonType
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import JsonType
 from autoparser.analysis.lint import Subject
 from autoparser.analysis.lint.arguments import written, written_as_python
 

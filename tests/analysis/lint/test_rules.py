@@ -13,7 +13,7 @@ import pytest
 
 from autoparser import load_template
 from autoparser.analysis.lint import Need, Report, Rule, Subject, all_rules, lint
-from autoparser.analysis.tokens import load_tokenizer, tokenizer_beside
+from autoparser.analysis.loading.tokens import load_tokenizer, tokenizer_beside
 
 LINT = Path(__file__).parents[3] / "fixtures" / "lint"
 RULES = all_rules()

@@ -10,7 +10,7 @@ import pytest
 
 from autoparser import load_template
 from autoparser.analysis.lint import Severity, Subject, lint, rule_of
-from autoparser.analysis.tokens import load_tokenizer
+from autoparser.analysis.loading.tokens import load_tokenizer
 
 MODEL = Path(__file__).parents[3] / "fixtures" / "lint" / "AP212" / "quiet"
 END, OTHER = "<|end|>", "a"

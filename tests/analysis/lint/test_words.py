@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.errors import TemplateRenderError
+from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.lint.renders import Render
 from autoparser.analysis.lint.words import failed, listed, quoted
 

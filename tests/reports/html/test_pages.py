@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate, analyze, load_template
-from autoparser.analysis.comparison import compare
-from autoparser.analysis.portrait import portray
-from autoparser.analysis.survey import Record, summary_of
+from autoparser.analysis.overview.comparison import compare
+from autoparser.analysis.overview.portrait import portray
+from autoparser.analysis.overview.survey import Record, summary_of
 from autoparser.reports.html import comparison_page, report_page, survey_page
-from tests.analysis.roundtrip.vocabularies import tiny
+from tests.analysis.history.roundtrip.vocabularies import tiny
 
 from .hostile import hostile
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from autoparser.analysis.conversation import Json
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule

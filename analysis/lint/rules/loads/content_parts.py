@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
-from autoparser.analysis.conversation import Json
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.chats import Chat, question, said
 from autoparser.analysis.lint.hit import Evidence, Hit, Severity
 from autoparser.analysis.lint.need import Need

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from autoparser.analysis.conversation import Json
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.inference.probing import switch_candidates
 from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
@@ -24,7 +25,6 @@ from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.words import failed, listed
-from autoparser.analysis.probing import switch_candidates
 
 VALUES: Sequence[Json] = ("", True, [])
 """Values that a template may have expected."""

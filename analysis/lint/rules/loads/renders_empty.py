@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.inference.probing import ContentForm
 from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.probing import ContentForm
 
 
 def check(subject: Subject) -> Iterator[Hit]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.inference.probing import ContentForm, Shape, ToolForm
 from autoparser.analysis.lint.chats import question, second_question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
@@ -24,7 +25,6 @@ from autoparser.analysis.lint.renders import Render, alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.words import failed
-from autoparser.analysis.probing import ContentForm, Shape, ToolForm
 
 
 def check(subject: Subject) -> Iterator[Hit]:

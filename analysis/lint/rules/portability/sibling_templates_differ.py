@@ -19,18 +19,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint.engines import ordinary
 from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.sources import load_template
+from autoparser.analysis.loading.sources import load_template
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from autoparser.analysis.template import ChatTemplate
+    from autoparser.analysis.loading.template import ChatTemplate
 
 FILES = (
     "chat_template.jinja",

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.format import Written
+from autoparser.analysis.core.format import Written
 from autoparser.analysis.lint.chats import told, under
 from autoparser.analysis.lint.hit import Confidence, Evidence, Hit, Severity
 from autoparser.analysis.lint.need import Need

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.inference.probing import ReasoningForm
 from autoparser.analysis.lint.chats import Chat, called, told
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
@@ -24,8 +25,7 @@ from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.words import listed
-from autoparser.analysis.probing import ReasoningForm
-from autoparser.analysis.template import REASONING_FIELDS
+from autoparser.analysis.loading.template import REASONING_FIELDS
 
 
 def check(subject: Subject) -> Iterator[Hit]:

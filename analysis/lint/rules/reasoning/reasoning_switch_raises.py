@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.learning.switches import Effect
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.inference.learning.switches import Effect
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import compared

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from autoparser.analysis.alignment import prefix_length
-from autoparser.analysis.conversation import Message
+from autoparser.analysis.core.alignment import prefix_length
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import NOON, compared
 from autoparser.analysis.lint.rule import Rule

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.history.roundtrip import Cause, Outcome, Verdict
 from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.replays import replays
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.roundtrip import Cause, Outcome, Verdict
 
 OTHERS = frozenset(
     {

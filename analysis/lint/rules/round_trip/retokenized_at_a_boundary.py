@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.history.roundtrip import Cause
+from autoparser.analysis.history.roundtrip.tokens import Encoder
 from autoparser.analysis.lint.hit import Confidence, Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.replays import replays
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.roundtrip import Cause
-from autoparser.analysis.roundtrip.tokens import Encoder
 
 
 def check(subject: Subject) -> Iterator[Hit]:

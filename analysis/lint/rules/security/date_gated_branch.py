@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from autoparser.analysis.conversation import Message
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.engines import CLOCK
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import NOON, compared

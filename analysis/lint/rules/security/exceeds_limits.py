@@ -16,19 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.errors import (
+from autoparser.analysis.core.errors import (
     TaskLimitError,
     TemplateLimitError,
     TemplateRenderError,
     TemplateSyntaxError,
     WorkerDiedError,
 )
-from autoparser.analysis.isolation import Limits, current_guard, run_task
 from autoparser.analysis.lint.hit import Cause, Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.template import ChatTemplate
+from autoparser.analysis.loading.isolation import Limits, current_guard, run_task
+from autoparser.analysis.loading.template import ChatTemplate
 
 LIMITS = Limits(render_seconds=2.0, seconds=10.0, memory=500_000_000, characters=2_000_000)
 """Hundreds of times what the slowest known template takes for such a conversation."""

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 
 from jinja2 import nodes
 
-from autoparser.analysis.conversation import Json
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.engines import ordinary
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.renders import Render, alone

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import JsonType
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import JsonType
 from autoparser.analysis.lint.arguments import calling
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need

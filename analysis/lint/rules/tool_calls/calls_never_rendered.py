@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from autoparser.analysis.conversation import Message
-from autoparser.analysis.errors import TemplateRenderError
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule

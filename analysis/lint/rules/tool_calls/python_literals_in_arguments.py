@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.conversation import Json
-from autoparser.analysis.format import JsonType
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import JsonType
 from autoparser.analysis.lint.arguments import Written, calling, written, written_as_python
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from autoparser.analysis.conversation import Json, Message
+from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.inference.probing import EmptyContent
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.probing import EmptyContent
 
 
 def check(subject: Subject) -> Iterator[Hit]:

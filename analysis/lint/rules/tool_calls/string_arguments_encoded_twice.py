@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.inference.probing import StringArguments
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.strings import both_forms
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.probing import StringArguments
 
 
 def check(subject: Subject) -> Iterator[Hit]:

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.conversation import Json, Tool
+from autoparser.analysis.core.conversation import Json, Tool
+from autoparser.analysis.inference.probing import offered
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.probing import offered
 
 PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 DESCRIPTION = "Does what it says."

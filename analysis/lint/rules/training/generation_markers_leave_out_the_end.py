@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.conversation import Message
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.generation import marked
 from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
 from autoparser.analysis.lint.rule import Rule

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.conversation import Dialogue, Message, ToolCall
+from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared

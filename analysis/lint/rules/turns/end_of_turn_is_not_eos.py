@@ -23,7 +23,7 @@ from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.words import listed, quoted
-from autoparser.analysis.sources.files import read_json_object
+from autoparser.analysis.loading.sources.files import read_json_object
 
 CONFIG = "generation_config.json"
 """Where a model's files say at which tokens to stop; its ids win over the tokenizer's token."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from autoparser.analysis.conversation import Dialogue, Message
+from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.chats import told
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.markers import Balance, Pair, balance

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from autoparser.analysis.errors import AutoparserError
-from autoparser.analysis.isolation import Limits
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint.project.pool import in_order
+from autoparser.analysis.loading.isolation import Limits
 
 pytestmark = pytest.mark.slow
 

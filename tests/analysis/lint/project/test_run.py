@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.isolation import Limits
 from autoparser.analysis.lint import Confidence, Need, Severity, rule_of
 from autoparser.analysis.lint.project import (
     FailOn,
@@ -21,6 +20,7 @@ from autoparser.analysis.lint.project import (
     lint_project,
 )
 from autoparser.analysis.lint.project.inspection import Seen, Task
+from autoparser.analysis.loading.isolation import Limits
 
 LINT = Path(__file__).parents[4] / "fixtures" / "lint"
 BROKEN, DROPS = LINT / "AP101" / "fires.jinja", LINT / "AP306" / "fires.jinja"

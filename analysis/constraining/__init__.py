@@ -1,0 +1,1 @@
+"""What a model may write: grammars, masks, and answers written under them."""

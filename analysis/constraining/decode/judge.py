@@ -1,0 +1,128 @@
+"""One answer judged: accepted, ended, read cleanly, valid, and rendered to the same text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from autoparser.analysis.constraining.constrained import GrammarObject
+from autoparser.analysis.constraining.grammar import Grammar
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Begun
+from autoparser.analysis.core.schema import Validate, validator
+from autoparser.analysis.reading.parsing import OutputParser, ParsedCall, ParsedMessage, Status
+from autoparser.analysis.reading.text import SpanKind
+
+from .faults import Complaint, Fault, Judgement, Rendering
+from .rendering import Rewriter
+
+
+class Judge:
+    """Judges the answers to one request."""
+
+    def __init__(
+        self,
+        begun: Begun,
+        grammar: Grammar,
+        parser: OutputParser,
+        compiled: GrammarObject,
+    ) -> None:
+        """Judge by a grammar and a parser of one request, and what its prompt belongs to.
+
+        `compiled` is the grammar's state before the first token.
+        """
+        self._grammar = grammar
+        self._parser = parser
+        self._compiled = compiled
+        self._rewriter = Rewriter(begun, parser)
+
+    def judge(self, text: str, tokens: Sequence[int], *, ended: bool = True) -> Judgement:
+        """Judge an answer; `tokens` are those of its text, without the one that ends it.
+
+        Of an answer that was cut, nothing more is asked than that the grammar accepts it so far.
+        """
+        refused = self._refusal(tokens, ended=ended)
+        if refused:
+            return Judgement((Complaint(Fault.REFUSED, refused),))
+        if not ended:
+            shown = f"{len(tokens)} tokens, and no end"
+            return Judgement((Complaint(Fault.NOT_ENDED, shown),))
+        parsed = self._parser.parse(text)
+        complaints = tuple(self._complaints(parsed, text))
+        if complaints:
+            return Judgement(complaints)
+        rendering, difference = self._rewriter.compare(text, parsed)
+        if rendering is Rendering.OTHER:
+            complaints = (Complaint(Fault.RENDERING, difference),)
+        return Judgement(complaints, rendering)
+
+    def _refusal(self, tokens: Sequence[int], *, ended: bool) -> str:
+        state = self._compiled.clone()
+        for at, token in enumerate(tokens):
+            if not state.try_accept(token):
+                before = state.tokenizer.decode(tokens[max(0, at - 10) : at])
+                return f"{state.tokenizer.decode([token])!r} behind {before!r}"
+        if ended and not state.is_accepting():
+            return f"it is no end behind {state.tokenizer.decode(tokens[-10:])!r}"
+        return ""
+
+    def _complaints(self, parsed: ParsedMessage, text: str) -> Iterator[Complaint]:
+        if not parsed.status.regular:
+            yield Complaint(Fault.NOT_READ, f"the message's status is {parsed.status}")
+        for span in parsed.spans:
+            junk = text[span.start : span.end]
+            # Whitespace behind the end is the template's own.
+            if span.kind is SpanKind.JUNK and not junk.isspace():
+                yield Complaint(Fault.JUNK, repr(junk))
+        for call in parsed.tool_calls:
+            yield from self._call(call)
+        yield from self._asked(parsed)
+        if self._content_check is not None and not parsed.tool_calls:
+            invalid = _invalid_content(self._content_check, parsed.content or "")
+            if invalid:
+                yield Complaint(Fault.CONTENT, invalid)
+
+    def _call(self, call: ParsedCall) -> Iterator[Complaint]:
+        if call.name not in self._grammar.tools:
+            yield Complaint(Fault.REQUEST, f"{call.name!r} is no tool that may be called")
+        elif call.status is not Status.OK:
+            yield Complaint(Fault.NOT_READ, f"a call's status is {call.status}")
+        else:
+            arguments, invalid = _read_object(call.arguments)
+            invalid = invalid or self._argument_checks[call.name](dict(arguments))
+            if invalid:
+                yield Complaint(Fault.ARGUMENTS, f"{call.name}: {invalid}")
+
+    def _asked(self, parsed: ParsedMessage) -> Iterator[Complaint]:
+        count = len(parsed.tool_calls)
+        if self._grammar.required and not count:
+            yield Complaint(Fault.REQUEST, "a call is required, and there is none")
+        if not self._grammar.parallel and count > 1:
+            yield Complaint(Fault.REQUEST, f"one call is allowed, and there are {count}")
+
+    @cached_property
+    def _argument_checks(self) -> dict[str, Validate]:
+        return {name: validator(schema) for name, schema in self._grammar.tools.items()}
+
+    @cached_property
+    def _content_check(self) -> Validate | None:
+        schema = self._grammar.json_schema
+        return None if schema is None else validator(schema)
+
+
+def _read_object(text: str) -> tuple[Mapping[str, Json], str]:
+    """Read arguments; give what is wrong with them instead, where they are no JSON object."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return {}, f"{text!r} is no JSON: {error}"
+    return (value, "") if isinstance(value, dict) else ({}, f"{text!r} is no object")
+
+
+def _invalid_content(check: Validate, content: str) -> str:
+    try:
+        value: Json = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        return f"{content!r} is no JSON: {error}"
+    return check(value)

@@ -1,0 +1,161 @@
+"""Answers of a server with OpenAI's `/v1/completions`, held to the grammar by its own engine.
+
+Each engine has a request field of its own for a grammar (vLLM 0.11: `structured_outputs`, SGLang
+0.5: `ebnf`, llama.cpp's server: `grammar`); all three take GBNF. Markers must come back as text,
+so that special tokens are asked to be kept.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import cast
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, build_opener
+
+from autoparser.analysis.constraining.grammar import Grammar
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import AutoparserError, one_line
+
+from .run import Answer
+from .trial import DecodingTrial
+
+PATH = "/v1/completions"
+SHOWN = 200
+"""Characters of a server's own words that are shown."""
+
+
+class ServerError(AutoparserError):
+    """A server does not answer, or not as it should."""
+
+
+class Engine(StrEnum):
+    """What runs behind the server."""
+
+    VLLM = "vllm"
+    SGLANG = "sglang"
+    LLAMA_SERVER = "llama-server"
+
+
+def grammar_fields(engine: Engine, grammar: Grammar) -> dict[str, Json]:
+    """Give the fields of a request that hold the answer to a grammar; raises as `gbnf` does."""
+    text = grammar.gbnf()
+    match engine:
+        case Engine.VLLM:
+            return {
+                "structured_outputs": {"grammar": text},
+                "add_special_tokens": False,
+                "skip_special_tokens": False,
+                "spaces_between_special_tokens": False,
+            }
+        case Engine.SGLANG:
+            return {"ebnf": text, "skip_special_tokens": False}
+        case Engine.LLAMA_SERVER:
+            return {"grammar": text, "preserved_tokens": list(grammar.preserved_tokens)}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server and how it is asked."""
+
+    url: str
+    """With or without `/v1`."""
+    engine: Engine
+    model: str = ""
+    """The name of its model; empty where it serves one alone and asks for no name."""
+    timeout: float = 120.0
+    """Seconds to wait for it at a time."""
+
+    def complete(self, body: Mapping[str, Json]) -> tuple[str, bool]:
+        """Ask for one completion: its text, and whether it ended by itself.
+
+        Raises ServerError.
+        """
+        named: dict[str, Json] = {"model": self.model} if self.model else {}
+        request = Request(  # noqa: S310 - `address` lets no other scheme pass
+            self.address,
+            json.dumps({**named, **body}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        try:
+            with build_opener().open(request, timeout=self.timeout) as response:
+                content: bytes = response.read()
+        except HTTPError as error:
+            raise self._refused(error) from error
+        except TimeoutError as error:
+            raise self._silent() from error
+        except (URLError, OSError, http.client.HTTPException) as error:
+            reason: object = getattr(error, "reason", error)
+            if isinstance(reason, TimeoutError):
+                raise self._silent() from error
+            raise ServerError(
+                f"cannot be reached: {reason}",
+                file=self.url,
+                hint="start the server, or correct --server",
+            ) from error
+        return self._read(content)
+
+    @property
+    def address(self) -> str:
+        """Where completions are asked for. Raises ServerError for what is no address."""
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.netloc:
+            raise ServerError(
+                "this is no server's address", file=self.url, hint="give http://HOST:PORT"
+            )
+        return f"{self.url.rstrip('/').removesuffix('/v1')}{PATH}"
+
+    def _silent(self) -> ServerError:
+        return ServerError(
+            f"does not answer within {self.timeout:g} seconds",
+            file=self.url,
+            hint="look whether it hangs, or give more with --timeout",
+        )
+
+    def _refused(self, error: HTTPError) -> ServerError:
+        try:
+            said = error.read().decode(errors="replace")
+        except OSError:
+            said = ""
+        return ServerError(
+            f"answers with {error.code} {error.reason}: {one_line(said, SHOWN)}",
+            file=self.url,
+            hint=f"is it {self.engine}, and its model named with --served-model?",
+        )
+
+    def _read(self, content: bytes) -> tuple[str, bool]:
+        try:
+            value: object = json.loads(content)
+            choice = cast("Mapping[str, list[Mapping[str, object]]]", value)["choices"][0]
+            text, reason = choice["text"], choice.get("finish_reason")
+        except (ValueError, LookupError, TypeError, AttributeError):
+            text = reason = None
+        if not isinstance(text, str):
+            said = one_line(content.decode(errors="replace"), SHOWN)
+            raise ServerError(
+                f"answers with no completion: {said}",
+                file=self.url,
+                hint=f"{PATH} has to answer with choices and their text",
+            )
+        return text, reason != "length"
+
+
+def server_answers(
+    trial: DecodingTrial, server: Server, prompt: str, *, count: int, seed: int, limit: int
+) -> Iterator[Answer]:
+    """Ask a server for answers to one prompt, one at a time. Raises ServerError.
+
+    What comes is text, which does not tell a marker from text that looks like one: the trial's
+    tokenizer has to be one of bytes alone.
+    """
+    fields = grammar_fields(server.engine, trial.grammar)
+    for number in range(seed, seed + count):
+        text, ended = server.complete(
+            {"prompt": prompt, "max_tokens": limit, "seed": number, "temperature": 1.0, **fields}
+        )
+        tokens = tuple(trial.tokenizer.encode(text))
+        yield Answer(f"answer {number}", text, tokens, ended)

@@ -1,0 +1,104 @@
+"""The tokenizer of a check: one made for a format, what a given one lacks, the way out of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from unicodedata import category
+
+from autoparser.analysis.constraining.constrained import JSON_CLOSERS
+from autoparser.analysis.constraining.grammar import Grammar
+from autoparser.analysis.constraining.grammar.rules import (
+    Choice,
+    FreeText,
+    Literal,
+    Node,
+    Pattern,
+    Rules,
+    Sequence as InRow,
+)
+from autoparser.analysis.core.format import Literal as FormatLiteral
+from autoparser.analysis.loading.tokens import ModelTokenizer, byte_tokenizer, tokenizer_of
+
+END = "\N{SYMBOL FOR END OF TRANSMISSION}"
+"""The token that ends an answer in a vocabulary made here; no template writes it."""
+
+
+def made_tokenizer(grammar: Grammar, *, markers: bool = True) -> ModelTokenizer:
+    """Make a tokenizer of one token a byte, and one for each of the format's markers.
+
+    Without `markers`, they are text.
+    """
+    added = [(END, True), *((text, False) for text in _markers(grammar) if markers)]
+    return tokenizer_of(byte_tokenizer(added), eos=END)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerFit:
+    """How a tokenizer has the markers of a format."""
+
+    plain: tuple[str, ...] = ()
+    """Markers that hold no token of their own: text like any other."""
+    frame: tuple[str, ...] = ()
+    """Those of them that begin or end a turn, which the tokenizer of the model has as tokens."""
+
+
+def marker_fit(grammar: Grammar, tokenizer: ModelTokenizer) -> MarkerFit:
+    """Look for the format's markers in a vocabulary.
+
+    A longer marker may be put together of a token and text; that is as good.
+    """
+    known = [token.text for token in tokenizer.added if token.text.strip()]
+    frame = _frame(grammar)
+    plain = tuple(
+        marker
+        for marker in _markers(grammar)
+        if _is_whole(marker) and not any(text in marker for text in known)
+    )
+    return MarkerFit(plain, tuple(marker for marker in plain if marker in frame))
+
+
+def _frame(grammar: Grammar) -> tuple[str, ...]:
+    """Give the markers that begin and end a turn."""
+    ends = (marker for text in grammar.stop_strings for marker in FormatLiteral.of(text).markers)
+    return tuple(dict.fromkeys((*grammar.turn.header.markers, *ends)))
+
+
+def _markers(grammar: Grammar) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*grammar.preserved_tokens, *_frame(grammar))))
+
+
+def _is_whole(marker: str) -> bool:
+    """Say whether a marker is closed and holds nothing that changes: it could be a token."""
+    closed = category(marker[-1:] or " ") in ("Pe", "Pf", "Sm")
+    return closed and "=" not in marker and '"' not in marker
+
+
+def closing_texts(rules: Rules) -> tuple[str, ...]:
+    """Collect the texts of a grammar by which a walk finds its way out of free text."""
+    closes: dict[str, None] = {}
+    for node in (rules.root, *rules.named.values()):
+        closes.update(dict.fromkeys(filter(None, _texts(node))))
+    return (*closes, *JSON_CLOSERS)
+
+
+def _texts(node: Node) -> Iterator[str]:
+    nodes: Sequence[Node] = ()
+    match node:
+        case InRow(items):
+            nodes = items
+            for before, behind in pairwise(items):
+                if isinstance(before, Pattern) and isinstance(behind, Literal):
+                    yield behind.text
+        case Choice(options):
+            nodes = options
+        case FreeText(exits):
+            yield from (each.close for each in exits if each.prose is not None)
+            nodes = [each.then for each in exits]
+        case Pattern(close=close):
+            yield close
+        case _:
+            return
+    for inner in nodes:
+        yield from _texts(inner)

@@ -1,0 +1,196 @@
+"""The gate: the template's own continuation of every prompt is accepted and read back.
+
+The template is the judge: what it renders behind a generation prompt has to be accepted by the
+grammar that is made for this prompt, as llguidance runs it, and read by the parser as a message
+that is written to the same text again. llguidance's own tokenizer of bytes is taken, so that no
+token hides how a text is cut.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+from autoparser.analysis.constraining.grammar import Grammar, grammar_of
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.format import (
+    Begun,
+    Formats,
+    Opening,
+    Part,
+    RefusedMessageError,
+    Slot,
+    TurnFormat,
+)
+from autoparser.analysis.inference.check import Continuation, battery_tools, loose_tools
+from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.reading.expression import build, request_of
+from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, Status
+
+if TYPE_CHECKING:
+    from llguidance import LLMatcher, LLTokenizer
+
+
+class Question(StrEnum):
+    """What is asked of each continuation."""
+
+    ACCEPTED = "accepted by the grammar"
+    READ = "read back"
+
+
+@dataclass(frozen=True, slots=True)
+class GateFault:
+    """A text that the template writes behind its prompt, and what is wrong with it."""
+
+    question: Question
+    setting: Mapping[str, Json]
+    title: str
+    """Of the message."""
+    text: str
+    """What the template writes behind the prompt."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What came of all continuations."""
+
+    asked: int = 0
+    """Texts that the template writes behind one of its prompts."""
+    passed: int = 0
+    """Those that the grammar accepts and the parser reads back."""
+    not_asked: int = 0
+    """Messages with which the template's turn does not go on from the prompt, or which it refuses:
+    a model may well write them, and the template does not say how."""
+    faults: tuple[GateFault, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether every continuation passed."""
+        return self.passed == self.asked
+
+
+def gate(formats: Formats, found: Sequence[Continuation]) -> Gate:
+    """Ask both questions of every continuation."""
+    asked = passed = 0
+    faults: list[GateFault] = []
+    by_opening: dict[int, list[Continuation]] = {}
+    for each in found:
+        by_opening.setdefault(id(each.opening), []).append(each)
+    for group in by_opening.values():
+        written = [each for each in group if each.text is not None]
+        if not written:
+            continue
+        wrong = list(_wrong(formats, group[0].opening, written))
+        asked += len(written)
+        passed += len(written) - len({fault.title for fault in wrong})
+        faults += wrong
+    return Gate(asked, passed, len(found) - asked, tuple(faults))
+
+
+def _wrong(formats: Formats, opening: Opening, written: Sequence[Continuation]) -> list[GateFault]:
+    begun = _begun(formats, opening)
+    tools = loose_tools() if opening.tools else ()
+    refusal = _refusal(grammar_of(formats, tools, begun=begun))
+    parser = OutputParser(
+        build(formats, request_of(tools or None, begun=begun)),
+        offered=frozenset(str(tool["name"]) for tool in battery_tools()) if tools else None,
+    )
+    faults: list[GateFault] = []
+    for each in written:
+        text = each.text or ""
+        answers = {
+            Question.ACCEPTED: refusal(text),
+            Question.READ: _misread(begun.format, parser, each, text),
+        }
+        faults += [
+            GateFault(question, opening.setting, each.title, text, detail)
+            for question, detail in answers.items()
+            if detail
+        ]
+    return faults
+
+
+def _begun(formats: Formats, opening: Opening) -> Begun:
+    owner = next(each for each in formats if any(one is opening for one in each.openings))
+    return Begun(owner, opening)
+
+
+@cache
+def _byte_tokenizer() -> LLTokenizer:
+    from llguidance import LLTokenizer  # noqa: PLC0415 - only the gate needs it
+
+    return LLTokenizer("byte")
+
+
+def _refusal(grammar: Grammar) -> Callable[[str], str]:
+    """Make what says where a grammar refuses a text; an empty answer: it accepts it."""
+    from llguidance import LLMatcher  # noqa: PLC0415 - only the gate needs it
+
+    try:
+        start: LLMatcher = LLMatcher(_byte_tokenizer(), grammar.lark(OpaqueTokens()), log_level=0)
+    except AutoparserError as error:
+        reason = f"no grammar: {error}"
+        return lambda _: reason
+    if start.is_error():
+        broken = f"llguidance refuses the grammar: {start.get_error().splitlines()[0]}"
+        return lambda _: broken
+
+    def refusal(text: str) -> str:
+        matcher = start.deep_copy()
+        tokens = list(text.encode())
+        taken = matcher.try_consume_tokens(tokens)
+        if taken < len(tokens):
+            before = bytes(tokens[:taken]).decode(errors="ignore")
+            return f"{text[len(before) :][:40]!r} is refused after {before[-40:]!r}"
+        # A text may go on behind the end of what the grammar says.
+        return "" if matcher.is_accepting() or matcher.is_stopped() else "it may not end there"
+
+    return refusal
+
+
+def _misread(format_: TurnFormat, parser: OutputParser, asked: Continuation, text: str) -> str:
+    """Say how what was read differs; an empty answer: it is written to the same text again."""
+    parsed = parser.parse(text)
+    message = _message(format_, asked.message, parsed)
+    if message is None or parsed.status is Status.MALFORMED:
+        return f"it is read with the status {parsed.status}"
+    # A call that is taken for content is written to the same text again.
+    calls = _written_calls(format_, asked.message)
+    if len(message.calls) != calls:
+        return f"calls are written: {calls}, read: {len(message.calls)}"
+    try:
+        again = format_.write(message)
+        whole = format_.write(asked.message)
+    except RefusedMessageError as error:
+        return f"what was read is refused: {error}"
+    return "" if again == whole else f"what was read is written {again[-len(text) :]!r}"
+
+
+def _written_calls(format_: TurnFormat, message: Message) -> int:
+    """Count the calls of a message that reach the text."""
+    if format_.calls is None or Part.CALLS not in format_.layouts[message.presence].parts:
+        return 0
+    return len(format_.calls.written(message.calls))
+
+
+def _message(format_: TurnFormat, asked: Message, parsed: ParsedMessage) -> Message | None:
+    """Give the message that was read; ids that the template does not write are those asked for."""
+    written, known = format_.calls is not None and format_.calls.has(Slot.ID), len(asked.calls)
+    try:
+        calls = tuple(
+            ToolCall(
+                call.name,
+                json.loads(call.arguments),
+                call.id if written and call.id else asked.calls[at].id if at < known else "",
+            )
+            for at, call in enumerate(parsed.tool_calls)
+        )
+    except ValueError:
+        return None
+    return Message(parsed.content or "", parsed.reasoning_content or "", calls)

@@ -1,0 +1,14 @@
+"""Grammars for constrained decoding: what a format and a request let a model write."""
+
+from autoparser.analysis.core.schema import SchemaError
+
+from .calls import GrammarError
+from .grammar import Grammar
+from .requests import grammar_of
+
+__all__ = [
+    "Grammar",
+    "GrammarError",
+    "SchemaError",
+    "grammar_of",
+]

@@ -1,0 +1,38 @@
+"""The row of an entry: what stands around a value, and what closes it."""
+
+from __future__ import annotations
+
+from autoparser.analysis.core.format import Container, Notation, Row, Slot
+
+from .paths import Item, Path
+
+
+def filled(row: Row, key: Path, value: Path) -> list[Item]:
+    """Put a key and a value into a row."""
+    items: list[Item] = []
+    for piece in row:
+        if piece is Slot.KEY:
+            items += key
+        elif piece is Slot.VALUE:
+            items += value
+        else:
+            items.append(str(piece))
+    return items
+
+
+def is_closed(tail: Row) -> bool:
+    """Whether what stands behind a value ends it, whatever it is: one text, and no single sign."""
+    return len(tail) == 1 and not isinstance(tail[0], Slot) and len(tail[0].strip()) > 1
+
+
+def closes_of(row: Row, container: Container, outer: Notation) -> list[str]:
+    """Give the texts that end a raw string of an entry: what closes it, what begins the next."""
+    text = (container.values or outer).string
+    tail = row[row.index(Slot.VALUE) + 1 :] if Slot.VALUE in row else ()
+    after = "" if not tail or isinstance(tail[0], Slot) else tail[0]
+    if text.open:
+        follows = after.strip() or container.separator.strip() or container.close.strip()
+        return [text.close + follows]
+    opening = "" if isinstance(row[0], Slot) else row[0].strip()
+    long = opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
+    return [after.strip() or container.separator.strip(), long]

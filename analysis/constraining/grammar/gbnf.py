@@ -1,0 +1,213 @@
+"""Rules as GBNF, inside what llama.cpp's grammar parser and llguidance's converter read alike.
+
+GBNF cannot say "any text but these", so free text is written as states, a rule each. Whitespace
+that a template would strip from the end of a text is left to the text.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from autoparser.analysis.core.format import Strip
+
+from .calls import GrammarError
+from .rules import (
+    Choice,
+    Embedded,
+    FreeText,
+    JsonValue,
+    Literal,
+    Node,
+    Pattern,
+    Prose,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence as InRow,
+)
+from .until import states
+
+_NEVER = "[^\\x00-\U0010ffff]"
+"""No character at all."""
+_LONGEST = 1000
+"""Characters of a text that ends free text; llguidance takes minutes for ten times as many."""
+
+
+class GbnfTable(Protocol):
+    """A table of GBNF rules; it knows how to write JSON by a schema, and regular expressions."""
+
+    def reserve(self, wish: str) -> str:
+        """Allocate a name like `wish`; `define` must follow."""
+        ...
+
+    def add(self, wish: str, body: str) -> str:
+        """Give the name of a rule with this body, a new one named like `wish` if need be."""
+        ...
+
+    @property
+    def seam(self) -> str:
+        """The name of a rule that matches nothing, but keeps what it stands in a rule."""
+        ...
+
+    def define(self, name: str, body: str) -> str:
+        """Give a reserved rule its body, and its name back."""
+        ...
+
+    def value(self, value: JsonValue) -> str:
+        """Give the expression of a JSON value, after adding the rules that it needs."""
+        ...
+
+    def pattern(self, regex: str) -> str:
+        """Give the expression of what a regular expression matches as a whole."""
+        ...
+
+    def text(self, root: str) -> str:
+        """Write the grammar: the rule `root` with this body, then all others."""
+        ...
+
+
+def write_gbnf(rules: Rules, table: GbnfTable) -> str:
+    """Write a grammar in GBNF, its root as `root`.
+
+    Raises GrammarError for what GBNF cannot say; the table raises for schemas that it cannot.
+    """
+    return _GbnfWriter(rules, table).write()
+
+
+class _GbnfWriter:
+    def __init__(self, rules: Rules, table: GbnfTable) -> None:
+        self.rules = rules
+        self.table = table
+        self.names = {name: table.reserve(name) for name in rules.named}
+        self._written: dict[FreeText, str] = {}
+
+    def write(self) -> str:
+        """Write the whole."""
+        root = self.node(self.rules.root)
+        for name, node in self.rules.named.items():
+            self.table.define(self.names[name], self.node(node))
+        return self.table.text(root)
+
+    def node(self, node: Node) -> str:
+        """Write a node."""
+        match node:
+            case Literal(text):
+                return gbnf_literal(text)
+            case Pattern(regex, but_not):
+                return self.pattern(regex, but_not)
+            case JsonValue():
+                return self.table.value(node)
+            case Ref(name):
+                return self.names[name]
+            case InRow(items):
+                return " ".join(map(self.node, items)) or '""'
+            case Choice(options):
+                return f"({' | '.join(map(self.node, options)) or _NEVER})"
+            case Repeat() | Embedded():
+                raise GrammarError("GBNF is not written for repetitions and embedded grammars")
+            case FreeText():
+                if node not in self._written:
+                    self._written[node] = self.free_text(node)
+                return self._written[node]
+
+    def pattern(self, regex: str, but_not: Sequence[str]) -> str:
+        """Write what a regular expression matches."""
+        if but_not:
+            raise GrammarError(
+                "GBNF cannot keep declared names out of names that are made up",
+                place=f"a member beside {', '.join(but_not)}",
+                hint="set additionalProperties to false",
+            )
+        return self.table.pattern(regex)
+
+    def free_text(self, node: FreeText) -> str:
+        """Write a place where free text may begin: its states, then the ways without text."""
+        ways: list[str] = []
+        proses = dict.fromkeys(exit_.prose for exit_ in node.exits)
+        for prose in proses:
+            exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
+            if prose is None:
+                ways += [_in_row(gbnf_literal(each.close), self.node(each.then)) for each in exits]
+                continue
+            thens: dict[str, list[str]] = {}
+            for each in exits:
+                thens.setdefault(each.close, []).append(self.node(each.then))
+            ends = thens.pop("", [])
+            ways.append(self._states(prose, thens, ends))
+        return _either(ways)
+
+    def _states(self, prose: Prose, thens: Mapping[str, Sequence[str]], ends: Sequence[str]) -> str:
+        """Write the states of a text, and give the name of the first one.
+
+        `thens` are the ways behind each text that closes it, `ends` those where nothing does.
+        """
+        if prose.shapes:
+            raise GrammarError(
+                "GBNF cannot hold a string without quotes to a length or a pattern",
+                hint="write the grammar as Lark, or leave minLength, maxLength and pattern out",
+            )
+        longest = max(map(len, thens), default=0)
+        if longest > _LONGEST:
+            raise GrammarError(
+                f"text ends with one of {longest} characters: GBNF would need a rule for each",
+                hint=f"write the grammar as Lark; GBNF is written up to {_LONGEST} characters",
+            )
+        found = states(list(thens), (*prose.exclude, *prose.forgiven))
+        behind = [_either(each) for each in thens.values()]
+        names = [self.table.reserve("text") for _ in found]
+        for name, state in zip(names, found, strict=True):
+            ways = [_in_row(gbnf_literal(char), behind[at]) for char, at in state.closes.items()]
+            ways += [f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items()]
+            others = _any_but(sorted({*state.closes, *state.goes, *state.refused}))
+            if not state.begun:
+                ways += [*([] if state is found[0] else [f"{others} {names[0]}"]), *ends]
+            # A state that nothing can leave is one that nothing may reach.
+            body = " | ".join(ways) or _NEVER
+            if state is found[0]:
+                # A repetition, since llguidance takes no more than 2000 rules in one another.
+                body = f"{self.table.add('run', f'({others} {self.table.seam})*')} ({body})"
+            self.table.define(name, body)
+        if prose.left is Strip.NOTHING or prose.left is Strip.NEWLINE:
+            return names[0]
+        bare = " \n\r\t" if prose.left is Strip.WHITESPACE else "\n"
+        firsts = [*bare, *found[0].goes, *found[0].closes, *found[0].refused]
+        ways = [
+            f"{gbnf_literal(char)} {names[to]}"
+            for char, to in found[0].goes.items()
+            if char not in bare
+        ]
+        ways.append(f"{_any_but(sorted(set(firsts)))} {names[0]}")
+        return self.table.define(self.table.reserve("text"), " | ".join(ways))
+
+
+def _either(ways: Sequence[str]) -> str:
+    different = list(dict.fromkeys(ways))
+    return f"({' | '.join(different)})" if len(different) > 1 else different[0]
+
+
+def _in_row(*parts: str) -> str:
+    return " ".join(part for part in parts if part != '""') or '""'
+
+
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
+_CLASS_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", "[": "\\[", "]": "\\]"}
+
+
+def gbnf_literal(text: str) -> str:
+    """Write a text as a GBNF literal."""
+    return f'"{"".join(_ESCAPES.get(char) or _plain(char) for char in text)}"'
+
+
+def _any_but(characters: Sequence[str]) -> str:
+    """Write any character but these."""
+    inside = "".join(
+        f"\\x{ord(char):02X}" if char in "^-&~" else _CLASS_ESCAPES.get(char) or _plain(char)
+        for char in characters
+    )
+    return f"[^{inside}]" if inside else "[\\x00-\U0010ffff]"
+
+
+def _plain(char: str) -> str:
+    return f"\\x{ord(char):02X}" if unicodedata.category(char) == "Cc" else char

@@ -1,0 +1,37 @@
+"""The table of rules of a GBNF grammar: its own, and those of the schemas in it."""
+
+from __future__ import annotations
+
+from autoparser.analysis.core.conversation import Json
+
+from .calls import GrammarError
+from .json_schema import Rules as SchemaRules, schema_rules, text_rules
+from .rules import JsonStyle, JsonValue
+
+
+class SchemaTable(SchemaRules):
+    """Writes JSON values by their schemas, and regular expressions, as GBNF rules."""
+
+    def value(self, value: JsonValue) -> str:
+        """Give the expression of a JSON value; raises SchemaError where GBNF cannot say it."""
+        style = value.style or JsonStyle()
+        if style.indent:
+            raise GrammarError(
+                "GBNF is not written for arguments whose JSON is broken into lines",
+                hint="write the grammar as Lark",
+            )
+        return schema_rules(
+            value.schema,
+            self,
+            item_separator=style.item_separator,
+            key_separator=style.key_separator,
+            ascii_only=style.ascii_only,
+        )
+
+    def pattern(self, regex: str) -> str:
+        """Give the expression of what a regular expression matches as a whole."""
+        schema: Json = {"type": "string", "pattern": f"^(?:{regex})$"}
+        expression = text_rules(schema, self)
+        if expression is None:
+            raise GrammarError(f"GBNF cannot say {regex}", hint="write the grammar as Lark")
+        return expression

@@ -1,0 +1,111 @@
+"""The grammar of one request, to be written for the engine that decodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Literal, Part, Slot
+from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
+from autoparser.analysis.reading.expression import Turn
+
+from .gbnf import write_gbnf
+from .gbnf_table import SchemaTable
+from .lark import write_lark
+from .rules import Rules
+from .structural_tag import write_structural_tag
+from .turns import call_heads, rules_of
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+_ALL_TEXT = OpaqueTokens()
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """What a model may write for one request: no more than the template would write."""
+
+    turn: Turn
+    tools: Mapping[str, Json]
+    """The parameters' schema by the names of the tools that may be called."""
+    parallel: bool = True
+    required: bool = False
+    """Whether a call has to be written."""
+    json_schema: Json = None
+    """What content has to be; None: free text."""
+    lazy: bool = False
+    """Whether it begins only where one of the triggers was written."""
+
+    def rules(self, opaque: OpaqueTokens | None = None) -> Rules:
+        """Give the grammar before any target's syntax; it cuts no opaque token.
+
+        Raises GrammarError where the template writes nothing that the request asks for, and
+        SchemaError for schemas that cannot be read or held to.
+        """
+        return rules_of(
+            self.turn,
+            self.tools,
+            parallel=self.parallel,
+            json_schema=self.json_schema,
+            lazy=self.lazy,
+            opaque=opaque or _ALL_TEXT,
+        )
+
+    def lark(self, tokenizer: Tokenizer | OpaqueTokens | object) -> str:
+        """Write it as Lark for llguidance, made for this tokenizer, or for its opaque tokens.
+
+        `tokenizer` is else all that `tokenizer_of` takes; raises as that and as `rules` does.
+        """
+        known = tokenizer if isinstance(tokenizer, OpaqueTokens) else tokenizer_of(tokenizer).opaque
+        return write_lark(self.rules(known), known)
+
+    def gbnf(self) -> str:
+        """Write it in GBNF, as llama.cpp takes it; raises as `rules` does.
+
+        Raises GrammarError and SchemaError also for what GBNF cannot say: it is never weaker than
+        the schemas.
+        """
+        return write_gbnf(self.rules(), SchemaTable())
+
+    def structural_tag(self) -> dict[str, Json]:
+        """Write the calls as a structural tag: begin, schema, end of each tool, and triggers.
+
+        Raises GrammarError for a format whose calls it cannot express.
+        """
+        return write_structural_tag(self.turn, self.tools, required=self.required)
+
+    @cached_property
+    def triggers(self) -> tuple[str, ...]:
+        """The texts of which one begins every call: where a lazy grammar begins."""
+        calls = self.turn.strict.calls
+        written = any(row.has(Part.CALLS) for row in self.turn.strict.rows)
+        return tuple(call_heads(calls, tuple(self.tools))) if calls and written else ()
+
+    @cached_property
+    def stop_strings(self) -> tuple[str, ...]:
+        """The texts that end a turn."""
+        return tuple(dict.fromkeys(end.core for end in self.turn.ends if end.core))
+
+    @cached_property
+    def preserved_tokens(self) -> tuple[str, ...]:
+        """The markers that a tokenizer must not drop when it decodes."""
+        markers = (marker for text in self._literals() for marker in Literal.of(text).markers)
+        return tuple(dict.fromkeys(markers))
+
+    def _literals(self) -> list[str]:
+        texts = [
+            item for row in self.turn.strict.rows for item in row.items if isinstance(item, str)
+        ]
+        reasoning = self.turn.reasoning
+        if reasoning is not None:
+            texts += [reasoning.open.core, reasoning.close.core]
+        calls = self.turn.strict.calls
+        if calls is not None:
+            row = [piece for piece in calls.row if not isinstance(piece, Slot)]
+            texts += [calls.section_open, *row, calls.separator, calls.section_close]
+        return [*texts, *self.stop_strings]

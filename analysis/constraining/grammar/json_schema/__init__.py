@@ -1,0 +1,32 @@
+"""JSON Schema as GBNF rules: exactly the schema's values, written as `json.dumps` writes them.
+
+What is taken, and how it is meant:
+
+- All that stands between tokens are the separators given; no other white space. Strings are
+  escaped in the one way of `json.dumps`; numbers are written as it writes them (`decimals`),
+  integers without a fraction.
+- Known members come in the schema's order, required ones always, then members with other names,
+  unless `additionalProperties` is false. As in the standard they are allowed where it is absent.
+- Without a `type`, a keyword for objects says nothing about strings, as in the standard.
+- `anyOf` is a choice; `oneOf` too, where the schemas can be told apart by types, constants,
+  bounds or required members, else it is refused; `allOf` and what stands beside a `$ref` are
+  merged exactly or refused. `$ref` points into the schema itself, and may recurse.
+- Annotations, keywords that the standard does not know, and formats other than those of `formats`
+  say nothing.
+- All else raises `SchemaError`, which names the keyword and its JSON pointer. A grammar is never
+  weaker than its schema.
+"""
+
+from autoparser.analysis.core.schema import SchemaError
+
+from .rules import Rules, character_class, literal
+from .writing import schema_rules, text_rules
+
+__all__ = [
+    "Rules",
+    "SchemaError",
+    "character_class",
+    "literal",
+    "schema_rules",
+    "text_rules",
+]

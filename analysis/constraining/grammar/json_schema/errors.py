@@ -1,0 +1,15 @@
+"""What no grammar can be written for."""
+
+from __future__ import annotations
+
+from autoparser.analysis.core.schema import SchemaError
+
+
+def unwritable(keyword: str, pointer: str, why: str) -> SchemaError:
+    """Give the error of a keyword that is legal but that no grammar here can express."""
+    return SchemaError(
+        f"{keyword} cannot be written as a grammar: {why}",
+        pointer=pointer,
+        keyword=keyword,
+        hint="leave it out, or use a grammar format that takes JSON Schema whole",
+    )

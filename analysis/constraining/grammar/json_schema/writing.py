@@ -1,0 +1,97 @@
+"""The two ways in: a schema's values as JSON, and as bare text."""
+
+from __future__ import annotations
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema import ROOT, Document, SchemaError, schemas_of
+
+from .characters import Quoting
+from .convert import Converter
+from .errors import unwritable
+from .options import Option
+from .rules import Rules
+from .survey import survey
+from .tokens import Tokens
+
+
+def schema_rules(
+    schema: Json,
+    rules: Rules,
+    *,
+    item_separator: str = ", ",
+    key_separator: str = ": ",
+    ascii_only: bool = False,
+    sort_keys: bool = False,
+) -> str:
+    """Add rules for the values of a schema to a table; give the expression of one value.
+
+    The options are those of `json.dumps` (`ascii_only` is its ``ensure_ascii``); with `sort_keys`
+    known members come in the order of their names. The expression is a rule's name or a literal.
+    Raises SchemaError for a schema that is malformed, that no value meets, or that says what a
+    grammar cannot; the rules that were added before are then of no use.
+    """
+    converter = _converter(
+        schema, rules, item_separator, key_separator, ascii_only=ascii_only, sort_keys=sort_keys
+    )
+    return _some(converter.value(converter.root, ROOT))
+
+
+def text_rules(
+    schema: Json,
+    rules: Rules,
+    *,
+    item_separator: str = ", ",
+    key_separator: str = ": ",
+    ascii_only: bool = False,
+    sort_keys: bool = False,
+) -> str | None:
+    """Do the same for a notation that writes strings bare: without quotes, without escapes.
+
+    Only the value itself is bare; what is inside arrays and objects is JSON. None: any text is a
+    value, so that only what follows can say where it ends. Raises SchemaError also for lengths of
+    such a text.
+    """
+    converter = _converter(
+        schema, rules, item_separator, key_separator, ascii_only=ascii_only, sort_keys=sort_keys
+    )
+    free = [
+        option for option in converter.resolver.options(converter.root, ROOT) if _is_free(option)
+    ]
+    for option in free:
+        for keyword in ("minLength", "maxLength"):
+            if keyword in option.schema:
+                raise unwritable(
+                    keyword, option.pointer, "bare text ends where what follows begins"
+                )
+    return None if free else _some(converter.value(converter.root, ROOT, Quoting.BARE))
+
+
+def _converter(
+    schema: Json,
+    rules: Rules,
+    item_separator: str,
+    key_separator: str,
+    *,
+    ascii_only: bool,
+    sort_keys: bool,
+) -> Converter:
+    document = Document.of(schema)
+    survey(document)
+    quoting = Quoting.JSON_ASCII if ascii_only else Quoting.JSON
+    tokens = Tokens(rules, item_separator, key_separator, quoting)
+    return Converter(document, tokens, sort_keys=sort_keys)
+
+
+def _some(expression: str | None) -> str:
+    if expression is None:
+        raise SchemaError("no value meets this schema", pointer=ROOT)
+    return expression
+
+
+def _is_free(option: Option) -> bool:
+    """Whether a schema's strings may hold any text."""
+    schema = option.schema
+    kinds = schemas_of(schema, "type")
+    if "enum" in schema or (kinds and "string" not in kinds):
+        return False
+    return "pattern" not in schema and "format" not in schema

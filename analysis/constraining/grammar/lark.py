@@ -1,0 +1,319 @@
+"""Rules as Lark for llguidance, made for one tokenizer.
+
+Quoted text never matches an opaque token of a tokenizer. So each literal is cut at these, and they
+are written as `<[id]>`.
+
+Free text that an added token closes is one terminal; whitespace that has to stand before the
+token is its end. llguidance's mask is quick only while some text at hand may be anything at all,
+so such a place gets a second way that takes any text and leads nowhere: the token is masked until
+the right whitespace stands before it, at no cost. Free text that plain text closes is a lazy
+rule, and texts that a reader would take for markup are kept out of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Strip
+from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.reading.expression import Kept
+
+from .rules import (
+    Choice,
+    Embedded,
+    Exit,
+    FreeText,
+    JsonStyle,
+    JsonValue,
+    Literal,
+    Node,
+    Pattern,
+    Prose,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+)
+from .strings import escaped, quoted
+
+_EDGES: Mapping[Strip, str] = {
+    Strip.NOTHING: "",
+    # What loses one line break may still end with another.
+    Strip.NEWLINE: "",
+    Strip.NEWLINES: r"[^\n]",
+    Strip.WHITESPACE: r"\S",
+}
+_ANYTHING = "(?s:.*)"
+_SHORT = 40
+_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class _LarkWriter:
+    def __init__(self, opaque: OpaqueTokens, begun: _LarkWriter | None = None) -> None:
+        """Begin with nothing, or with what another one has written."""
+        self.opaque = opaque
+        self.root: str = "" if begun is None else begun.root
+        self.named: dict[str, str] = {} if begun is None else begun.named.copy()
+        self.lines: dict[str, str] = {} if begun is None else begun.lines.copy()
+        self.terminals: dict[str, str] = {} if begun is None else begun.terminals.copy()
+        self.made: dict[str, str] = {} if begun is None else begun.made.copy()
+        self.texts: dict[str, str] = {} if begun is None else begun.texts.copy()
+        self.embedded: dict[str, str] = {} if begun is None else begun.embedded.copy()
+        """Names of whole grammars that were written by others."""
+        self.plain: bool = begun is None or begun.plain
+        """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
+        that it would choose itself, and it chooses others where a token ends within a character.
+        """
+
+    def take(self, rules: Rules) -> _LarkWriter:
+        """Write the root, and the rules that are not written yet."""
+        self.root = self.root or self.node(rules.root)
+        for name, node in rules.named.items():
+            if name not in self.named:
+                self.named[name] = self.body(node)
+        return self
+
+    def body(self, node: Node) -> str:
+        """Write what a rule of its own is."""
+        if isinstance(node, Choice) and node.options:
+            return " | ".join([self.node(option) for option in node.options])
+        return self.node(node)
+
+    def write(self) -> str:
+        """Give the whole."""
+        options = "{}" if self.plain else '{"no_forcing": true}'
+        lines = [f"%llguidance {options}", "", f"start: {self.root}"]
+        lines += [f"{_rule(name)}: {text}" for name, text in self.named.items()]
+        lines += [f"{name}{text}" for name, text in self.lines.items()]
+        lines += [f"{name}: {text}" for text, name in self.terminals.items()]
+        return "\n".join(lines) + "\n"
+
+    def node(self, node: Node) -> str:
+        """Write a node."""
+        match node:
+            case Ref(name):
+                return _rule(name)
+            case Sequence(items):
+                return " ".join([self.node(item) for item in items]) or '""'
+            case Literal(text):
+                return self.text(text)
+            case Choice(options):
+                return self._either([self.node(option) for option in options])
+            case Repeat(inner, least, most):
+                again = self.rule("again", self.node(inner))
+                return f"{again}{{{least},{'' if most is None else most}}}"
+            case Embedded(lark):
+                return f"@{self.embedded.setdefault(lark, f'embedded_{len(self.embedded)}')}"
+            case JsonValue(schema, style):
+                return self.json(schema, style)
+            case Pattern(regex, but_not):
+                return self.terminal("PATTERN", _but_not(regex, but_not))
+            case FreeText():
+                return self.free_text(node)
+
+    def text(self, text: str) -> str:
+        """Write a text: quoted, its added tokens by their ids."""
+        known = self.texts.get(text)
+        if known is None:
+            known = self.texts[text] = self._text(text)
+        return known
+
+    def _text(self, text: str) -> str:
+        pieces = self.opaque.pieces(text)
+        self.plain = self.plain and all(isinstance(each, int) or each.isascii() for each in pieces)
+        return " ".join(_token(each) if isinstance(each, int) else quoted(each) for each in pieces)
+
+    def terminal(self, hint: str, text: str) -> str:
+        """Name a terminal; the same text is the same terminal."""
+        return self.terminals.setdefault(text, f"{hint}_{len(self.terminals)}")
+
+    def rule(self, hint: str, text: str, mark: str = "") -> str:
+        """Name a rule of the writer's own; the same text is the same rule."""
+        key = f"{mark}: {text}"
+        if key not in self.made:
+            self.made[key] = f"{hint}_{len(self.made)}"
+            self.lines[self.made[key]] = key
+        return self.made[key]
+
+    def json(self, schema: Json, style: JsonStyle | None) -> str:
+        """Write a JSON value: the schema as it is, the separators as the format has them."""
+        if style is None:
+            return self.rule("json", f"%json {_AS_JSON(schema)}")
+        options: dict[str, Json] = {
+            "item_separator": style.item_separator,
+            "key_separator": style.key_separator,
+            "whitespace_flexible": bool(style.indent),
+        }
+        if style.indent:
+            # Lines and their indentation; the depth of a line is left open.
+            options["whitespace_pattern"] = rf"(\n({style.indent}){{0,24}})?"
+        if style.ascii_only:
+            options["json_allow_general_unicode_escapes"] = True
+        whole = {**(schema if isinstance(schema, dict) else {}), "x-guidance": options}
+        return self.rule("json", f"%json {_AS_JSON(whole)}")
+
+    def free_text(self, node: FreeText) -> str:
+        """Write a place where free text may begin."""
+        closes = [self._first_token(exit_.close) for exit_ in node.exits]
+        quick = all(
+            (token is not None or not exit_.close)
+            and (exit_.prose is None or self._is_any(exit_.prose))
+            for exit_, (_, token, _) in zip(node.exits, closes, strict=True)
+        )
+        ways: list[str] = []
+        for exit_, close in zip(node.exits, closes, strict=True):
+            ways.append(self._exit(exit_, close, quick=quick))
+        if quick:
+            ways += self._decoy(node, closes)
+        return _in_row(self._beside(node, quick=quick), self._either(ways))
+
+    def _beside(self, node: FreeText, *, quick: bool) -> str:
+        """Write the opaque tokens that free text may hold, each with the text before it."""
+        prose = next((each.prose for each in node.exits if each.prose and each.prose.tokens), None)
+        if prose is None:
+            return ""
+        text = self.terminal("TEXT", _prose(prose, quick=quick))
+        return f"({text} <[{','.join(map(str, prose.tokens))}]>)*"
+
+    def _either(self, ways: list[str]) -> str:
+        """Write alternatives; long ones become a rule, since they come up in many places."""
+        if not ways:
+            return self.never
+        if len(ways) == 1:
+            return ways[0]
+        text = " | ".join(ways)
+        return f"({text})" if len(text) < _SHORT else self.rule("way", text)
+
+    def _exit(self, exit_: Exit, close: tuple[str, int | None, str], *, quick: bool) -> str:
+        before, token, behind = close
+        self.text(exit_.close)
+        then = self.node(exit_.then)
+        prose = exit_.prose
+        if prose is None:
+            if token is not None or not exit_.close.strip():
+                return _in_row(self.text(exit_.close), then)
+            return _in_row(self.rule("mark", quoted(exit_.close), "[lazy]"), then)
+        text = _prose(prose, quick=quick)
+        if token is None and exit_.close:
+            body = self.terminal("TEXT", text)
+            closed = self.rule("text", f"{body} {quoted(exit_.close)}", "[lazy]")
+            return _in_row(closed, then)
+        if token is None:
+            text = _behind(text, f"(?:{escaped(prose.space)})?" if prose.space else "")
+            return _in_row(self.terminal("TEXT", text), then)
+        body = self.terminal("TEXT", _behind(text, escaped(before)))
+        return _in_row(body, _token(token), self.text(behind), then)
+
+    def _decoy(self, node: FreeText, closes: list[tuple[str, int | None, str]]) -> Iterator[str]:
+        """Give the way that takes any text and leads nowhere, where no other takes any text."""
+        proses = [exit_.prose for exit_ in node.exits if exit_.prose is not None]
+        free = any(
+            exit_.prose is not None
+            and exit_.prose.right is Strip.NOTHING
+            and not close[0]
+            and not exit_.prose.space
+            for exit_, close in zip(node.exits, closes, strict=True)
+        )
+        if free or not proses:
+            return
+        left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
+        first = left.pop() if len(left) == 1 else ""
+        anything = self.terminal("ANY", f"/{first}{_ANYTHING}/")
+        yield f"{anything} {self.never}"
+
+    @property
+    def never(self) -> str:
+        """The terminal that matches nothing."""
+        return self.terminal("NEVER", "/a/ & /b/")
+
+    def _is_any(self, prose: Prose) -> bool:
+        """Whether nothing has to be kept out of a text: what might be holds an added token."""
+        tokens = all(
+            any(isinstance(piece, int) for piece in self.opaque.pieces(text))
+            for text in prose.exclude
+        )
+        return tokens and not prose.shapes
+
+    def _first_token(self, text: str) -> tuple[str, int | None, str]:
+        """Cut a text at its first added token: the text before it, its id, the text behind."""
+        before = ""
+        for piece in self.opaque.pieces(text):
+            if isinstance(piece, int):
+                return before, piece, text[len(before) + len(self.opaque.texts[piece]) :]
+            before += piece
+        return before, None, ""
+
+
+_FRAMES: Kept[_LarkWriter] = Kept(64)
+"""What is written of the rules that tools do not change."""
+
+
+def write_lark(rules: Rules, opaque: OpaqueTokens) -> str:
+    """Write a grammar in llguidance's Lark, its root as `start`."""
+    frame = rules.frame
+    if frame is None:
+        return _LarkWriter(opaque).take(rules).write()
+    begun = _FRAMES.of((frame, opaque), None, lambda: _LarkWriter(opaque).take(frame))
+    return _LarkWriter(opaque, begun).take(rules).write()
+
+
+def write_embedding(rules: Rules, opaque: OpaqueTokens) -> str:
+    """Write a grammar as JSON for llguidance, with the grammars that are embedded in it."""
+    writer = _LarkWriter(opaque).take(rules)
+    grammars = [{"lark_grammar": writer.write()}]
+    grammars += [{"name": name, "lark_grammar": lark} for lark, name in writer.embedded.items()]
+    return json.dumps({"grammars": grammars}, ensure_ascii=False)
+
+
+def _rule(name: str) -> str:
+    """Name a rule so that none of the writer's own is meant."""
+    return f"r_{name.replace('-', '_')}"
+
+
+def _token(number: int) -> str:
+    return f"<[{number}]>"
+
+
+def _in_row(*parts: str) -> str:
+    return " ".join(part for part in parts if part and part != '""') or '""'
+
+
+def _but_not(regex: str, texts: tuple[str, ...]) -> str:
+    whole = f"/{_slashes(regex)}/"
+    return f"{whole} & ~/{'|'.join(map(escaped, texts))}/" if texts else whole
+
+
+def _prose(prose: Prose, *, quick: bool) -> str:
+    """Write the terminal of a free text; where it has to be quick, nothing is kept out of it."""
+    left, right = _EDGES[prose.left], _EDGES[prose.right]
+    if left and right:
+        text = f"{left}(?:{_ANYTHING}{right})?"
+    elif left or right:
+        text = f"{left}{_ANYTHING}{right}"
+    else:
+        text = _ANYTHING if prose.may_be_empty else "(?s:.+)"
+    if prose.may_be_empty and (left or right):
+        text = f"(?:{text})?"
+    whole = f"/{text}/"
+    for shape in prose.shapes:
+        whole += f" & /{_slashes(shape)}/"
+    if prose.exclude and not quick:
+        kept_out = "|".join(map(escaped, (*prose.exclude, *prose.forgiven)))
+        whole += f" & ~/{_ANYTHING}(?:{kept_out}){_ANYTHING}/"
+    return whole
+
+
+def _behind(terminal: str, tail: str) -> str:
+    """Let a terminal end with more."""
+    if not tail:
+        return terminal
+    if " & " in terminal:
+        return f"({terminal}) /{tail}/"
+    return f"{terminal[:-1]}{tail}/"
+
+
+def _slashes(regex: str) -> str:
+    """Escape what would end a regular expression in Lark."""
+    return regex.replace("\\/", "/").replace("/", "\\/").replace("\n", "\\n")

@@ -1,0 +1,193 @@
+"""The members of an object: those that its schema names in their order, then others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import TypeAlias
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Container
+from autoparser.analysis.core.schema import Schema
+
+from .paths import Path, joined, without
+from .rules import Literal, Node, Prose, Ref, choice, sequence
+from .strings import key_path
+from .table import RuleTable
+
+Entries: TypeAlias = Callable[[str, Json, Path], list[Path]]
+"""Gives the ways to write a member: its name, its schema, the key where it has no name."""
+
+Writes: TypeAlias = Callable[[Json], bool]
+"""Says whether the format writes a member of a schema at all."""
+
+
+class Members:
+    """Makes the rules for the members of one object."""
+
+    def __init__(
+        self,
+        table: RuleTable,
+        schema: Schema,
+        container: Container,
+        entries: Entries,
+        writes: Writes,
+        close: str,
+        key: str,
+    ) -> None:
+        """Take an object's schema apart.
+
+        `close` is what stands behind the last member, and `key` tells the object from all others.
+        What the format does not write is no member.
+        """
+        self.table, self.container, self.entries = table, container, entries
+        self.close, self.key = close, key
+        properties = schema.get("properties")
+        self.properties = properties if isinstance(properties, dict) else {}
+        wanted = schema.get("required")
+        self.required = set(map(str, wanted)) if isinstance(wanted, list) else set[str]()
+        named = [name for name, each in self.properties.items() if each is not False]
+        unwritten = {name for name in named if not writes(self.properties[name])}
+        self.impossible = bool(unwritten & self.required)
+        """Whether a member has to be there that the format never writes."""
+        self.names = container.order.arrange([name for name in named if name not in unwritten])
+        self.required -= unwritten
+        missing = self.required - set(self.names)
+        if missing:
+            self.properties = {**self.properties, **dict.fromkeys(sorted(missing), True)}
+            self.names += sorted(missing)
+        self.extra = schema.get("additionalProperties", not self.properties)
+        self.more = self.extra is not False and writes(self.extra)
+        self.last = max(
+            (at for at, name in enumerate(self.names) if name in self.required), default=-1
+        )
+        """The place of the last member that has to be there."""
+
+    def begin(self) -> Ref:
+        """Give the rule for all members; at least one of them is written."""
+        for at in range(len(self.names) - 1, 0, -1):
+            # The last ones first: what an object of many members refers to is there already.
+            self._state(at)
+        return self._state(0)
+
+    def _state(self, at: int) -> Ref:
+        """Give the rule for the members from one on; at least one of them is written."""
+        return self.table.rule(f"{self.key} {at}", self._hint(at), lambda: self._from(at))
+
+    def _hint(self, at: int) -> str:
+        return self.names[at] if at < len(self.names) else "member"
+
+    def _from(self, at: int) -> Node:
+        # Only here, where the rule is known: a member may hold an object of the same kind.
+        straight = self._straight
+        if straight is None:
+            return self._branched(at)
+        if not self._opening:
+            return self._chained(straight, at)
+        return sequence(Literal(self._opening), self._opened(straight, at))
+
+    def _opened(self, members: list[Node], at: int) -> Ref:
+        """Give the rule for the members from one on, behind the text that opens each of them."""
+        key = f"{self.key} {at} opened"
+        return self.table.rule(key, self._hint(at), lambda: self._chained(members, at))
+
+    @cached_property
+    def _entries(self) -> list[list[Path]]:
+        found = [self.entries(name, self.properties[name], ()) for name in self.names]
+        if self.more:
+            found.append(
+                self.entries("", self.extra, key_path(self.container.key, list(self.properties)))
+            )
+        return found
+
+    @cached_property
+    def _parting(self) -> tuple[str, str]:
+        """The separator, and the close without it where it begins with it."""
+        separator = self.container.separator
+        shared = self.table.brancher.shared([separator, self.close])
+        return separator, self.close[len(separator) :] if shared == separator else self.close
+
+    @cached_property
+    def _straight(self) -> list[Node] | None:
+        """The members, where each is a text and a rule, and the texts part without being cut."""
+        opening = self._opening
+        if not self.close or any(len(entry) != 1 for entry in self._entries):
+            return None
+        separator, behind = self._parting
+        if separator and behind == self.close and self.close[: len(separator)] in separator:
+            return None
+        paths = [entry[0] for entry in self._entries]
+        if not all(path and isinstance(path[-1], Ref) for path in paths):
+            return None
+        texts: list[str] = []
+        for path in paths[: len(self.names)]:
+            head = path[0]
+            if not isinstance(head, str):
+                return None
+            if opening and self.table.brancher.shared([head, opening]) != opening:
+                return None
+            texts.append(head[len(opening) :])
+        if self.more and (not opening or _clash([opening, behind])):
+            return None
+        if _clash(texts if self.more else [*texts, behind]):
+            return None
+        return [_node(without(path, opening)) for path in paths]
+
+    @cached_property
+    def _opening(self) -> str:
+        """The text before a key that is made up: it is read before any key is told from it."""
+        head = self._entries[-1][0][:1] if self.more and self._entries[-1] else ()
+        return head[0] if head and isinstance(head[0], str) else ""
+
+    def _chained(self, members: list[Node], at: int) -> Node:
+        """Make the rule for the members from one on: this one, or a later one."""
+        separator, close = self._parting
+        named = at < len(self.names)
+        following = at + 1 if named else at
+        ends: list[Node] = [Literal(close)] if following > self.last else []
+        if following == len(members):
+            return sequence(members[at], Literal(self.close))
+        later = self._state(following)
+        if close == self.close:
+            behind = choice(sequence(Literal(separator), later), *ends)
+        else:
+            behind = sequence(Literal(separator), choice(later, *ends))
+        ways: list[Node] = []
+        if named and self.names[at] not in self.required:
+            ways.append(self._opened(members, following) if self._opening else later)
+        return choice(sequence(members[at], behind), *ways)
+
+    def _branched(self, at: int) -> Node:
+        """Make the rule for the members from one on, parted where their texts differ."""
+        paths: list[Path] = []
+        for place in range(at, len(self._entries)):
+            paths += self._member(place)
+            if place < len(self.names) and self.names[place] in self.required:
+                break
+        return self.table.brancher.branch(paths)
+
+    def _member(self, place: int) -> list[Path]:
+        """Give the ways to write a member and what follows it."""
+        following = min(place + 1, len(self.names))
+        behind: list[Path] = []
+        if following < len(self._entries):
+            behind.append((self.container.separator, self._state(following)))
+        if following > self.last:
+            behind.append((self.close,))
+        return [joined(*entry, *way) for entry in self._entries[place] for way in behind]
+
+
+def _clash(texts: Sequence[str]) -> bool:
+    """Whether one text begins another."""
+    return any(longer.startswith(text) for text, longer in pairwise(sorted(texts)))
+
+
+def _node(path: Path) -> Node:
+    return sequence(
+        *(
+            Literal(item) if isinstance(item, str) else item
+            for item in path
+            if not isinstance(item, Prose)
+        )
+    )

@@ -1,0 +1,222 @@
+"""From ways to write something to rules: what several ways begin alike with is written once.
+
+A way is a row of texts, nodes and free texts. Readers of grammars look at text from the left and
+some of them never go back, so alternatives have to part where they differ, not before. Free text
+takes everything up to a closing text, so what closes it stands with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from typing import TypeAlias
+
+from autoparser.analysis.core.format import Strip
+from autoparser.analysis.loading.tokens import OpaqueTokens
+
+from .rules import NOTHING, Exit, FreeText, Literal, Node, Prose, choice, sequence
+
+Item: TypeAlias = str | Node | Prose
+Path: TypeAlias = tuple[Item, ...]
+
+
+def joined(*items: Item) -> Path:
+    """Make a path: neighbouring texts are one text, empty ones are none."""
+    path: list[Item] = []
+    for item in items:
+        if isinstance(item, str) and path and isinstance(path[-1], str):
+            path[-1] += item
+        elif item != "":
+            path.append(item)
+    return tuple(path)
+
+
+class Brancher:
+    """Makes nodes of paths. Some texts are never cut: to a tokenizer they are one token."""
+
+    def __init__(self, opaque: OpaqueTokens) -> None:
+        """Take the tokens that are never cut."""
+        self.opaque = opaque
+        self._units: dict[str, list[str]] = {}
+
+    def units(self, text: str) -> list[str]:
+        """Cut a text into what may part: single characters, and the texts that stay whole."""
+        known = self._units.get(text)
+        if known is None:
+            known = self._units[text] = []
+            for piece in self.opaque.pieces(text):
+                known += [self.opaque.texts[piece]] if isinstance(piece, int) else piece
+        return known
+
+    def shared(self, texts: Sequence[str]) -> str:
+        """Give the beginning that texts have in common."""
+        if len(texts) == 1:
+            return texts[0]
+        if not any(self._holds_token(text) for text in texts):
+            # What the first and the last of them share, all share.
+            ends = (min(texts, default=""), max(texts, default=""))
+            alike = takewhile(lambda pair: pair[0] == pair[1], zip(*ends, strict=False))
+            return "".join(one for one, _ in alike)
+        rows = [self.units(text) for text in texts]
+        same = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
+        return "".join(units[0] for units in same)
+
+    def _holds_token(self, text: str) -> bool:
+        pieces = self.opaque.pieces(text)
+        return len(pieces) > 1 or any(isinstance(piece, int) for piece in pieces)
+
+    def branch(self, paths: Sequence[Path], marks: Sequence[str] = ()) -> Node:
+        """Give the node that writes any of the paths.
+
+        `marks` are texts that end free text wherever they stand: closes may part behind them.
+        """
+        rest = distinct(paths)
+        if any(path and isinstance(path[0], Prose) for path in rest):
+            return FreeText(tuple(self._exits(rest, marks)))
+        if len(rest) == 1:
+            return self._alone(rest[0], marks)
+        options: list[Node] = []
+        while rest:
+            first = rest[0][:1]
+            same, rest = self._part(rest, first)
+            if not first:
+                options.append(NOTHING)
+            elif isinstance(first[0], str):
+                text = self.shared([str(path[0]) for path in same])
+                follows = self.branch([without(path, text) for path in same], marks)
+                options.append(sequence(Literal(text), follows))
+            elif not isinstance(first[0], Prose):
+                follows = self.branch([path[1:] for path in same], marks)
+                options.append(sequence(first[0], follows))
+        return choice(*options)
+
+    def _alone(self, path: Path, marks: Sequence[str]) -> Node:
+        """Give the node of a path that has no other beside it."""
+        nodes: list[Node] = []
+        for at, item in enumerate(path):
+            if isinstance(item, Prose):
+                nodes.append(self.branch([path[at:]], marks))
+                break
+            nodes.append(Literal(item) if isinstance(item, str) else item)
+        return sequence(*nodes)
+
+    def _part(self, paths: Sequence[Path], first: Path) -> tuple[list[Path], list[Path]]:
+        """Part the paths that begin as one does, if only with one unit of its text."""
+        same: list[Path] = []
+        others: list[Path] = []
+        for path in paths:
+            (same if self._front(path) == self._front(first) else others).append(path)
+        return same, others
+
+    def _front(self, path: Path) -> Item | None:
+        """Give what decides which way a path goes: a unit of text, or a node."""
+        head = path[0] if path else None
+        if not isinstance(head, str):
+            return head
+        first = self.opaque.pieces(head)[0]
+        return first[0] if isinstance(first, str) else self.opaque.texts[first]
+
+    def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[Exit]:
+        """Group paths by their free text, and by what closes it."""
+        groups: list[tuple[Prose | None, list[Path]]] = []
+        rest = _alike_text(paths)
+        while rest:
+            prose = _opened(rest[0])[0]
+            closes = [path for each, path in map(_opened, rest) if each == prose]
+            rest = [each for each in rest if _opened(each)[0] != prose]
+            while closes:
+                group = self._closed_alike(closes, marks)
+                closes = [each for each in closes if each not in set(group)]
+                groups.append((prose, group))
+        texts = [self.shared([_close(each) for each in group]) for _, group in groups]
+        for (prose, group), text in zip(groups, texts, strict=True):
+            # Of two closes that begin alike, the shorter one is seen first: it has to be one exit.
+            cut = min(
+                (
+                    each
+                    for (other, _), each in zip(groups, texts, strict=True)
+                    if each and text.startswith(each) and not _apart(prose, other, each)
+                ),
+                key=len,
+                default="",
+            )
+            behind = [without(each, cut) if cut else each for each in group]
+            yield Exit(prose, cut, self.branch(behind, marks))
+
+    def _closed_alike(self, paths: Sequence[Path], marks: Sequence[str]) -> list[Path]:
+        """Give the paths that close as the first does: the same text up to and with a mark.
+
+        Where one close begins another, whatever reads it takes the shorter one.
+        """
+        text = _close(paths[0])
+        if not text:
+            return [path for path in paths if not _close(path)]
+        ends = [at + len(mark) for mark in marks if mark and (at := text.find(mark)) >= 0]
+        stem = text[: min(ends)] if ends else text
+        group = [paths[0]]
+        for path in sorted(paths[1:], key=lambda path: len(_close(path))):
+            shared = self.shared([_close(path), text])
+            if shared and (shared.startswith(stem) or shared == _close(path)):
+                group.append(path)
+                stem = min(stem, shared, key=len)
+        return group
+
+
+def _alike_text(paths: Sequence[Path]) -> list[Path]:
+    """Keep the same texts out of free texts that begin at one place, so that they are one."""
+    proses = list(dict.fromkeys(path[0] for path in paths if path and isinstance(path[0], Prose)))
+    if len(proses) < 2:  # noqa: PLR2004 - one text is the same as itself
+        return list(paths)
+    same = {replace(prose, exclude=()) for prose in proses}
+    kept_out = {
+        bare: tuple(
+            dict.fromkeys(
+                text
+                for prose in proses
+                if replace(prose, exclude=()) == bare
+                for text in prose.exclude
+            )
+        )
+        for bare in same
+    }
+    return [
+        (replace(path[0], exclude=kept_out[replace(path[0], exclude=())]), *path[1:])
+        if path and isinstance(path[0], Prose)
+        else path
+        for path in paths
+    ]
+
+
+def _apart(one: Prose | None, other: Prose | None, text: str) -> bool:
+    """Whether free text cannot begin with the text that stands in its place."""
+    proses = [each for each in (one, other) if each is not None]
+    if len(proses) != 1 or proses[0].may_be_empty:
+        return False
+    return proses[0].left is Strip.WHITESPACE and text[0].isspace()
+
+
+def distinct(paths: Sequence[Path]) -> list[Path]:
+    """Leave out the paths that are there twice."""
+    return list(dict.fromkeys(paths))
+
+
+def without(path: Path, text: str) -> Path:
+    """Leave a text out of the front of a path that begins with it, or with a node."""
+    head = path[0]
+    if not isinstance(head, str):
+        return path
+    return (head[len(text) :], *path[1:]) if len(head) > len(text) else path[1:]
+
+
+def _opened(path: Path) -> tuple[Prose | None, Path]:
+    """Take the free text off a path's front."""
+    if path and isinstance(path[0], Prose):
+        return path[0], path[1:]
+    return None, path
+
+
+def _close(path: Path) -> str:
+    """Give the text that closes free text; a node closes it where it begins with nothing else."""
+    head = path[0] if path else ""
+    return head if isinstance(head, str) else ""

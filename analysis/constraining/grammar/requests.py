@@ -1,0 +1,87 @@
+"""From a request in OpenAI's words to its grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Begun, Formats
+from autoparser.analysis.core.schema import Schema, mapped
+from autoparser.analysis.reading.expression import RequestError, build, request_of
+
+from .grammar import Grammar
+
+
+def grammar_of(
+    formats: Formats,
+    tools: Sequence[object] | None = None,
+    *,
+    prompt: str | None = None,
+    begun: Begun | None = None,
+    tool_choice: object = "auto",
+    parallel_tool_calls: bool = True,
+    json_schema: Mapping[str, object] | None = None,
+    strict: bool | None = None,
+    lazy: bool = False,
+) -> Grammar:
+    """Make the grammar of a request; `begun` is what its prompt belongs to, where that is known.
+
+    `tools` and `tool_choice` are OpenAI's; without tools nothing is called. With `strict`, the
+    objects of every tool have no members but those that they name, as for a tool that says
+    `"strict": true` itself; with False, arguments are any object, but for such tools. A `lazy`
+    grammar begins with the calls. Raises RequestError where the request contradicts itself.
+    """
+    request = request_of(
+        tools or [],
+        prompt=prompt,
+        begun=begun,
+        tool_choice=tool_choice,
+        parallel_tool_calls=parallel_tool_calls,
+    )
+    offered = request.tools or {}
+    if request.required and not offered:
+        raise RequestError("a call is required, and no tool is offered", hint="offer tools")
+    if request.required and json_schema is not None:
+        raise RequestError(
+            "a call is required, and json_schema asks for content",
+            hint="give one of tool_choice and json_schema",
+        )
+    marked = {
+        name: _says_strict(tool) for name, tool in zip(_names(tools), tools or (), strict=True)
+    }
+    return Grammar(
+        build(formats, request),
+        {name: _held(schema, strict, marked[name]) for name, schema in offered.items()},
+        parallel=request.parallel,
+        required=request.required,
+        json_schema=cast("Json", dict(json_schema)) if json_schema is not None else None,
+        lazy=lazy,
+    )
+
+
+def _names(tools: Sequence[object] | None) -> Sequence[str]:
+    return [str(_function(tool).get("name")) for tool in tools or ()]
+
+
+def _function(tool: object) -> Mapping[str, object]:
+    members = cast("Mapping[str, object]", tool)
+    return cast("Mapping[str, object]", members.get("function", members))
+
+
+def _says_strict(tool: object) -> bool:
+    return _function(tool).get("strict") is True
+
+
+def _held(schema: Json, strict: bool | None, marked: bool) -> Json:
+    """Give the schema that a tool's arguments are held to."""
+    if strict or marked:
+        return mapped(schema, _closed)
+    return {"type": "object"} if strict is False else schema
+
+
+def _closed(schema: Schema) -> Schema:
+    """Close an object that names its members and does not say that it may have others."""
+    if isinstance(schema.get("properties"), dict) and "additionalProperties" not in schema:
+        return {**schema, "additionalProperties": False}
+    return schema

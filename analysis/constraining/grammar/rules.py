@@ -1,0 +1,188 @@
+"""The rules of a grammar as plain values, before any target's syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Strip
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Text that is written as it stands."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Text that a regular expression matches as a whole."""
+
+    regex: str
+    """In the syntax that Python's `re` and Rust's `regex` share; no groups that capture."""
+    but_not: tuple[str, ...] = ()
+    """Texts that it matches and that are not meant."""
+    close: str = ""
+    """What closes the text, as the end of what is matched."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonStyle:
+    """How JSON is spaced."""
+
+    item_separator: str = ", "
+    key_separator: str = ": "
+    ascii_only: bool = False
+    indent: str = ""
+    """What one level adds to a line; empty: all on one line."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JsonValue:
+    """A JSON value that a schema allows; only itself is equal to it."""
+
+    schema: Json
+    """A schema of its own: the definitions that it refers to are within it."""
+    style: JsonStyle | None = field(default_factory=JsonStyle)
+    """None: the schema says it, in llguidance's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A rule by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Nodes one behind the other; none of them: nothing is written."""
+
+    items: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several nodes."""
+
+    options: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A node again and again."""
+
+    node: Node
+    least: int = 0
+    most: int | None = None
+    """None: no end to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A whole grammar in llguidance's Lark, as somebody has written it."""
+
+    lark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """Free text: which texts it may be."""
+
+    exclude: tuple[str, ...] = ()
+    """Texts that a reader would take for markup."""
+    forgiven: tuple[str, ...] = ()
+    """Texts that a reader takes for markup of which the beginning is missing. They are kept out
+    only where others have to be: alone, they are not worth what it costs.
+    """
+    left: Strip = Strip.NOTHING
+    """What it does not begin with, since the template would strip it."""
+    right: Strip = Strip.NOTHING
+    may_be_empty: bool = False
+    shapes: tuple[str, ...] = ()
+    """Regular expressions, each of which it has to match as a whole."""
+    space: str = ""
+    """Whitespace that may stand behind it, where nothing else closes it."""
+    tokens: tuple[int, ...] = ()
+    """Opaque tokens that may stand in it, by their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """One way out of free text: the text that closes it, and what comes then."""
+
+    prose: Prose | None
+    """The text before the close; None: there is none."""
+    close: str
+    """Empty: the output ends, or ends with what `then` allows."""
+    then: Node
+
+
+@dataclass(frozen=True, slots=True)
+class FreeText:
+    """A place where free text may begin. Whichever exit's close is complete first is taken."""
+
+    exits: tuple[Exit, ...]
+
+
+Node: TypeAlias = (
+    Literal | Pattern | JsonValue | Ref | Sequence | Choice | Repeat | Embedded | FreeText
+)
+
+NOTHING = Sequence()
+
+
+def sequence(*items: Node) -> Node:
+    """Put nodes one behind the other; sequences inside are opened, neighbouring texts joined."""
+    flat: list[Node] = []
+    for item in items:
+        for inner in item.items if isinstance(item, Sequence) else (item,):
+            if isinstance(inner, Literal) and not inner.text:
+                continue
+            last = flat[-1] if flat else None
+            if isinstance(inner, Literal) and isinstance(last, Literal):
+                flat[-1] = Literal(last.text + inner.text)
+            else:
+                flat.append(inner)
+    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
+
+
+def choice(*options: Node) -> Node:
+    """Give one of several nodes; the same one twice is one."""
+    different = dict.fromkeys(
+        inner
+        for option in options
+        for inner in (option.options if isinstance(option, Choice) else (option,))
+    )
+    return next(iter(different)) if len(different) == 1 else Choice(tuple(different))
+
+
+def refers(node: Node) -> bool:
+    """Whether a node refers to a rule by its name."""
+    match node:
+        case Ref():
+            return True
+        case Sequence(nodes) | Choice(nodes):
+            return any(map(refers, nodes))
+        case Repeat(inner):
+            return refers(inner)
+        case FreeText(exits):
+            return any(refers(exit_.then) for exit_ in exits)
+        case _:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A whole grammar."""
+
+    root: Node
+    named: Mapping[str, Node]
+    """The rules that `Ref` names."""
+    frame: Rules | None = None
+    """The part that is the same for other tools: its root, and some of the rules; writers may keep
+    what they have written of it.
+    """

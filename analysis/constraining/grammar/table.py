@@ -1,0 +1,49 @@
+"""The named rules of a grammar while it is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from autoparser.analysis.loading.tokens import OpaqueTokens
+
+from .paths import Brancher
+from .rules import NOTHING, Node, Ref
+
+
+class RuleTable:
+    """Gives each rule a name, once; a rule may refer to itself while it is made."""
+
+    def __init__(self, opaque: OpaqueTokens, named: Mapping[str, Node] | None = None) -> None:
+        """Begin with these rules; no rule may cut an opaque token."""
+        self.brancher = Brancher(opaque)
+        self.named: dict[str, Node] = dict(named or {})
+        self._known: dict[str, Ref] = {}
+        self._taken: dict[str, int] = {}
+
+    def rule(self, key: str, hint: str, make: Callable[[], Node]) -> Ref:
+        """Give the rule of a key; `make` makes it where there is none, `hint` says it in words."""
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        ref = Ref(self._free(hint))
+        self._known[key] = ref
+        self.named[ref.name] = NOTHING
+        self.named[ref.name] = make()
+        return ref
+
+    def _free(self, hint: str) -> str:
+        """Find a name that no rule has."""
+        name = _name(hint)
+        number = self._taken[name] = self._taken.get(name, 0) + 1
+        if number == 1 and name not in self.named:
+            return name
+        return self._free(f"{name}-{number}")
+
+
+@lru_cache(maxsize=2048)
+def _name(hint: str) -> str:
+    """Give a name that every target takes: lower case letters, digits, single dashes."""
+    name = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-") or "rule"
+    return name if name[0].isalpha() else f"r-{name}"

@@ -1,0 +1,64 @@
+"""The format of an assistant turn, as frozen values that can write it."""
+
+from autoparser.analysis.core.schema import JsonType, type_of
+
+from .call import ArgumentForm, Arguments, CallFormat, FreeWord, Limit
+from .formats import Begun, Formats, ending, share, written_alike
+from .ids import NamingId
+from .joint import Joint, joints_of
+from .json_call import JsonFields
+from .layout import Layout, Part
+from .literal import Block, Literal
+from .notation import (
+    Container,
+    Notation,
+    Order,
+    Row,
+    Slot,
+    json_notation,
+    python_notation,
+)
+from .shape import End, Opening, ReasoningRetention, Written
+from .text import Edges, Escape, Guard, Strip, Text
+from .turn import RefusedMessageError, TurnFormat
+
+__all__ = [
+    "ArgumentForm",
+    "Arguments",
+    "Begun",
+    "Block",
+    "CallFormat",
+    "Container",
+    "Edges",
+    "End",
+    "Escape",
+    "Formats",
+    "FreeWord",
+    "Guard",
+    "Joint",
+    "JsonFields",
+    "JsonType",
+    "Layout",
+    "Limit",
+    "Literal",
+    "NamingId",
+    "Notation",
+    "Opening",
+    "Order",
+    "Part",
+    "ReasoningRetention",
+    "RefusedMessageError",
+    "Row",
+    "Slot",
+    "Strip",
+    "Text",
+    "TurnFormat",
+    "Written",
+    "ending",
+    "joints_of",
+    "json_notation",
+    "python_notation",
+    "share",
+    "type_of",
+    "written_alike",
+]

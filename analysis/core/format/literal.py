@@ -1,0 +1,104 @@
+"""Text that a template writes, and what of it a reader may notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from autoparser.analysis.core.alignment import edge_units, first_marker, is_unit
+
+
+@dataclass(frozen=True)
+class Literal:
+    """Text that the template writes, the whitespace at its edges apart.
+
+    What of it looks like a marker is answered once, for all who read it.
+    """
+
+    before: str = ""
+    core: str = ""
+    after: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> Literal:
+        """Cut a text into its core and its edges; all of a text without a core is before it."""
+        core = text.strip()
+        if not core:
+            return cls(before=text)
+        start = text.index(core[0])
+        return cls(text[:start], core, text[start + len(core) :])
+
+    @property
+    def text(self) -> str:
+        """All that is written."""
+        return f"{self.before}{self.core}{self.after}"
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """The parts of the core between which a model may put whitespace.
+
+        The space behind `(call ` makes a marker of it, so what follows the core is looked at too.
+        """
+        units = map(str.strip, edge_units(f"{self.core}{self.after}"))
+        return tuple(unit for unit in units if unit)
+
+    @cached_property
+    def markers(self) -> tuple[str, ...]:
+        """The units that look like a marker: a word in brackets or between signs."""
+        return tuple(filter(is_unit, self.units))
+
+    @property
+    def is_marker(self) -> bool:
+        """Whether all of it is one marker."""
+        return is_unit(self.core)
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it begins with a marker."""
+        return bool(self.units) and is_unit(self.units[0])
+
+    @property
+    def first(self) -> str:
+        """The core up to and with its first marker; all of it where it has none."""
+        return first_marker(self.core).strip()
+
+    @property
+    def trigger(self) -> str:
+        """The text by which a reader notices it: the marker it begins with, or all of it."""
+        return self.first if self.is_marked else self.core
+
+    @property
+    def noticed_by_marker(self) -> bool:
+        """Whether one marker is its trigger: no word behind it belongs to that."""
+        return is_unit(self.trigger)
+
+    @property
+    def mark(self) -> str:
+        """The core, where it is noticed in a text; empty where it is only punctuation."""
+        return self.core if any(map(str.isalnum, self.core)) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What opens and closes reasoning or content."""
+
+    open: Literal
+    close: Literal
+    others: tuple[Literal, ...] = ()
+    """Literals that open it beside other parts."""
+    leads: bool = False
+    """The turn begins with it, and nothing opens it."""
+    empty: str | None = None
+    """Whitespace behind it where it is empty; None: the template writes no empty block."""
+
+    def opened_by(self, prompt: str) -> str | None:
+        """Give the whitespace that is missing behind a prompt that opens it at its very end.
+
+        None where it opens nothing. The front of a generation prompt varies: behind the result of
+        a call some templates write no header.
+        """
+        core = prompt.rstrip()
+        if not self.open.mark or not core.endswith(self.open.mark):
+            return None
+        space, after = prompt[len(core) :], self.open.after
+        return after[len(space) :] if after.startswith(space) else ""

@@ -1,0 +1,40 @@
+"""The one error of this package: a schema that cannot be read, or not be held to."""
+
+from __future__ import annotations
+
+from autoparser.analysis.core.errors import AutoparserError
+
+
+class SchemaError(AutoparserError):
+    """A schema that cannot be read, or that what is made from it cannot be held to.
+
+    Where a keyword is to blame, ``str(error)`` begins with its JSON pointer, such as
+    ``#/properties/a/not``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        place: str | None = None,
+        pointer: str = "",
+        keyword: str = "",
+        hint: str | None = None,
+    ) -> None:
+        """Take the words, and the place in words or as the pointer of a schema and its keyword."""
+        found = below(pointer, keyword) if keyword and pointer else pointer
+        super().__init__(message, place=place or found or None, hint=hint)
+        self.pointer = found
+        """JSON pointer of the keyword, or of the schema where no keyword is to blame."""
+        self.keyword = keyword
+        """The keyword that cannot be held to; empty where no single one is to blame."""
+
+
+def escaped(token: str) -> str:
+    """Escape one part of a JSON pointer (RFC 6901)."""
+    return token.replace("~", "~0").replace("/", "~1")
+
+
+def below(pointer: str, *tokens: str | int) -> str:
+    """Give the JSON pointer of something inside."""
+    return "/".join([pointer, *(escaped(str(token)) for token in tokens)])

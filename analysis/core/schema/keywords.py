@@ -1,0 +1,87 @@
+"""The keywords of a schema: which of them hold schemas, and walks through these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias, TypeGuard
+
+from autoparser.analysis.core.conversation import Json
+
+Schema: TypeAlias = dict[str, Json]
+"""A schema that is an object; the others are true and false."""
+
+BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords that hold schemas by name: what is named there is no keyword."""
+VALUES = frozenset({"const", "default", "enum", "example", "examples", "x-guidance"})
+"""Keywords that hold values: what looks like a schema there is none."""
+
+
+def is_number(value: Json | None) -> TypeGuard[int | float]:
+    """Whether a value is a JSON number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def count(schema: Schema, keyword: str) -> int | None:
+    """Give a keyword's value where it counts something; None where it is absent."""
+    value = schema.get(keyword)
+    return int(value) if is_number(value) else None
+
+
+def schemas_of(schema: Schema, keyword: str) -> list[Json]:
+    """Give the schemas of a keyword that holds a list; none where it is absent."""
+    value = schema.get(keyword)
+    return value if isinstance(value, list) else []
+
+
+def schema_map(schema: Schema, keyword: str) -> Schema:
+    """Give the schemas of a keyword that holds them by name; none where it is absent."""
+    value = schema.get(keyword)
+    return value if isinstance(value, dict) else {}
+
+
+def names_of(schema: Schema, keyword: str) -> list[str]:
+    """Give the texts of a keyword that holds a list of them, each once."""
+    return list(dict.fromkeys(map(str, schemas_of(schema, keyword))))
+
+
+def without(schema: Schema, *keywords: str) -> Schema:
+    """Give a schema without some of its keywords."""
+    return {keyword: value for keyword, value in schema.items() if keyword not in keywords}
+
+
+def mapped(schema: Json, change: Callable[[Schema], Json]) -> Json:
+    """Give a schema in which every schema is changed, what is inside it first.
+
+    Keywords that are not known are walked through as well: a reference may lead there.
+    """
+    if isinstance(schema, list):
+        return [mapped(inner, change) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return change({keyword: _inside(keyword, schema[keyword], change) for keyword in schema})
+
+
+def _inside(keyword: str, value: Json, change: Callable[[Schema], Json]) -> Json:
+    if keyword in VALUES:
+        return value
+    if keyword in BY_NAME and isinstance(value, dict):
+        return {name: mapped(inner, change) for name, inner in value.items()}
+    return mapped(value, change)
+
+
+def references(schema: Json) -> Iterator[str]:
+    """Give the references in a schema and in all schemas in it."""
+    waiting: list[Json] = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            target = value.get("$ref")
+            if isinstance(target, str):
+                yield target
+            for keyword, inner in value.items():
+                if keyword in BY_NAME and isinstance(inner, dict):
+                    waiting += inner.values()
+                elif keyword not in VALUES:
+                    waiting.append(inner)

@@ -1,0 +1,81 @@
+"""Whether a schema is one, and whether values meet it, as jsonschema has it; nothing is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from autoparser.analysis.core.conversation import Json
+
+Validate = Callable[[Json], str]
+"""Says what in a value the schema does not allow; empty: it is valid."""
+
+
+@cache
+def _library() -> tuple[Any, Any]:
+    """Give jsonschema and referencing; neither ships types that say all."""
+    # Only here: they take longer to import than most grammars to write.
+    import jsonschema  # noqa: PLC0415
+    import referencing  # noqa: PLC0415
+
+    return jsonschema, referencing
+
+
+def _dialect(schema: Json) -> Any:
+    """Give the validator of the draft that `$schema` names; of 2020-12 where it names none."""
+    library, _ = _library()
+    latest = library.Draft202012Validator
+    if not isinstance(schema, dict) or not isinstance(schema.get("$schema"), str):
+        return latest
+    return library.validators.validator_for(schema, default=latest)
+
+
+def validator(schema: Json) -> Validate:
+    """Make the check of one schema; None as a schema allows everything."""
+    if schema is None:
+        return lambda _: ""
+    library, references = _library()
+    # Its own registry would fetch what a `$ref` names.
+    checker = _dialect(schema)(schema, registry=references.Registry())
+
+    def complaint(value: Json) -> str:
+        error = library.exceptions.best_match(checker.iter_errors(value))
+        return "" if error is None else f"{error.message} at {error.json_path}"
+
+    return complaint
+
+
+def _told(error: Any) -> Any:
+    """Give the error that tells most: of a list of schemas, the one that is none."""
+    library, _ = _library()
+    if error.absolute_path and error.absolute_path[-1] == "type":
+        return error
+    return library.exceptions.best_match([error])
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """What keeps a schema from being one."""
+
+    path: tuple[str | int, ...]
+    """Where in the schema: names, and places in lists."""
+    message: str
+    """What is wrong there, in jsonschema's words."""
+    value: Json = None
+    """What stands there."""
+    is_no_schema: bool = False
+    """Whether a schema should stand there, and something else does."""
+
+
+def flaws(schema: Json) -> Iterator[Flaw]:
+    """Say where a schema is none of its draft, the outermost places first.
+
+    Raises RecursionError for one that is nested too deep to be looked at.
+    """
+    dialect = _dialect(schema)
+    errors = map(_told, dialect(dialect.META_SCHEMA).iter_errors(schema))
+    for error in sorted(errors, key=lambda each: (len(each.absolute_path), str(each.json_path))):
+        no_schema = error.validator == "type" and error.validator_value == ["object", "boolean"]
+        yield Flaw(tuple(error.absolute_path), error.message, error.instance, no_schema)

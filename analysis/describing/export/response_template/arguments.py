@@ -1,0 +1,312 @@
+"""How the target reads a call's arguments: as JSON, as its JSON with quirks, or pair by pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from autoparser.analysis.core.conversation import Json, ToolCall
+from autoparser.analysis.core.format import (
+    Arguments,
+    Container,
+    Escape,
+    JsonType,
+    Literal,
+    Notation,
+    Row,
+    Slot,
+    Text,
+    type_of,
+)
+from autoparser.analysis.describing.export.limits import Limit, Piece
+
+from .patterns import WORD, at_most, either, exact, loose
+from .values import Losses, loaded, losses, typed
+
+_KEY = r"""[^\s{}()\[\]<>"'=,]+?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A content parser of the target with its settings."""
+
+    content: str
+    settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    limits: tuple[Limit, ...] = ()
+    needs_tools: bool = False
+    empty: bool = True
+    """It reads nothing at all as no arguments."""
+
+    @property
+    def weight(self) -> int:
+        """How much it does not read, to choose the better of two."""
+        return sum(
+            _ALL if limit.piece is Piece.ARGUMENTS else 4 * len(limit.types) + 1
+            for limit in self.limits
+        )
+
+
+_ALL = 100
+
+
+def arguments_reader(arguments: Arguments) -> Reader:
+    """Choose the parser that reads these arguments with the least loss."""
+    if arguments.encoded:
+        why = "they are JSON text inside a JSON string, and come out as that text"
+        return Reader("json", limits=(Limit(Piece.ARGUMENTS, why),), empty=False)
+    if arguments.verbatim:
+        return Reader("json", empty=False)
+    found = [_whole(arguments), _dialect(arguments), _pairs(arguments)]
+    able = [each for each in found if each is not None]
+    if able:
+        return min(able, key=lambda each: each.weight)
+    why = "neither JSON nor pairs that can be told apart; they come out as text"
+    return Reader("json", {"allow_non_json": True}, (Limit(Piece.ARGUMENTS, why),), empty=False)
+
+
+def _whole(arguments: Arguments) -> Reader | None:
+    """Read all as JSON; None where not even strings are."""
+    lost = losses(lambda value: _reads_as_json(arguments, value), _unwritten(arguments))
+    if not lost.weight:
+        return Reader("json", empty=False)
+    if JsonType.STRING in lost.types:
+        return None
+    limits = tuple(lost.limits(_SPOILS))
+    return Reader("json", {"allow_non_json": True}, limits, empty=False)
+
+
+_SPOILS = "no JSON; with it, all arguments of a call come out as text"
+
+
+def surviving(arguments: Arguments, call: ToolCall) -> dict[str, Json]:
+    """Give the arguments that the template writes, as it writes them."""
+    strip = (arguments.members.values or arguments.values).string.edges.apply
+    return {
+        key: strip(value) if isinstance(value, str) else value
+        for key, value in call.arguments.items()
+        if arguments.members.row(type_of(value)) is not None
+    }
+
+
+def _unwritten(arguments: Arguments) -> frozenset[JsonType]:
+    return arguments.refused | {kind for kind in JsonType if arguments.members.row(kind) is None}
+
+
+def _reads_as_json(arguments: Arguments, value: Json) -> bool:
+    call = ToolCall("f", {"k": value})
+    try:
+        return loaded(arguments.write(call.arguments)) == surviving(arguments, call)
+    except ValueError:
+        return False
+
+
+def _dialect(arguments: Arguments) -> Reader | None:
+    """Read all as JSON with quirks, which are bare keys and quotes of its own."""
+    values, members = arguments.members.values or arguments.values, arguments.members
+    text, objects = values.string, (members, values.object)
+    if (values.array.open, values.array.close) != ("[", "]") or members.typed:
+        return None
+    if not all(_is_object(each) for each in objects) or _around(values.number):
+        return None
+    settings: dict[str, Json] = {}
+    bare = [each for each in objects if not each.key.open]
+    if bare:
+        if any(each.separator != "," for each in bare):
+            return None
+        settings["unquoted_keys"] = True
+    if text.escape is Escape.VERBATIM and text.open and text.close and not text.guard:
+        quotes: list[Json] = [text.open, text.close]
+        settings["string_delims"] = [quotes]
+    elif (text.open, text.escape) != ('"', Escape.JSON):
+        return None
+    known = {JsonType.BOOLEAN: (values.true, values.false), JsonType.NULL: (values.null,)}
+    words = {JsonType.BOOLEAN: ("true", "false"), JsonType.NULL: ("null",)}
+    lost = Losses(frozenset(kind for kind in known if known[kind] != words[kind]))
+    if lost.types:
+        settings["allow_non_json"] = True
+    return Reader("json", settings, tuple(lost.limits(_SPOILS)), empty=False)
+
+
+def _is_object(container: Container) -> bool:
+    colon = container.entry[1] if len(container.entry) == 3 else ""  # noqa: PLR2004
+    return (
+        (container.open, container.close, container.separator.strip()) == ("{", "}", ",")
+        and container.entry == (Slot.KEY, colon, Slot.VALUE)
+        and colon.strip() == ":"
+        and colon[0] == ":"
+        and container.key.open in ("", '"')
+    )
+
+
+def _around(text: Text) -> bool:
+    return bool(text.open or text.close)
+
+
+def _pairs(arguments: Arguments) -> Reader | None:
+    """Read the pairs one by one, by a pattern that finds each."""
+    members = arguments.members
+    rows = [members.row(kind) for kind in JsonType]
+    written = tuple(dict.fromkeys(row for row in rows if row is not None))
+    if not written or any(Slot.KEY not in row or Slot.VALUE not in row for row in written):
+        return None
+    if any(not _told_apart(row, members) for row in written):
+        return None
+    values = members.values or arguments.values
+    ways = (
+        ("json", losses(_read_by(values, quoted=True, text=False), _unwritten(arguments))),
+        ("text", losses(_read_by(values, quoted=False, text=True), _unwritten(arguments))),
+        ("either", losses(_read_by(values, quoted=True, text=True), _unwritten(arguments))),
+    )
+    # Where something is no JSON, the strict way fails on all of the message.
+    way, lost = min(
+        (each for each in ways if each[0] != "json" or not each[1].weight),
+        key=lambda each: each[1].weight,
+    )
+    settings: dict[str, Json] = {
+        "tag_pattern": either(_pair_patterns(written, members, values, unquote=way == "text")),
+        "value_parser": _VALUE_PARSERS[way],
+    }
+    return Reader("xml-inline", settings, tuple(lost.limits(_why(values, lost))), way != "json")
+
+
+_VALUE_PARSERS: Mapping[str, Json] = {
+    "json": {"name": "json"},
+    "text": {"name": "text", "args": {"strip": False}},
+    "either": {"name": "json", "args": {"allow_non_json": True}},
+}
+
+
+def _why(values: Notation, lost: Losses) -> str:
+    if JsonType.STRING in lost.types or lost.characters or lost.odd_strings:
+        return f"strings are written as {values.string.escape}, and nothing is unescaped"
+    return "not written as JSON, nor as a word that the target knows"
+
+
+def _told_apart(row: Row, members: Container) -> bool:
+    """Whether it shows where a value of a row ends."""
+    closer = row[-1]
+    if not isinstance(closer, Slot) and closer.strip():
+        return True
+    head = row[0]
+    return bool(members.separator) and (
+        not isinstance(head, Slot) or "=" in row[1] or ":" in row[1]
+    )
+
+
+def _read_by(values: Notation, *, quoted: bool, text: bool) -> Callable[[Json], bool]:
+    """Read single values as JSON, as text that the tools type, or as either."""
+
+    def reads(value: Json) -> bool:
+        if isinstance(value, str) and not quoted:
+            return _inside(values.string, value) == values.string.edges.apply(value)
+        written = values.write(value)
+        read: Json = written
+        if quoted:
+            try:
+                read = loaded(written)
+            except ValueError:
+                if not text:
+                    return False
+                read = written.strip()
+        stripped = values.string.edges.apply(value) if isinstance(value, str) else value
+        return (typed(read, type_of(value)) if text else read) == stripped
+
+    return reads
+
+
+def _inside(text: Text, value: str) -> str:
+    """Give what stands between a string's quotes."""
+    written = text.write(value)
+    if text.escape is Escape.PYTHON:
+        written = written[len(text.open) + 1 : len(written) - len(text.close) - 1]
+    else:
+        written = written[len(text.open) : len(written) - len(text.close)]
+    guard = text.guard
+    if guard is not None and any(char in value for char in guard.characters):
+        written = written[len(guard.open) : len(written) - len(guard.close)]
+    return written
+
+
+def _pair_patterns(
+    rows: Sequence[Row], members: Container, values: Notation, *, unquote: bool
+) -> Iterator[str]:
+    """Give a pattern for the rows that begin alike, whatever closes them."""
+    value = _value_pattern(values.string, unquote=unquote)
+    closers: dict[str, list[str]] = {}
+    for row in rows:
+        at = row.index(Slot.VALUE)
+        closer = _row_pattern(row[at + 1 :], row[:at], members)
+        if not _is_marker(row[-1]):
+            closer += _end_of_value(rows, members)
+        closers.setdefault(_row_pattern(row[:at], (), members), []).append(closer)
+    for head, ends in closers.items():
+        yield f"{head}{value}{either(ends)}"
+
+
+def _is_marker(piece: str | Slot) -> bool:
+    """Whether a piece closes a value by itself, being nothing that a value may well hold."""
+    return not isinstance(piece, Slot) and bool(Literal.of(piece).markers)
+
+
+def _row_pattern(row: Row, before: Row, members: Container) -> str:
+    """Match what of a row stands before its value, or behind it."""
+    pieces: list[str] = []
+    for at, piece in enumerate(row):
+        if piece is Slot.KEY:
+            named = Slot.KEY in (*before, *row[:at])
+            pieces.append("(?P=key)" if named else _quoted(members.key, f"(?P<key>{_KEY})"))
+        elif not isinstance(piece, Slot):
+            first = not at and not before
+            last = bool(before) and at == len(row) - 1
+            pieces.append(_edged(piece.lstrip() if first else piece, last=last))
+    return "".join(pieces)
+
+
+def _quoted(key: Text, pattern: str) -> str:
+    """Put a key's quotes around a pattern."""
+    quote = "['\"]" if key.escape is Escape.PYTHON else ""
+    return f"{exact(key.open)}{quote}{pattern}{quote}{exact(key.close)}"
+
+
+def _edged(text: str, *, last: bool) -> str:
+    """Match a literal of a pair, the line breaks at a value's edges as far as they are written."""
+    core = text.strip()
+    if not core:
+        return "" if last else at_most(text)
+    start = text.index(core[0])
+    after = "" if last else at_most(text[start + len(core) :])
+    return f"{at_most(text[:start])}{loose(core)}{after}"
+
+
+def _end_of_value(rows: Sequence[Row], members: Container) -> str:
+    """Look for the next pair or the end of all, where nothing sure closes a value."""
+    follows: list[str] = []
+    for row in rows:
+        head = "" if isinstance(row[0], Slot) else _edged(row[0].lstrip(), last=False)
+        after_key = row[row.index(Slot.KEY) + 1]
+        after = "" if isinstance(after_key, Slot) else exact(after_key.rstrip())
+        follows.append(f"{head}{_quoted(members.key, WORD)}{after}")
+    closer = rf"{exact(members.close)}\s*" if members.close.strip() else exact(members.close)
+    return rf"(?={exact(members.separator)}{either(follows)}|{closer}\Z)"
+
+
+_ANY_VALUE = "(?P<value>.*?)"
+
+
+def _value_pattern(text: Text, *, unquote: bool) -> str:
+    if not unquote:
+        # What closes a value may stand inside a string.
+        return r'(?P<value>(?:"(?:\\.|[^"\\])*"|[^"])*?)' if text.open == '"' else _ANY_VALUE
+    return either(_value_patterns(text))
+
+
+def _value_patterns(text: Text) -> Iterator[str]:
+    """Give patterns for a value, the quotes of a string left out."""
+    if text.guard is not None:
+        yield f"{exact(text.guard.open)}(?P<value>.*?){exact(text.guard.close)}"
+    if text.escape is Escape.PYTHON:
+        for quote in "'\"":
+            yield rf"{quote}(?P<value>(?:\\.|[^{quote}\\])*){quote}"
+    elif text.open and text.close:
+        yield f"{exact(text.open)}(?P<value>.*?){exact(text.close)}"
+    yield _ANY_VALUE

@@ -1,0 +1,83 @@
+"""The texts that stand around the parts of a turn, collected from all its layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from autoparser.analysis.core.format import CallFormat, Part, Slot, TurnFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """What is written between two neighbours."""
+
+    left: Part | None
+    """None: the turn begins here, behind its header."""
+    right: Part | None
+    """None: the turn ends here."""
+    text: str
+
+    @property
+    def blank(self) -> bool:
+        """Whether it is whitespace alone, or nothing."""
+        return not self.text.strip()
+
+
+def joints_of(format_: TurnFormat) -> tuple[Joint, ...]:
+    """Collect the joints of every layout; whitespace at the calls' own edges is theirs."""
+    before, after = _call_edges(format_.calls)
+    header = written_header(format_)
+    found: dict[Joint, None] = {}
+    for layout in format_.layouts.values():
+        if layout.refusal:
+            continue
+        neighbours: Sequence[Part | None] = (None, *layout.parts, None)
+        for at, literal in enumerate(layout.literals):
+            left, right = neighbours[at], neighbours[at + 1]
+            text = literal.removeprefix(header) if left is None else literal
+            text = after + text if left is Part.CALLS else text
+            text = text + before if right is Part.CALLS else text
+            found[Joint(left, right, text)] = None
+    return tuple(found)
+
+
+def written_header(format_: TurnFormat) -> str:
+    """Give the header that a turn begins behind; one that is blank has to end all prompts."""
+    header = format_.header
+    prompted = all(opening.text.endswith(header) for opening in format_.openings)
+    return header if header.strip() or prompted else ""
+
+
+def between(
+    joints: Sequence[Joint], *, left: Sequence[Part | None], right: Sequence[Part | None]
+) -> Iterator[Joint]:
+    """Give the joints whose neighbours are among these."""
+    for joint in joints:
+        if joint.left in left and joint.right in right:
+            yield joint
+
+
+ANY: Sequence[Part | None] = (None, *Part)
+
+
+def opening_text(calls: CallFormat) -> str:
+    """Give what is written before the first slot of the first call."""
+    first = calls.row[0]
+    return calls.section_open + ("" if isinstance(first, Slot) else first)
+
+
+def closing_text(calls: CallFormat) -> str:
+    """Give what is written behind the last slot of the last call."""
+    last = calls.row[-1]
+    return ("" if isinstance(last, Slot) else last) + calls.section_close
+
+
+def _call_edges(calls: CallFormat | None) -> tuple[str, str]:
+    if calls is None:
+        return "", ""
+    opening, closing = opening_text(calls), closing_text(calls)
+    return (
+        opening[: len(opening) - len(opening.lstrip())],
+        closing[len(closing.rstrip()) :],
+    )

@@ -1,0 +1,157 @@
+"""The renderer of one template and one tokenizer: render, parse, stop, bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from tokenizers import Tokenizer
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.loading.tokens import FastTokenizer, tokenizer_of
+from autoparser.analysis.reading.parsing import ParsedMessage
+
+from .asked import messages_of, retention_of, switches_of, tools_of
+from .attribution import Attributed, attribute
+from .bridge import Bridge, BridgeRefusal
+from .leaves import fields_of
+from .renders import Renders
+from .response import Responses
+from .shares import Joints
+from .tokens import RenderedTokens, own_tokens
+
+Ids: TypeAlias = Sequence[int]
+
+
+class Renderer:
+    """Renders conversations to token ids and reads them back, as one template has it.
+
+    Nothing in it is written for a template: what it needs to know comes from the analysis and
+    from renders.
+    """
+
+    def __init__(
+        self,
+        analysis: Analysis,
+        tokenizer: Tokenizer | FastTokenizer,
+        *,
+        switches: Mapping[str, object] | None = None,
+        thinking_retention: Literal["none", "tool_cycle", "all"] = "none",
+    ) -> None:
+        """Make the renderer of an analysed template.
+
+        `tokenizer` is one of the tokenizers library, a fast one of transformers, or what
+        `load_tokenizer` loads.
+        `switches` are the template's variables, the same for all that is rendered.
+        `thinking_retention` says which reasoning a bridge keeps although the template would drop
+        it: none, that of the current tool cycle, or all. Raises AutoparserError where the
+        template reads a special token that the analysis had to put a stand-in for, and where one
+        of these is not what it should be. A variable that the template does not read changes
+        nothing, as in Jinja.
+        """
+        if analysis.stand_ins:
+            names = ", ".join(analysis.stand_ins)
+            raise AutoparserError(
+                f"the template reads {names}, which is not known",
+                file=analysis.template.origin,
+                hint="give it among the template's special tokens, an empty text if it is not set",
+            )
+        self.analysis = analysis
+        self.switches = switches_of(switches)
+        self._text = tokenizer_of(tokenizer, segmenting=True).text
+        self._joints = Joints(analysis.formats.united)
+        self._reasoning_fields = fields_of(analysis.shape)
+        self._responses = Responses(analysis, self._text, self.switches)
+        self._bridge = Bridge(
+            analysis,
+            self._text,
+            self._responses,
+            self._joints,
+            self.switches,
+            retention_of(thinking_retention),
+        )
+
+    def render(
+        self,
+        messages: Sequence[object],
+        tools: Sequence[object] | None = None,
+        *,
+        add_generation_prompt: bool = False,
+    ) -> RenderedTokens:
+        """Give the ids of the conversation's prompt, and whose each token is.
+
+        The text is what `ChatTemplate.render` gives, or would give if transformers' sandbox let
+        the template change its lists (`Analysis.rendering`). Raises TemplateRenderError where the
+        template refuses, RequestError for messages or tools that are none, TokenizerError.
+        """
+        found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
+        return self.tokens(found)[0]
+
+    def tokens(self, attributed: Attributed) -> tuple[RenderedTokens, tuple[str, ...]]:
+        """Give the tokens of an attributed text, and the text of each.
+
+        Of tokens that share a character the first has it. Raises TokenizerError.
+        """
+        found = self._text.encode(attributed.text)
+        return own_tokens(attributed, found), tuple(found.pieces(attributed.text))
+
+    def attribute(
+        self,
+        messages: Sequence[object],
+        tools: Sequence[object] | None = None,
+        *,
+        add_generation_prompt: bool = False,
+    ) -> Attributed:
+        """Give the conversation's text, and whose each character is. Raises as `render` does."""
+        return attribute(
+            Renders.of(self.analysis.rendering, tools_of(tools), self.switches),
+            messages_of(messages),
+            self._joints,
+            generation=add_generation_prompt,
+            reasoning_fields=self._reasoning_fields,
+        )
+
+    def encode(self, text: str) -> list[int]:
+        """Give the ids of a text, nothing added. Raises TokenizerError."""
+        return self._text.encode(text).ids
+
+    def decode(self, ids: Ids) -> str:
+        """Give the text of ids, special tokens included. Raises TokenizerError."""
+        self._text.check(ids, "ids")
+        return self._text.decode(ids)
+
+    def parse_response(
+        self,
+        token_ids: Ids,
+        prompt_ids: Ids = (),
+        *,
+        tools: Sequence[object] | None = None,
+        complete: bool = True,
+    ) -> ParsedMessage:
+        """Read what a model wrote behind a prompt.
+
+        `prompt_ids` is the prompt or its end; without it the template's default prompt stands.
+        The text ends at the first stop token; an engine may have taken that away, so its absence
+        says nothing: `complete=False` says that the output was cut. Raises TokenizerError for
+        ids that are not in the vocabulary, never for what a model wrote.
+        """
+        return self._responses.parse(token_ids, prompt_ids, tools=tools, complete=complete).message
+
+    def get_stop_token_ids(self) -> list[int]:
+        """Give the ids at which an output ends, that which the template writes first."""
+        return list(self._responses.stop_ids)
+
+    def bridge_to_next_turn(
+        self,
+        prev_prompt_ids: Ids,
+        prev_completion_ids: Ids,
+        new_messages: Sequence[object],
+        tools: Sequence[object] | None = None,
+    ) -> RenderedTokens | BridgeRefusal:
+        """Give the next prompt: the previous ids, untouched, and behind them what is new.
+
+        A refusal is false in a condition, and says why. The numbers of messages are those in
+        `new_messages`. Raises TokenizerError for ids that are not in the vocabulary.
+        """
+        return self._bridge.to_next_turn(prev_prompt_ids, prev_completion_ids, new_messages, tools)

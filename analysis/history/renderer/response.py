@@ -1,0 +1,154 @@
+"""From the ids that a model wrote to its message, aware of what the prompt had written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.format import Slot
+from autoparser.analysis.loading.tokens import TokenText
+from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
+
+from .asked import tools_of
+
+PROMPT_TAIL = 48
+"""Tokens at the end of a prompt that are looked at first for a generation prompt."""
+
+MOST_PARSERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A model's output, read."""
+
+    message: ParsedMessage
+    text: str
+    """What was read: up to the stop token."""
+    stop: int | None
+    """The place of the stop token among the ids; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptEnd:
+    """The end of a prompt."""
+
+    tail: str
+    """The text of its last tokens."""
+    opening: str
+    """The generation prompt, or what of it opens the reasoning; the whole tail where that is none
+    of the template's own."""
+
+
+class Responses:
+    """Reads outputs; keeps the parser of each kind of prompt."""
+
+    def __init__(
+        self, analysis: Analysis, tokens: TokenText, switches: Mapping[str, object]
+    ) -> None:
+        """Prepare to read what the models of this template write under these switches."""
+        self._analysis = analysis
+        self._text = tokens
+        self._switches = switches
+        self._parsers: dict[tuple[str, str], OutputParser] = {}
+        # An output is read, and then bridged: it is the same one.
+        self._last: tuple[tuple[object, ...], Response] | None = None
+        self._end: tuple[tuple[int, ...], PromptEnd] | None = None
+        self.stops = stops_of(analysis)
+        inner = _inner_text(analysis)
+        ids = [tokens.single(text) for text in self.stops if text not in inner]
+        self.stop_ids = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
+        """Neither a stop string that is several tokens is here, nor one that also stands inside a
+        turn, as between its channels: an output does not end where that is first seen."""
+        openings = analysis.formats.openings
+        self._longest = max((len(opening.text) for opening in openings), default=0)
+        reasoning = analysis.formats.fullest.reasoning
+        # Behind the result of a call some templates open the reasoning and write no header.
+        self._cores = [opening.text.rstrip() for opening in openings] + (
+            [] if reasoning is None else [reasoning.open.core]
+        )
+
+    def parse(
+        self,
+        ids: Sequence[int],
+        prompt: Sequence[int],
+        *,
+        tools: Sequence[object] | None = None,
+        complete: bool = True,
+    ) -> Response:
+        """Read an output up to its first stop token."""
+        self._text.check(ids, "token_ids")
+        key = (tuple(ids), self.end_of(prompt), _key(tools), complete)
+        if self._last is None or self._last[0] != key:
+            self._last = (key, self._parsed(ids, prompt, tools, complete=complete))
+        return self._last[1]
+
+    def _parsed(
+        self,
+        ids: Sequence[int],
+        prompt: Sequence[int],
+        tools: Sequence[object] | None,
+        *,
+        complete: bool,
+    ) -> Response:
+        stop = next((at for at, id_ in enumerate(ids) if id_ in self.stop_ids), None)
+        text = self._text.decode(ids if stop is None else ids[:stop], prompt)
+        parser = self._parser(self.end_of(prompt).opening, tools)
+        message = parser.parse(text, complete=complete or stop is not None)
+        return Response(message if stop is None else message.ended(), text, stop)
+
+    def _parser(self, opening: str, tools: Sequence[object] | None) -> OutputParser:
+        key = (opening, _key(tools))
+        known = self._parsers.get(key)
+        if known is None:
+            if len(self._parsers) >= MOST_PARSERS:
+                self._parsers.clear()
+            tools_of(tools)
+            known = self._analysis.parser(
+                tools, prompt=opening or None, chat_template_kwargs=self._switches or None
+            )
+            self._parsers[key] = known
+        return known
+
+    def end_of(self, prompt: Sequence[int]) -> PromptEnd:
+        """Give the end of a prompt: its text, and what of it says where the turn stands."""
+        if not len(prompt):
+            return PromptEnd("", "")
+        ids = tuple(prompt[-PROMPT_TAIL:])
+        if self._end is None or self._end[0] != ids:
+            self._end = (ids, self._end_of(prompt))
+        return self._end[1]
+
+    def _end_of(self, prompt: Sequence[int]) -> PromptEnd:
+        first = max(0, len(prompt) - max(PROMPT_TAIL, self._longest))
+        self._text.check(prompt[first:], "prompt_ids", first)
+        tail = self._text.decode(prompt[-PROMPT_TAIL:])
+        if len(tail) < self._longest < len(prompt):
+            tail = self._text.decode(prompt[-self._longest :])
+        bare = tail.rstrip()
+        matching = [core for core in self._cores if core and bare.endswith(core)]
+        return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else tail)
+
+
+def _key(tools: Sequence[object] | None) -> str:
+    return "" if tools is None else json.dumps(tools, default=str)
+
+
+def stops_of(analysis: Analysis) -> tuple[str, ...]:
+    """Give the texts at which an output may end, that which the template writes first."""
+    eos = str(analysis.template.special_tokens.get("eos_token") or "")
+    stops = (stop for format_ in analysis.formats for stop in format_.stop_strings)
+    return tuple(dict.fromkeys(stop for stop in (*stops, eos) if stop))
+
+
+def _inner_text(analysis: Analysis) -> str:
+    """Give all that the template writes inside turns, before what ends their last part."""
+    literals: list[str] = []
+    for format_ in analysis.formats:
+        layouts = format_.layouts.values()
+        literals += [literal for layout in layouts for literal in layout.literals[:-1]]
+        if format_.calls is not None:
+            literals += [format_.calls.section_open, format_.calls.separator]
+            literals += [piece for piece in format_.calls.row if not isinstance(piece, Slot)]
+    return "\0".join(literals)

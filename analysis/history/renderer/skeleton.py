@@ -1,0 +1,181 @@
+"""A short conversation that stands for the one behind a prompt.
+
+A bridge is given ids, not messages. So the turn that the model wrote is put behind a user message
+that stands for all before it: reasoning and content as sentinels, calls with their names and ids,
+since tool results refer to them. What the template writes behind that turn is what it would
+write in the real conversation, as far as that depends on the turn and on what follows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import cast
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import (
+    Answer,
+    Dialogue,
+    Json,
+    Message as Turn,
+    Presence,
+    ToolCall,
+    User,
+)
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.format import Part, TurnFormat
+from autoparser.analysis.inference.probing import Sentinels, choose_sentinels
+from autoparser.analysis.reading.expression import request_of
+from autoparser.analysis.reading.parsing import ParsedMessage
+
+from .renders import Message, Messages, Renders, prepared
+from .retention import Reason, RefusedBridge
+from .shares import agreed
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What stands before the turn: its messages, and their render."""
+
+    renders: Renders
+    messages: Messages
+    before: str
+    """What stands before the turn, whether the conversation ends there or goes on."""
+    prompt: str
+    """With the generation prompt."""
+    last: str
+    """The last message's text."""
+    tail: str
+    """What the prompt has behind that text."""
+
+
+class Skeletons:
+    """Builds such conversations for one template."""
+
+    def __init__(self, analysis: Analysis, format_: TurnFormat) -> None:
+        """Choose the sentinels; turns are written in this format."""
+        self._analysis = analysis
+        self._format = format_
+        self.marks: Sentinels = choose_sentinels(analysis.template.text)
+        self._template = analysis.rendering
+        self._bases: list[Base] = []
+
+    def bases(
+        self, tools: Sequence[object] | None, switches: Mapping[str, object], prompt: str
+    ) -> list[Base]:
+        """Render what may stand before the turn: a user message, or a call and its result.
+
+        What the template writes behind the last text tells which of them a prompt ends with; if
+        it does not, it may be any. Raises TemplateRenderError where the template refuses all.
+        """
+        known = self._bases
+        same = known and not known[0].renders.clock.asked and known[0].renders.tools == tools
+        if not same:
+            known = self._bases = self._rendered(Renders.of(self._template, tools, switches))
+        fitting = [base for base in known if base.tail.strip() and prompt.endswith(base.tail)]
+        longest = max((len(base.tail) for base in fitting), default=0)
+        return [base for base in fitting if len(base.tail) == longest] or known
+
+    def _rendered(self, renders: Renders) -> list[Base]:
+        marks = self.marks
+        user = User(marks.user)
+        found = [self._base(renders, (user,), marks.user)]
+        if self.calls:
+            call = self.call(renders)
+            answered: Dialogue = (
+                user,
+                Turn(reasoning=marks.reasoning, calls=(call,)),
+                Answer(marks.answer, call.name, call.id),
+            )
+            with suppress(TemplateRenderError):
+                found.append(self._base(renders, answered, marks.answer))
+        return found
+
+    def _base(self, renders: Renders, entries: Dialogue, last: str) -> Base:
+        messages = self.dialogue(entries)
+        prompt = renders.text(messages, generation=True)
+        ended = renders.attempt(messages)
+        before = prompt if ended is None else prompt[: agreed(ended, prompt)]
+        return Base(renders, messages, before, prompt, last, prompt.rpartition(last)[2])
+
+    def call(self, renders: Renders) -> ToolCall:
+        """Give a call of the first tool that is offered."""
+        marks = self.marks
+        name = next(iter(request_of(renders.tools).tools or ()), marks.names[0])
+        return ToolCall(name, {marks.keys[0]: marks.values[0]}, marks.ids[0])
+
+    def dialogue(self, entries: Dialogue) -> list[Message]:
+        """Give a conversation in the shape that the template takes."""
+        shape = self._analysis.shape
+        return prepared(shape.messages(entries, self.marks.system))
+
+    def message(self, turn: Turn) -> Message:
+        """Give one turn in that shape."""
+        return prepared([self._analysis.shape.message(turn)])[0]
+
+    def turn(self, parsed: ParsedMessage, new: Messages) -> Turn:
+        """Give the turn with what a model wrote replaced by sentinels."""
+        answered = [str(message.get("tool_call_id") or "") for message in new]
+        answered = [id_ for id_ in answered if id_]
+        spare = [*answered, *self.marks.ids[len(answered) :]]
+        calls = tuple(
+            ToolCall(call.name, _arguments(call.arguments), call.id or _at(spare, at))
+            for at, call in enumerate(parsed.tool_calls)
+        )
+        content = self.marks.content if (parsed.content or "").strip() or not calls else ""
+        reasoning = self.marks.reasoning if (parsed.reasoning_content or "").strip() else ""
+        return Turn(content, reasoning, calls)
+
+    def last_text(self, turn: Turn) -> tuple[str, bool]:
+        """Give the last text of a turn as it is written, and whether its end stands behind it.
+
+        Where it is not known what ends such a turn, markup of its last part may come first.
+        """
+        format_ = self._format
+        layout = format_.layouts[turn.presence]
+        if not layout.parts:
+            raise RefusedBridge(Reason.END_UNKNOWN, str(turn.presence))
+        part = layout.parts[-1]
+        ends = [end.text for end in format_.ends if end.after is part]
+        known = any(layout.literals[-1].endswith(end) for end in ends)
+        close = layout.literals[-1].removesuffix(ends[0]) if known else ""
+        if part is Part.CALLS and format_.calls is not None:
+            return format_.calls.write(turn.calls) + close, known
+        return (turn.content if part is Part.CONTENT else turn.reasoning) + close, known
+
+    def earlier(self, *, reasoning: bool, call: ToolCall | None) -> Dialogue:
+        """Give a history with a finished exchange and one that is under way, with this call."""
+        marks = self.marks
+        thought = marks.reasoning if reasoning else ""
+        told = Turn(marks.content, thought)
+        if call is None:
+            return (User(marks.user), told, User(marks.next_user), told, User(marks.user))
+        called = Turn(reasoning=thought, calls=(call,))
+        answer = Answer(marks.answer, call.name, call.id)
+        cycle: Dialogue = (called, answer)
+        return (User(marks.user), *cycle, told, User(marks.next_user), *cycle)
+
+    @property
+    def calls(self) -> bool:
+        """Whether the template writes calls in a turn."""
+        layout = self._format.layouts.get(Presence(calls=True))
+        return self._format.calls is not None and layout is not None and not layout.refusal
+
+
+def refused_as(error: TemplateRenderError) -> RefusedBridge:
+    """Give a template's refusal as one of the bridge."""
+    return RefusedBridge(Reason.REFUSED, error.reason)
+
+
+def _arguments(text: str) -> dict[str, Json]:
+    try:
+        value = cast("Json", json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _at(ids: Sequence[str], at: int) -> str:
+    return ids[at] if at < len(ids) else f"call{at:05d}"

@@ -1,0 +1,195 @@
+"""What an engine and a client put into the history: the parsed message, and what follows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from autoparser.analysis.core.conversation import Answer, Dialogue, Json, Message, ToolCall, User
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.format import Slot, TurnFormat
+from autoparser.analysis.inference.probing import CallForm, Prober, ReasoningForm, Setting, Shape
+from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, SpanKind, Status
+
+from .partial_json import readable_part
+from .scenario import Answers, ArgumentsAs, Engine, Ids, Kept, Next
+
+ANSWER = '{"ok": true}'
+CONCLUSION = "All of it is done."
+NEXT_QUESTION = "Thanks. What else is there?"
+
+PLAIN_IDS = ("aB3dE6gH1", "kL5mN7pQ2", "rS8tU4vW9")
+"""Ids that every template takes; where a turn shows no ids, none of this matters."""
+
+MADE_ID = "chatcmpl-tool-{:032x}"
+"""An id as engines make them: nothing of it was sampled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """An assistant message in the history."""
+
+    message: Mapping[str, Json]
+    """In the shape that the template takes."""
+    calls: tuple[ToolCall, ...]
+    """Its calls, which want answers."""
+
+
+def remembered(
+    shape: Shape, format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: Engine
+) -> Remembered:
+    """Give the message that goes into the history, as an engine with these habits makes it."""
+    content = _content(format_, parsed, sampled, engine)
+    reasoning = parsed.reasoning_content or ""
+    if engine.strips_reasoning:
+        reasoning = reasoning.rstrip()
+    calls = tuple(_call(call, at, engine) for at, call in enumerate(_calls(parsed, engine)))
+    message = shape.message(Message(content, reasoning, calls))
+    if reasoning and shape.reasoning_field is None:
+        message["reasoning_content"] = reasoning
+    texts = [_text(call, engine) for call in _calls(parsed, engine)]
+    return Remembered(_with_arguments(message, texts, shape, engine), calls)
+
+
+def _calls(parsed: ParsedMessage, engine: Engine) -> Sequence[ParsedCall]:
+    """Give the calls that the engine sees."""
+    broken = [*parsed.malformed_calls[-1:], *filter(None, [parsed.partial_call])]
+    if engine.malformed is not Kept.READ or not any(call.name for call in broken):
+        return parsed.tool_calls
+    read = replace(broken[-1], arguments=json.dumps(readable_part(broken[-1].arguments)))
+    return (*parsed.tool_calls, read)
+
+
+def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: Engine) -> str:
+    content = parsed.content or ""
+    if parsed.partial_call is not None:
+        # An engine that cannot read a call leaves its text, if it read none before.
+        kept = engine.malformed is Kept.CONTENT and not parsed.tool_calls
+        return content + _call_text(format_, parsed, sampled) if kept else content
+    opener = call_opener(format_)
+    unread = bool(parsed.malformed_calls) or parsed.status is Status.MALFORMED
+    if unread and engine.malformed is not Kept.CONTENT and opener:
+        return content.partition(opener)[0]
+    return content
+
+
+def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
+    """Give the text from behind the reasoning or the content on, where a call was cut."""
+    said = (SpanKind.CONTENT, SpanKind.REASONING)
+    start = max((span.end for span in parsed.spans if span.kind in said), default=0)
+    text = sampled[start:].removeprefix("" if start else format_.header)
+    block = None if parsed.content else format_.reasoning
+    if block is None or not block.close.core:
+        return text
+    head, close, rest = text.partition(block.close.core)
+    closed = bool(close) and head.strip() in ("", block.open.core)
+    return rest.removeprefix(block.close.after) if closed else text
+
+
+def call_opener(format_: TurnFormat) -> str:
+    """Give what opens calls, without the whitespace at its edges; empty where nothing does."""
+    calls = format_.calls
+    if calls is None:
+        return ""
+    first = calls.row[0]
+    return (calls.section_open.strip() or ("" if isinstance(first, Slot) else first)).strip()
+
+
+def _call(call: ParsedCall, at: int, engine: Engine) -> ToolCall:
+    made = engine.ids is Ids.MADE
+    plain = PLAIN_IDS[at] if at < len(PLAIN_IDS) else f"{PLAIN_IDS[0][:7]}{at:02}"
+    return ToolCall(call.name, _decoded(call), MADE_ID.format(at + 1) if made else call.id or plain)
+
+
+def _decoded(call: ParsedCall) -> Mapping[str, Json]:
+    value = _json(call.arguments)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(call: ParsedCall, engine: Engine) -> str:
+    if not engine.rewrites_json:
+        return call.arguments
+    try:
+        return json.dumps(json.loads(call.arguments), ensure_ascii=False)
+    except ValueError:
+        return call.arguments
+
+
+def _with_arguments(
+    message: dict[str, Json], texts: Sequence[str], shape: Shape, engine: Engine
+) -> Mapping[str, Json]:
+    """Give the arguments in the form that the engine gives them."""
+    string = engine.arguments is ArgumentsAs.STRING or (
+        engine.arguments is ArgumentsAs.TEMPLATE and shape.arguments_as_string
+    )
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return message
+    given: list[Json] = []
+    for call, text in zip(calls, texts, strict=True):
+        if not isinstance(call, dict):
+            continue
+        arguments: Json = text if string else _json(text)
+        function = call.get("function")
+        if shape.calls is CallForm.WRAPPED and isinstance(function, dict):
+            given.append({**call, "function": {**function, "arguments": arguments}})
+        else:
+            given.append({**call, "arguments": arguments})
+    return {**message, "tool_calls": given}
+
+
+def _json(text: str) -> Json:
+    try:
+        return cast("Json", json.loads(text))
+    except ValueError:
+        return text
+
+
+def following(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dialogue:
+    """Give the messages that come after the turn. Where nothing was called, nothing is answered."""
+    answered = list(calls[:1] if answers is Answers.FIRST else calls)
+    if answers is Answers.REVERSED:
+        answered.reverse()
+    results = tuple(Answer(ANSWER, call.name, call.id) for call in answered)
+    if coming is Next.TOOL and results:
+        return results
+    if coming is Next.LATER and results:
+        return (*results, Message(CONCLUSION), User(NEXT_QUESTION))
+    return (User(NEXT_QUESTION),)
+
+
+def _tagged(part: Json) -> Json:
+    """Put the tag behind the text of a part of the content."""
+    if not isinstance(part, dict):
+        return part
+    return {key: text if key == "type" else f"{text}{_TAG}" for key, text in part.items()}
+
+
+_TAG = "CONTINUE_FINAL_MESSAGE_TAG "
+
+
+def continued(
+    prober: Prober, messages: Sequence[Mapping[str, Json]], *, tools: bool, setting: Setting
+) -> str:
+    """Render a conversation whose last message goes on, as transformers 5.23.0 does.
+
+    `apply_chat_template(continue_final_message=…)` puts a tag behind the text to continue and
+    cuts the render there. Raises TemplateRenderError where it is not to be found.
+    """
+    last = dict(messages[-1])
+    content = last.get("content")
+    if isinstance(content, list) and content:
+        last["content"] = [*content[:-1], _tagged(content[-1])]
+    elif content:
+        last["content"] = f"{content}{_TAG}"
+    else:
+        field = prober.shape.reasoning_field or "reasoning_content"
+        if prober.shape.reasoning_form is ReasoningForm.FIELD and field in last:
+            last[field] = f"{last[field]}{_TAG}"
+    text = prober.render_messages([*messages[:-1], last], tools=tools, setting=setting)
+    at = text.rfind(_TAG.strip())
+    if at < 0:
+        raise TemplateRenderError("the message to continue does not appear in the text")
+    return text[:at] if text.startswith(_TAG, at) else text[:at].rstrip()

@@ -1,0 +1,185 @@
+"""One step of a conversation as an engine takes it: prompt, parse, history, next prompt.
+
+Contract: a replay is a pure function of its exchange; a template's refusal is part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.alignment import prefix_length
+from autoparser.analysis.core.conversation import Dialogue, Json, Tool
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.format import Begun, TurnFormat, ending
+from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
+from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
+
+from .remembering import Remembered, continued, following, remembered
+from .sampled import Prompt, common_start
+from .scenario import Answers, Engine, Next
+
+SYSTEM = "You are a helpful assistant."
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """All that decides how one step goes."""
+
+    setting: Setting
+    history: Dialogue
+    tools: tuple[Tool, ...]
+    sampled: str
+    cut: bool
+    next: Next
+    answers: Answers = Answers.ALL
+    engine: Engine = field(default_factory=Engine)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What became of the sampled text."""
+
+    exchange: Exchange
+    format: TurnFormat
+    """How turns are written under its setting."""
+    prompt: Prompt
+    parsed: ParsedMessage
+    kept: Remembered
+    """The message as it stands in the history."""
+    text: str
+    """The next prompt; empty where the template raised."""
+    error: TemplateRenderError | None = None
+
+    @property
+    def whole(self) -> str:
+        """What the next prompt should begin with."""
+        return self.prompt.text + self.exchange.sampled
+
+    @property
+    def at(self) -> int | None:
+        """Where the next prompt departs from that, in characters; None where it does not."""
+        whole = self.whole
+        if self.error is None and self.text.startswith(whole):
+            return None
+        return prefix_length(whole, self.text)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the next prompt begins with the last one and what was sampled."""
+        return self.error is None and self.at is None
+
+
+class Stage:
+    """Plays exchanges through one analysis."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        """Prepare to render through the template of an analysis, in the shape that it takes."""
+        self.analysis = analysis
+        template = analysis.rendering
+        self._prober = Prober(
+            template,
+            choose_sentinels(template.text),
+            tokens={**template.special_tokens, **analysis.stand_ins},
+            tools=(),
+            shape=analysis.shape,
+        )
+        self._probers: dict[str, Prober] = {}
+        self._prompts: dict[str, Prompt] = {}
+        self._parsers: dict[tuple[str, str, int], OutputParser] = {}
+        self._formats: dict[str, TurnFormat] = {}
+
+    def prompt(self, history: Dialogue, tools: tuple[Tool, ...], setting: Setting) -> Prompt:
+        """Render the prompt of a request. Raises TemplateRenderError."""
+        key = repr((history, tools, dict(setting)))
+        if key not in self._prompts:
+            prober = self._offering(tools)
+            messages = self.analysis.shape.messages(history, SYSTEM)
+            offered = bool(tools)
+            text = prober.render_messages(messages, tools=offered, generation=True, setting=setting)
+            try:
+                base = prober.render_messages(messages, tools=offered, setting=setting)
+            except TemplateRenderError:
+                base = text
+            self._prompts[key] = Prompt(text, common_start(text, base))
+        return self._prompts[key]
+
+    def begun(self, prompt: Prompt, tools: tuple[Tool, ...], setting: Setting) -> Begun:
+        """Say how turns are written under a setting, and how much of one a prompt has written."""
+        key = repr((bool(tools), dict(setting)))
+        if key not in self._formats:
+            self._formats[key] = self.analysis.under(setting, tools=bool(tools)).format
+        format_ = self._formats[key]
+        return Begun(format_, ending(format_, prompt.text))
+
+    def play(self, exchange: Exchange) -> Replay:
+        """Parse what was sampled, put it into the history, and render the next prompt.
+
+        Raises TemplateRenderError where there is no prompt to begin with.
+        """
+        prompt = self.prompt(exchange.history, exchange.tools, exchange.setting)
+        begun = self.begun(prompt, exchange.tools, exchange.setting)
+        parsed = self._parser(begun, prompt, exchange).parse(
+            exchange.sampled, complete=not exchange.cut
+        )
+        kept = remembered(
+            self.analysis.shape, begun.format, parsed, exchange.sampled, exchange.engine
+        )
+        return self._rendered(exchange, begun.format, prompt, parsed, kept)
+
+    def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
+        """Give the next prompt with another message in the history; empty where it raises."""
+        kept = Remembered(message, replay.kept.calls)
+        known = replay.exchange, replay.format, replay.prompt, replay.parsed
+        return self._rendered(*known, kept).text
+
+    def _rendered(
+        self,
+        exchange: Exchange,
+        format_: TurnFormat,
+        prompt: Prompt,
+        parsed: ParsedMessage,
+        kept: Remembered,
+    ) -> Replay:
+        shape = self.analysis.shape
+        messages: list[Mapping[str, Json]] = [
+            *shape.messages(exchange.history, SYSTEM),
+            kept.message,
+        ]
+        prober = self._offering(exchange.tools)
+        try:
+            if exchange.next is Next.CONTINUATION:
+                text = continued(
+                    prober, messages, tools=bool(exchange.tools), setting=exchange.setting
+                )
+            else:
+                after = following(kept.calls, exchange.next, exchange.answers)
+                messages += shape.messages(after)
+                text = prober.render_messages(
+                    messages,
+                    tools=bool(exchange.tools),
+                    generation=True,
+                    setting=exchange.setting,
+                )
+        except TemplateRenderError as error:
+            return Replay(exchange, format_, prompt, parsed, kept, "", error)
+        return Replay(exchange, format_, prompt, parsed, kept, text)
+
+    def _parser(self, begun: Begun, prompt: Prompt, exchange: Exchange) -> OutputParser:
+        opening, tools = begun.opening, exchange.tools
+        tail = prompt.text if opening is None else opening.text
+        key = (tail, repr(tools), id(begun.format))
+        if key not in self._parsers:
+            # Where the prompt writes nothing of the turn, its end tells nothing of it.
+            asked = prompt.text if tail.strip() else None
+            self._parsers[key] = self.analysis.parser(
+                list(tools) or None, prompt=asked, chat_template_kwargs=exchange.setting
+            )
+        return self._parsers[key]
+
+    def _offering(self, tools: tuple[Tool, ...]) -> Prober:
+        key = repr(tools)
+        if key not in self._probers:
+            self._probers[key] = self._prober.using(tools=tools)
+        return self._probers[key]

@@ -1,0 +1,221 @@
+"""Named ways in which a model's text departs from what the format writes.
+
+A variation is for any format: it changes how values are spelled before the turn is written, or
+the written pieces. Where it changes nothing, it does not apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.format import TurnFormat
+
+from .sampled import Kind, NotWrittenError, Piece, Pieces, Sample
+from .spelling import Spelling, respelled
+
+Respell = Callable[[TurnFormat], TurnFormat]
+Rewrite = Callable[[Pieces, TurnFormat, Message], Pieces]
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """One way of writing otherwise."""
+
+    about: str
+    respell: Respell | None = None
+    rewrite: Rewrite | None = None
+    cut: bool = False
+    """Nothing follows: the text is cut there."""
+    single_newlines: bool = False
+
+
+def _spelled(**changes: str | bool) -> Respell:
+    return lambda format_: respelled(format_, Spelling(**changes))  # type: ignore[arg-type]
+
+
+def _at(pieces: Pieces, kind: Kind) -> int:
+    for at, piece in enumerate(pieces):
+        if piece.kind is kind:
+            return at
+    raise NotWrittenError(f"the text has no {kind}")
+
+
+def _with(pieces: Pieces, at: int, text: str) -> Pieces:
+    return (*pieces[:at], replace(pieces[at], text=text), *pieces[at + 1 :])
+
+
+def _behind(kind: Kind, text: str) -> Rewrite:
+    """Write more at the end of a part."""
+
+    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+        del format_, message
+        at = _at(pieces, kind)
+        return _with(pieces, at, pieces[at].text + text)
+
+    return rewrite
+
+
+def _before(kind: Kind, text: str) -> Rewrite:
+    """Write more at the beginning of a part."""
+
+    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+        del format_, message
+        at = _at(pieces, kind)
+        return _with(pieces, at, text + pieces[at].text)
+
+    return rewrite
+
+
+def _close_of_reasoning(text: Callable[[str], str]) -> Rewrite:
+    """Change the whitespace behind what closes the reasoning."""
+
+    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+        del format_, message
+        at = _at(pieces, Kind.REASONING) + 1
+        if at + 1 >= len(pieces) or not pieces[at].text.strip():
+            raise NotWrittenError("nothing follows the reasoning")
+        return _with(pieces, at, text(pieces[at].text))
+
+    return rewrite
+
+
+def _tight(kind: Kind) -> Rewrite:
+    """Leave out the whitespace before a part."""
+
+    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+        del format_, message
+        at = _at(pieces, kind)
+        if not at:
+            return pieces
+        return _with(pieces, at - 1, pieces[at - 1].text.rstrip())
+
+    return rewrite
+
+
+def _cut_in(kind: Kind) -> Rewrite:
+    """Cut the text within a part, at a word's end if it can be."""
+
+    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+        del format_, message
+        at = _at(pieces, kind)
+        text = pieces[at].text
+        half = text.rfind(" ", 0, len(text) * 2 // 3)
+        kept = text[: half if half > 0 else len(text) // 2]
+        return (*pieces[:at], replace(pieces[at], text=kept))
+
+    return rewrite
+
+
+def _cut_call(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    at = _at(pieces, Kind.CALLS)
+    text, start, end = _arguments(pieces[at], format_, message)
+    return (*pieces[:at], replace(pieces[at], text=text[: start + (end - start) * 2 // 3]))
+
+
+def _malformed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    at = _at(pieces, Kind.CALLS)
+    text, start, end = _arguments(pieces[at], format_, message)
+    return _with(pieces, at, text[: start + (end - start) * 2 // 3] + text[end:])
+
+
+def _unclosed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    at = _at(pieces, Kind.CALLS)
+    text, _, end = _arguments(pieces[at], format_, message)
+    if not text[end:].strip():
+        raise NotWrittenError("nothing closes a call")
+    return _with(pieces, at, text[:end])
+
+
+def _arguments(piece: Piece, format_: TurnFormat, message: Message) -> tuple[str, int, int]:
+    """Find where the last call's arguments stand."""
+    calls = format_.calls
+    arguments = "" if calls is None else calls.arguments.write(message.calls[-1].arguments)
+    start = piece.text.rfind(arguments)
+    if not arguments or start < 0:
+        raise NotWrittenError("the arguments are not to be found")
+    return piece.text, start, start + len(arguments)
+
+
+def _newline_before_calls(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    del format_, message
+    at = _at(pieces, Kind.CALLS)
+    return (*pieces[:at], Piece(Kind.MARKUP, "\n"), *pieces[at:])
+
+
+VARIATIONS: Mapping[str, Variation] = {
+    "compact-json": Variation("JSON without spaces", respell=_spelled(comma=",", colon=":")),
+    "spaced-json": Variation(
+        "JSON with a space behind every comma and colon", respell=_spelled(comma=", ", colon=": ")
+    ),
+    "escaped-json": Variation(
+        "JSON with letters beyond ASCII as escapes", respell=_spelled(ascii_only=True)
+    ),
+    "json-literals": Variation("true, false and null as JSON", respell=_spelled(literals="json")),
+    "python-literals": Variation(
+        "true, false and null as Python", respell=_spelled(literals="python")
+    ),
+    "newline-after-reasoning": Variation(
+        "a newline more behind the reasoning's end",
+        rewrite=_close_of_reasoning(lambda text: text + "\n"),
+    ),
+    "no-space-after-reasoning": Variation(
+        "no whitespace behind the reasoning's end", rewrite=_close_of_reasoning(str.rstrip)
+    ),
+    "newline-ends-reasoning": Variation(
+        "a newline more at the reasoning's end", rewrite=_behind(Kind.REASONING, "\n")
+    ),
+    "space-ends-reasoning": Variation(
+        "a space at the reasoning's end", rewrite=_behind(Kind.REASONING, " ")
+    ),
+    "newline-begins-content": Variation(
+        "a newline before the content", rewrite=_before(Kind.CONTENT, "\n")
+    ),
+    "newline-ends-content": Variation(
+        "a newline behind the content", rewrite=_behind(Kind.CONTENT, "\n")
+    ),
+    "newline-before-calls": Variation(
+        "a newline more before the calls", rewrite=_newline_before_calls
+    ),
+    "no-space-before-calls": Variation(
+        "no whitespace before the calls", rewrite=_tight(Kind.CALLS)
+    ),
+    "cut-reasoning": Variation(
+        "cut within the reasoning", rewrite=_cut_in(Kind.REASONING), cut=True
+    ),
+    "cut-content": Variation("cut within the content", rewrite=_cut_in(Kind.CONTENT), cut=True),
+    "cut-call": Variation("cut within a call's arguments", rewrite=_cut_call, cut=True),
+    "malformed-call": Variation(
+        "the end of the last call's arguments is missing", rewrite=_malformed
+    ),
+    "unclosed-call": Variation("what closes the last call is missing", rewrite=_unclosed),
+    "single-newlines": Variation("each newline is a token of its own", single_newlines=True),
+}
+"""Every variation by its name; scenarios name them."""
+
+
+def respelled_by(format_: TurnFormat, names: Sequence[str]) -> TurnFormat:
+    """Give the format as these variations spell it.
+
+    Raises NotWrittenError where one of them spells nothing otherwise.
+    """
+    for name in names:
+        respell = VARIATIONS[name].respell
+        if respell is not None:
+            format_ = respell(format_)
+    return format_
+
+
+def rewritten_by(
+    sample: Sample, format_: TurnFormat, message: Message, names: Sequence[str]
+) -> Sample:
+    """Give the sample as these variations write it. Raises NotWrittenError as above."""
+    pieces, cut, single = sample.pieces, sample.cut, sample.single_newlines
+    for name in names:
+        variation = VARIATIONS[name]
+        if variation.rewrite is not None:
+            pieces = variation.rewrite(pieces, format_, message)
+        cut = cut or variation.cut
+        single = single or variation.single_newlines
+    return Sample(pieces, cut, single)

@@ -1,0 +1,213 @@
+"""The verdict on one step of a conversation, and where it breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.format import Opening, TurnFormat, Written
+from autoparser.analysis.inference.probing import Setting
+from autoparser.analysis.reading.parsing import SpanKind, Status
+
+from .cause import Cause
+from .causes import cause_of
+from .replay import Exchange, Replay, Stage
+from .sampled import Kind, NotWrittenError, Piece, Sample, sample
+from .scenario import Next, Scenario
+from .tokens import Encoder, TokenVerdict
+from .variations import respelled_by, rewritten_by
+
+CONTEXT = 60
+"""So many characters are shown on either side of a difference."""
+
+
+class Outcome(StrEnum):
+    """What became of a step."""
+
+    HOLDS = "holds"
+    BREAKS = "breaks"
+    RAISES = "raises"
+    NOT_APPLICABLE = "not applicable"
+    """The format at hand has no such text, or the prompt itself cannot be rendered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where the sampled and the rendered text part."""
+
+    at: int
+    """Characters into the sampled text; negative: that far before its beginning."""
+    part: str
+    """What the sampled text is there."""
+    before: str
+    """The end of what both have."""
+    sampled: str
+    """What the model, or the prompt before it, wrote from there on."""
+    rendered: str
+    """What the next prompt has there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a scenario goes under one setting of the switches, with one next role."""
+
+    setting: Setting
+    next: Next
+    outcome: Outcome
+    """At string level."""
+    tokens: TokenVerdict | None = None
+    """At token level; None where there is no tokenizer or no next prompt."""
+    cause: Cause | None = None
+    """None where both levels hold."""
+    difference: Difference | None = None
+    reason: str = ""
+    """Why it does not apply, or what the template says where it raises."""
+    sampled: str = ""
+    status: Status | None = None
+    """How the sampled text was parsed."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing has to be computed again, as far as it was looked into."""
+        return self.outcome is Outcome.HOLDS and (self.tokens is None or self.tokens.holds)
+
+    @property
+    def applies(self) -> bool:
+        """Whether the scenario is one for this template, under this setting."""
+        return self.outcome is not Outcome.NOT_APPLICABLE
+
+
+def judge(
+    stage: Stage, scenario: Scenario, coming: Next, setting: Setting, encoder: Encoder | None
+) -> Verdict:
+    """Play a scenario and judge it."""
+    try:
+        exchange, written = _exchange(stage, scenario, coming, setting)
+        replay = stage.play(exchange)
+    except NotWrittenError as reason:
+        return Verdict(setting, coming, Outcome.NOT_APPLICABLE, reason=str(reason))
+    except TemplateRenderError as error:
+        reason_ = f"the prompt cannot be rendered: {error.reason}"
+        return Verdict(setting, coming, Outcome.NOT_APPLICABLE, reason=reason_)
+    return _judged(stage, replay, encoder, single_newlines=written.single_newlines)
+
+
+def _exchange(
+    stage: Stage, scenario: Scenario, coming: Next, setting: Setting
+) -> tuple[Exchange, Sample]:
+    """Write what the model wrote. Raises NotWrittenError, TemplateRenderError."""
+    written = _sample(stage, scenario, setting)
+    if coming is Next.CONTINUATION and not written.cut:
+        raise NotWrittenError("only a turn that was cut goes on")
+    exchange = Exchange(
+        setting,
+        scenario.history,
+        scenario.tools,
+        written.text,
+        written.cut,
+        coming,
+        scenario.answers,
+        scenario.engine,
+    )
+    return exchange, written
+
+
+def _sample(stage: Stage, scenario: Scenario, setting: Setting) -> Sample:
+    prompt = stage.prompt(scenario.history, scenario.tools, setting)
+    if scenario.sampled is not None:
+        return Sample((Piece(Kind.MARKUP, scenario.sampled),), cut=scenario.cut)
+    begun = stage.begun(prompt, scenario.tools, setting)
+    usual, opening, names = begun.format, begun.opening, scenario.variations
+    format_ = respelled_by(usual, names)
+    message = _thinking(usual, scenario, opening)
+    plain = sample(usual, message, prompt, opening)
+    spelled = sample(format_, message, prompt, opening)
+    varied = rewritten_by(spelled, format_, message, names)
+    if names and varied.text == plain.text and not varied.single_newlines:
+        raise NotWrittenError("the format itself writes it so")
+    return varied
+
+
+THOUGHT = "Let me see what is asked."
+"""What a model thinks where its turn has a place for it."""
+
+
+def _thinking(format_: TurnFormat, scenario: Scenario, opening: Opening | None) -> Message:
+    """Let the model reason where the prompt opens the reasoning, or every turn has a block."""
+    message = scenario.message
+    if message.reasoning or scenario.silent:
+        return message
+    written = None if opening is None else opening.written
+    block = format_.reasoning
+    begun = format_.layouts[message.presence].literals[0]
+    always = block is not None and bool(block.close.core) and block.close.core in begun
+    if written is not Written.REASONING_OPEN and (
+        written is Written.REASONING_CLOSED or not always
+    ):
+        return message
+    thought = replace(message, reasoning=THOUGHT)
+    return message if format_.layouts[thought.presence].refusal else thought
+
+
+def _judged(
+    stage: Stage, replay: Replay, encoder: Encoder | None, *, single_newlines: bool
+) -> Verdict:
+    exchange = replay.exchange
+    error = replay.error
+    if error is not None:
+        return Verdict(
+            exchange.setting,
+            exchange.next,
+            Outcome.RAISES,
+            cause=Cause.RAISES,
+            reason=error.reason,
+            sampled=exchange.sampled,
+            status=replay.parsed.status,
+        )
+    tokens = None
+    if encoder is not None:
+        tokens = encoder.compare(
+            replay.prompt.text, exchange.sampled, replay.text, newlines=single_newlines
+        )
+    cause = cause_of(stage, replay)
+    if cause is None and tokens is not None and not tokens.holds:
+        cause = Cause.RETOKENIZED
+    return Verdict(
+        exchange.setting,
+        exchange.next,
+        Outcome.HOLDS if replay.holds else Outcome.BREAKS,
+        tokens,
+        cause,
+        _difference(replay),
+        sampled=exchange.sampled,
+        status=replay.parsed.status,
+    )
+
+
+def _difference(replay: Replay) -> Difference | None:
+    at = replay.at
+    if at is None:
+        return None
+    prompt = len(replay.prompt.text)
+    whole, text = replay.whole, replay.text
+    return Difference(
+        at - prompt,
+        _part(replay, at - prompt),
+        whole[max(0, at - CONTEXT) : at],
+        whole[at : at + CONTEXT],
+        text[at : at + CONTEXT],
+    )
+
+
+def _part(replay: Replay, at: int) -> str:
+    if at < 0:
+        within = at + len(replay.prompt.text) >= len(replay.prompt.base)
+        return "the generation prompt" if within else "the prompt"
+    spans = replay.parsed.spans
+    found = next((span for span in spans if span.start <= at < span.end), None)
+    return "the end" if found is None else f"the {_WORDS.get(found.kind, found.kind.value)}"
+
+
+_WORDS = {SpanKind.JUNK: "text behind the turn", SpanKind.NAME: "name of a call"}

@@ -1,0 +1,153 @@
+"""The messages that every analysis is checked with: fixed, and the same for every template."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple, cast
+
+from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall, tool_for
+
+
+class Case(NamedTuple):
+    """One message of the battery, and what it is there for."""
+
+    title: str
+    message: Message
+
+
+CITY_TOOL = "get_forecast"
+MIXED_TOOL = "update_record"
+STRANGE_KEY = "naïve'&<\\key"
+"""What notations escape, without the double quote: many a format puts that around a name as it is,
+so that no reader could tell where the name ends."""
+USER_TEXT = "Please look into it."
+ANSWER_TEXT = "done"
+
+_REASONING = "The user wants facts.\nA lookup is due."
+_CONTENT = "Here is what I found."
+_IDS = ("aB3dE6gH1", "kL5mN7pQ2", "rS8tU4vW9")
+
+_CALLS = (
+    ToolCall(CITY_TOOL, {"city": "Oslo", "days": 3}, _IDS[0]),
+    ToolCall(MIXED_TOOL, {"title": "Notes", "active": True}, _IDS[1]),
+    ToolCall(CITY_TOOL, {"city": "Quito", "days": 11}, _IDS[2]),
+)
+
+_VALUES: tuple[tuple[str, str, Json], ...] = (
+    ("a string", "title", "plain words"),
+    ("an empty string", "title", ""),
+    ("quotes and backslashes", "title", 'say "hi", it\'s C:\\new\\table'),
+    ("lines and tabs", "title", "first\n\tsecond\n\nlast"),
+    ("markup", "title", "<b>bold</b> & <br/> [x] {y} %}"),
+    ("letters beyond ASCII", "title", "naïve 日本語 – 🚀"),
+    ("digits in a string", "title", "007"),
+    ("JSON in a string", "title", '{"inner": [1, true, null]}'),
+    ("whitespace at a string's edges", "title", "  padded\n"),
+    ("signs and letters beyond ASCII in a name", STRANGE_KEY, "plain words"),
+    ("an integer", "count", 42),
+    ("a negative integer", "count", -7),
+    ("a fraction", "ratio", 2.5),
+    ("a small number", "ratio", 1e-07),
+    ("true", "active", True),
+    ("false", "active", False),
+    ("null", "parent", None),
+    ("an empty array", "labels", []),
+    ("an array", "labels", ["a", 'it\'s "b"', "<c>"]),
+    ("an array of everything", "labels", [1, -2.5, True, None, "x", [], ["y", 2], {"k": "v"}]),
+    ("an empty object", "options", {}),
+    ("an object", "options", {"mode": "fast", "depth": 3, "dry": False, "base": None}),
+    ("nested objects", "options", {"a": {"b": {"c": ["d", {"e": 'f "g"\nh'}]}}}),
+)
+
+_MIXED: dict[str, Json] = {
+    "title": "Report <1>",
+    "count": 5,
+    "ratio": 0.25,
+    "active": False,
+    "parent": None,
+    "labels": ["x", "y"],
+    "options": {"Zeta": 1, "alpha": {"beta": [True]}},
+}
+
+
+@lru_cache(maxsize=1)
+def battery() -> tuple[Case, ...]:
+    """Give the messages: parts in every combination, values of every type, hostile texts."""
+    cases: list[Case] = []
+    for calls, reasoning, content in product(range(4), (False, True), (False, True)):
+        names = ["reasoning"] * reasoning + ["content"] * content
+        names += [f"{calls} call{'s' * (calls > 1)}"] * (calls > 0)
+        cases.append(
+            Case(
+                " and ".join(names) or "an empty message",
+                Message(
+                    _CONTENT if content else "", _REASONING if reasoning else "", _CALLS[:calls]
+                ),
+            )
+        )
+    cases += [
+        Case(f"an argument that is {what}", _one_call({key: value})) for what, key, value in _VALUES
+    ]
+    cases += [
+        Case("a call without arguments", _one_call({})),
+        Case("an argument of every type", _one_call(_MIXED)),
+        Case("content with whitespace at its edges", Message("\n  Indented, then blank. \n\n")),
+        Case("content with markup", Message('Use <b> & [x], {y} or "z":\n\n```\ncode\n```')),
+        Case(
+            "reasoning with whitespace at its edges",
+            Message(_CONTENT, "\n\n  So far so good. \n"),
+        ),
+        Case(
+            "padded texts beside a call",
+            Message(" \nLooking. \n\n", "\nHm. \n\n", _CALLS[:1]),
+        ),
+    ]
+    return tuple(cases)
+
+
+def _one_call(arguments: dict[str, Json]) -> Message:
+    return Message(calls=(ToolCall(MIXED_TOOL, arguments, _IDS[0]),))
+
+
+@lru_cache(maxsize=1)
+def battery_tools() -> tuple[Tool, ...]:
+    """Give the tools that the messages call."""
+    return (
+        tool_for(CITY_TOOL, "Look up the weather.", {"city": "string", "days": "integer"}),
+        tool_for(
+            MIXED_TOOL,
+            "Change a record.",
+            {
+                "title": "string",
+                "count": "integer",
+                "ratio": "number",
+                "active": "boolean",
+                "parent": "string",
+                "labels": "array",
+                "options": "object",
+                STRANGE_KEY: "string",
+            },
+        ),
+    )
+
+
+@lru_cache(maxsize=1)
+def loose_tools() -> tuple[Json, ...]:
+    """Give the tools as a request offers them, with schemas that all of the arguments meet."""
+    loose: dict[str, Json] = {
+        "parent": {"type": ["string", "null"]},
+        "labels": {"type": "array"},
+        "options": {"type": "object"},
+    }
+    offered: list[Json] = []
+    for tool in battery_tools():
+        parameters = cast("dict[str, Json]", tool["parameters"])
+        properties = cast("dict[str, Json]", parameters["properties"])
+        met: dict[str, Json] = {key: loose.get(key, each) for key, each in properties.items()}
+        function: dict[str, Json] = {
+            **tool,
+            "parameters": {**parameters, "properties": met, "required": []},
+        }
+        offered.append({"type": "function", "function": function})
+    return tuple(offered)

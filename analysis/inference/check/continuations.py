@@ -1,0 +1,77 @@
+"""What the template itself writes behind its generation prompts, under every setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.format import Formats, Opening, TurnFormat
+from autoparser.analysis.inference.learning.observer import Observer
+from autoparser.analysis.inference.probing import Prober, ToolForm
+
+from .battery import Case, battery, battery_tools
+
+ASKED = (
+    "content",
+    "reasoning and content",
+    "1 call",
+    "content and 1 call",
+    "reasoning and 1 call",
+    "reasoning and content and 2 calls",
+    "an argument of every type",
+    "content with markup",
+)
+"""The messages of the battery that are asked for; a prompt is gone on with by some of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """One message, as the template writes it behind a generation prompt."""
+
+    opening: Opening
+    """With the setting that both were rendered under."""
+    title: str
+    message: Message
+    text: str | None
+    """What stands behind the prompt; None: the template's turn does not go on from the prompt."""
+
+
+def continuations(formats: Formats, prober: Prober) -> tuple[Continuation, ...]:
+    """Render the messages behind every generation prompt; `prober` has nothing set."""
+    return tuple(
+        continuation
+        for format_ in formats
+        for opening in _different(format_)
+        for continuation in _behind(format_, opening, prober)
+    )
+
+
+def _different(format_: TurnFormat) -> Iterator[Opening]:
+    """Give one opening for each text: settings whose prompts end alike go on alike."""
+    seen: set[str] = set()
+    for opening in format_.openings:
+        if opening.text.strip() and opening.text not in seen:
+            seen.add(opening.text)
+            yield opening
+
+
+def _behind(format_: TurnFormat, opening: Opening, prober: Prober) -> Iterator[Continuation]:
+    tools = opening.tools and prober.shape.tools is not ToolForm.NONE
+    settled = prober.using(setting=opening.setting, tools=battery_tools() if tools else ())
+    observer = Observer(settled)
+    prompt = settled.probe((settled.user,), tools=tools, generation=True)
+    for case in _cases(calls=tools):
+        message = format_.with_naming_ids(case.message)
+        turn = observer.turn(message)
+        whole = observer.before + turn.text
+        text = None
+        if prompt.rendered and not turn.refusal and not turn.rewrites:
+            text = whole[len(prompt.text) :] if whole.startswith(prompt.text) else None
+        yield Continuation(opening, case.title, message, text)
+
+
+def _cases(*, calls: bool) -> Iterator[Case]:
+    for case in battery():
+        if case.title in ASKED and (calls or not case.message.calls):
+            yield case

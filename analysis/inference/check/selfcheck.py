@@ -1,0 +1,204 @@
+"""The self-check: what the format writes must be what the template renders, byte for byte.
+
+A verdict says what it rests on. Of every message of the battery one thing is true: it is written as
+the template renders it, the template refuses it, it crashes on it, it could not be asked about, or
+the format is wrong about it, crash or not. A crash is no answer, so the messages that agents send
+do not pass where the template crashes on them, even if the format foretells it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
+from autoparser.analysis.inference.learning.observer import Observer, Turn
+from autoparser.analysis.inference.probing import Prober
+from autoparser.analysis.loading.template import REASONING_FIELDS
+
+from .battery import Case, battery, battery_tools
+from .crash import Crash, grouped, is_needed
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A message that the format writes differently from the template, or that it crashes on."""
+
+    title: str
+    message: Message
+    written: str | None
+    """What the format wrote; None: it says that the template raises on the message."""
+    rendered: str | None
+    """What the template rendered; None: it raised."""
+    reason: str
+    crash: Crash | None = None
+    """Where the template crashes; None: it renders or refuses the message."""
+    foretold: bool = False
+    """Whether the format is right about it: the template crashes, and agents send such messages."""
+
+    @property
+    def size(self) -> int:
+        """How much there is to look at."""
+        return len(self.written or "") + len(self.rendered or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The verdict on a format, and what it rests on."""
+
+    total: int
+    """The messages of the battery."""
+    equal: int
+    """Messages that the format writes as the template renders them."""
+    refused: int
+    """Messages that the template refuses on purpose, as the format says it would."""
+    not_asked: int
+    """Messages that its shape cannot tell from another one, so that they show nothing."""
+    crashes: tuple[Crash, ...]
+    """Where the template crashes as the format says it would."""
+    failures: tuple[Failure, ...]
+    """Messages that do not pass: the format is wrong about them, or agents send such messages and
+    the template crashes on them."""
+
+    @property
+    def passed(self) -> int:
+        """Messages on which the template does what the format says, and which it had better do."""
+        return self.total - len(self.failures)
+
+    @property
+    def crashed(self) -> int:
+        """Messages on which it crashes as the format says, whether they pass or not."""
+        return sum(len(crash.titles) for crash in self.crashes)
+
+    @property
+    def different(self) -> tuple[Failure, ...]:
+        """Messages that the format is wrong about."""
+        return tuple(failure for failure in self.failures if not failure.foretold)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every message came out right."""
+        return not self.failures
+
+    @property
+    def forbidden(self) -> Crash | None:
+        """What transformers' sandbox alone forbids; None where it forbids nothing.
+
+        All else that was found is then from renders in a sandbox that allows it.
+        """
+        return next((crash for crash in self.crashes if crash.sandbox_alone), None)
+
+    @property
+    def freed(self) -> int:
+        """Messages that the format is right about where the sandbox forbids nothing of that."""
+        return sum(len(crash.titles) for crash in self.crashes if crash.sandbox_alone)
+
+    @property
+    def smallest(self) -> Failure | None:
+        """The failure that is quickest to understand; one that the format is wrong about first."""
+        return min(
+            self.failures,
+            key=lambda failure: (failure.foretold, failure.size),
+            default=None,
+        )
+
+
+def self_check(format_: TurnFormat, prober: Prober) -> Check:
+    """Write every message of the battery by the format and by the template.
+
+    Where `prober` renders in another sandbox than transformers', its texts are what the format is
+    held to, and what transformers makes of the messages is asked as well.
+    """
+    judge = _Judge(format_, prober)
+    failures: list[Failure] = []
+    crashes: list[Crash] = []
+    equal = refused = not_asked = 0
+    for case, told in judge.asked():
+        if not told:
+            not_asked += 1
+            continue
+        turn = judge.observer.turn(case.message)
+        failure, crash = judge.difference(case, turn), judge.crash(case, turn)
+        if failure is not None:
+            failures.append(replace(failure, crash=crash))
+        elif crash is not None:
+            crashes.append(crash)
+            failures += [judge.crashed(case, crash)] if crash.needed else []
+        else:
+            refused += turn.probe.error is not None
+            equal += turn.probe.error is None
+    total = len(battery())
+    return Check(total, equal, refused, not_asked, grouped(crashes), tuple(failures))
+
+
+class _Judge:
+    """Judges one format by one template."""
+
+    def __init__(self, format_: TurnFormat, prober: Prober) -> None:
+        # Reasoning that no field was found for is given all the same, in the usual one: agents
+        # send it, and that it is dropped, not refused, must show.
+        field = prober.shape.reasoning_field or REASONING_FIELDS[0]
+        prober = prober.using(
+            tools=battery_tools(), shape=replace(prober.shape, reasoning_field=field)
+        )
+        self._format = format_
+        self.observer = Observer(prober)
+        strict = prober.as_transformers()
+        self._strict = self.observer if strict is prober else Observer(strict)
+
+    def asked(self) -> Iterator[tuple[Case, bool]]:
+        """Give the cases, and of each whether it is told from all before it."""
+        shape = self.observer.prober.shape
+        told: set[str] = set()
+        for case in battery():
+            given = repr(shape.message(case.message))
+            yield case, given not in told
+            told.add(given)
+
+    def difference(self, case: Case, turn: Turn) -> Failure | None:
+        """Say where the format is wrong; None where it is right."""
+        written = self._written(case.message)
+        if turn.refusal:
+            if written is None:
+                return None
+            return Failure(case.title, case.message, written, None, turn.refusal)
+        if turn.rewrites:
+            around = self.observer
+            whole = None if written is None else around.before + written + around.behind
+            reason = "the template changes the text before the turn"
+            return Failure(case.title, case.message, whole, turn.probe.text, reason)
+        if written == turn.text:
+            return None
+        reason = "the texts differ" if written is not None else "the template does render it"
+        return Failure(case.title, case.message, written, turn.text, reason)
+
+    def crash(self, case: Case, turn: Turn) -> Crash | None:
+        """Give transformers' crash on a message; None where it renders or refuses it."""
+        error = self._crash_on(case.message)
+        if error is None:
+            return None
+        return Crash(
+            (case.title,),
+            error.line,
+            error.reason,
+            needed=is_needed(case.message, self._format, error, self._crash_on),
+            forbidden=error.forbidden,
+            sandbox_alone=error.forbidden and turn.probe.rendered,
+        )
+
+    def crashed(self, case: Case, crash: Crash) -> Failure:
+        """Give the failure of a message that the format is right about, crash and all."""
+        written = self._written(case.message)
+        return Failure(case.title, case.message, written, None, crash.reason, crash, foretold=True)
+
+    def _crash_on(self, message: Message) -> TemplateRenderError | None:
+        error = self._strict.turn(message).probe.error
+        return None if error is None or error.refused else error
+
+    def _written(self, message: Message) -> str | None:
+        try:
+            return self._format.write(message)
+        except RefusedMessageError:
+            return None

@@ -1,0 +1,134 @@
+"""What becomes of a turn once the conversation goes on: its end, and its reasoning."""
+
+from __future__ import annotations
+
+from autoparser.analysis.core.alignment import common_suffix, edge_units
+from autoparser.analysis.core.conversation import Answer, Message, Presence, User
+from autoparser.analysis.core.format import Part, ReasoningRetention
+from autoparser.analysis.inference.probing import Probe
+
+from .observer import Observer
+
+
+def historic_turn(observer: Observer) -> Probe:
+    """Render a plain assistant turn that a user message follows."""
+    message = observer.message(Presence(content=True))
+    return observer.prober.probe((observer.prober.user, message, observer.next_user))
+
+
+def historic_opening(observer: Observer) -> str | None:
+    """Give what stands before the content of an earlier turn; None where it is not to be seen."""
+    probe = historic_turn(observer)
+    content = observer.prober.sentinels.content
+    if not probe.text.startswith(observer.before) or content not in probe.text:
+        return None
+    return probe.text[len(observer.before) : probe.text.index(content)]
+
+
+def historic_end(
+    observer: Observer, probe: Probe, last: str, usual: str, header_of_turn: str
+) -> str | None:
+    """Give what ends a turn that another message follows; None where it cannot be told.
+
+    `last` is the turn's last text, `usual` what ends it as the last of the conversation.
+    """
+    marks = observer.prober.sentinels
+    text = probe.text
+    at = text.find(last)
+    if not probe.rendered or at < 0:
+        return None
+    rest = text[at + len(last) :]
+    following = [rest.find(word) for word in (marks.next_user, marks.answer)]
+    until = min((place for place in following if place >= 0), default=-1)
+    if until < 0:
+        return None
+    between = rest[:until]
+    if between.startswith(usual):
+        return usual
+    if between.startswith(usual.rstrip()) and usual.strip():
+        return usual.rstrip()
+    if until != following[0]:
+        return None
+    alone = observer.prober.probe((observer.prober.user,), tools=False).text
+    header = common_suffix(between, alone[: alone.find(marks.user)])
+    if len(header) < len(between):
+        return between[: len(between) - len(header)]
+    # The message before the first user ends like this turn; the header of a role tells them.
+    units = edge_units(header_of_turn.strip())
+    at = between.find(units[0]) if units else -1
+    return between[:at] if at >= 0 else None
+
+
+def called_turn(observer: Observer) -> Probe:
+    """Render a turn of calls that was answered, concluded, and followed by a user message."""
+    marks = observer.prober.sentinels
+    called = observer.message(Presence(reasoning=True, calls=True))
+    return observer.prober.probe(
+        (
+            observer.prober.user,
+            called,
+            Answer(marks.answer, marks.names[0], marks.ids[0]),
+            Message(marks.content),
+            User(marks.next_user),
+        )
+    )
+
+
+def following_text(observer: Observer, after: Part) -> str:
+    """Give what stands between a turn and the next message's text: the next header."""
+    marks = observer.prober.sentinels
+    if after is Part.CALLS:
+        probe, last, following = called_turn(observer), marks.values[0], marks.answer
+    else:
+        probe, last, following = historic_turn(observer), marks.content, marks.next_user
+    at = probe.text.find(last)
+    until = probe.text.find(following, at)
+    if not probe.rendered or min(at, until) < 0:
+        return ""
+    between = probe.text[at + len(last) : until]
+    return between if after is Part.CONTENT else _behind_call(observer, between)
+
+
+def _behind_call(observer: Observer, between: str) -> str:
+    called = observer.shown(Presence(calls=True)).text
+    value = observer.prober.sentinels.values[0]
+    close = called[called.rfind(value) + len(value) :]
+    return between[len(close) :] if between.startswith(close) else ""
+
+
+def before_next_user(observer: Observer, *, tools: bool = True) -> tuple[Probe, Probe]:
+    """Render a turn that reasons and answers: as the last one, and before a user message."""
+    told = observer.message(Presence(reasoning=True, content=True))
+    last = (observer.prober.user, told)
+    return (
+        observer.prober.probe(last, tools=tools),
+        observer.prober.probe((*last, observer.next_user), tools=tools),
+    )
+
+
+def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> ReasoningRetention:
+    """See in which later prompts the reasoning of a turn still stands."""
+    if not reasoning:
+        return ReasoningRetention()
+    marks = observer.prober.sentinels
+    tool_loop = answered_loop = None
+    if calls:
+        called = observer.message(Presence(reasoning=True, calls=True))
+        answer = Answer(marks.answer, marks.names[0], marks.ids[0])
+        loop = observer.prober.probe((observer.prober.user, called, answer))
+        tool_loop = (marks.reasoning in loop.text) if loop.rendered else None
+        over = called_turn(observer)
+        answered_loop = (marks.reasoning in over.text) if over.rendered else None
+    return ReasoningRetention(
+        tool_loop,
+        _kept(observer, tools=True),
+        answered_loop,
+        _kept(observer, tools=False),
+    )
+
+
+def _kept(observer: Observer, *, tools: bool) -> bool | None:
+    """Whether reasoning outlasts the next user message; None where no turn shows it."""
+    word = observer.prober.sentinels.reasoning
+    last, later = before_next_user(observer, tools=tools)
+    return (word in later.text) if later.rendered and word in last.text else None

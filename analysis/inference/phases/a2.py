@@ -1,0 +1,54 @@
+"""A2: one argument value against another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Escape, Slot
+from autoparser.analysis.inference.learning.observer import Observer
+from autoparser.analysis.inference.learning.rows import quotes_around
+from autoparser.analysis.inference.learning.strings import Strings, hostile_string, learn_strings
+
+from .draft import Draft
+from .finding import Evidence, Finding, standing
+
+_ESCAPES = {
+    Escape.VERBATIM: "as they are",
+    Escape.JSON: "with the escapes of JSON",
+    Escape.JSON_ASCII: "with the escapes of JSON, in ASCII alone",
+    Escape.PYTHON: "as Python's repr does",
+    Escape.HTML: "with the escapes of HTML",
+    Escape.JSON_HTML: "with the escapes of JSON, then those of HTML",
+    Escape.TABLE: "with escapes of their own",
+}
+
+
+def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
+    """Learn what stands around a string value, and how its characters are written."""
+    marks = observer.prober.sentinels
+    plain: dict[str, Json] = {marks.keys[0]: marks.values[0]}
+    hostile: dict[str, Json] = {marks.keys[0]: hostile_string(marks.values[0])}
+    evidence = Evidence(
+        "one value / one of characters that get escaped",
+        observer.with_arguments(plain).probe,
+        observer.with_arguments(hostile).probe,
+    )
+    strings = None
+    if draft.listed is not None:
+        place = draft.listed.place(observer)
+        strings = learn_strings(place, draft.listed.entries, draft.key)
+    conclusion = "no values to compare" if strings is None else _in_words(strings)
+    draft = replace(draft, strings=strings)
+    markers = ("arg_value_prefix", "arg_value_suffix")
+    return draft, Finding("A2", "argument values", conclusion, (evidence,), markers)
+
+
+def _in_words(strings: Strings) -> str:
+    text = strings.text
+    conclusion = f"strings are written {_ESCAPES[text.escape]}"
+    if text.escape is not Escape.PYTHON:
+        conclusion += standing(*quotes_around(strings.row, Slot.VALUE))
+    if text.guard is not None:
+        conclusion += f", some wrapped in {text.guard.open!r} and {text.guard.close!r}"
+    return conclusion

@@ -1,0 +1,206 @@
+"""The one place that renders: conversations in a shape, each rendered at most once."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TypeAlias
+
+from autoparser.analysis.core.conversation import Dialogue, Json, Tool, User
+from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
+from autoparser.analysis.loading.template import ChatTemplate, Sandbox
+
+from .sentinels import Sentinels
+from .shape import Setting, Shape, offered
+
+_CLOCK = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
+"""Probes see one moment, so that two analyses of a template are alike."""
+
+
+def _strftime_now(form: str) -> str:
+    return _CLOCK.strftime(form)
+
+
+NO_SETTING: Setting = MappingProxyType({})
+
+
+MOST_BEYOND = 3
+"""Renders that may run into a limit before the analysis ends: each takes as long as it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One render: the conversation, what was set, and the text or the template's refusal."""
+
+    dialogue: Dialogue
+    tools: bool
+    generation: bool
+    setting: Setting
+    text: str = ""
+    error: TemplateRenderError | None = None
+
+    @property
+    def rendered(self) -> bool:
+        """Whether a text came out."""
+        return self.error is None
+
+
+@dataclass(slots=True)
+class Meter:
+    """What the probing of one template has cost."""
+
+    renders: int = 0
+    characters: int = 0
+    beyond: int = 0
+    """Renders that a limit ended."""
+
+
+_Key: TypeAlias = tuple[str, int, bool, str]
+
+
+class Prober:
+    """Renders conversations through one template, in one shape, under one setting."""
+
+    def __init__(
+        self,
+        template: ChatTemplate,
+        sentinels: Sentinels,
+        *,
+        tokens: Mapping[str, str],
+        tools: Sequence[Tool],
+        shape: Shape | None = None,
+        setting: Setting = NO_SETTING,
+    ) -> None:
+        """Prepare to probe `template`; `tokens` are its special tokens or stand-ins for them."""
+        self.template = template
+        self.sentinels = sentinels
+        self.tokens = tokens
+        self.tools = tools
+        self.shape = shape or Shape()
+        self.setting = setting
+        self.meter = Meter()
+        self._offered = offered(tools, self.shape)
+        self._renders: dict[_Key, Probe] = {}
+        self._base: str | None = None
+
+    def using(
+        self,
+        *,
+        shape: Shape | None = None,
+        setting: Setting | None = None,
+        tools: Sequence[Tool] | None = None,
+    ) -> Prober:
+        """Return a prober that differs in shape, setting or tools, on the same meter.
+
+        Where only the setting differs, both share what they have rendered.
+        """
+        other = Prober(
+            self.template,
+            self.sentinels,
+            tokens=self.tokens,
+            tools=self.tools if tools is None else tools,
+            shape=shape or self.shape,
+            setting=self.setting if setting is None else setting,
+        )
+        other.meter = self.meter
+        if other.shape == self.shape and tools is None:
+            other._renders = self._renders
+        return other
+
+    def as_transformers(self) -> Prober:
+        """Give a prober that renders nothing but what transformers renders, on the same meter."""
+        if self.template.sandbox is Sandbox.IMMUTABLE:
+            return self
+        other = Prober(
+            replace(self.template, sandbox=Sandbox.IMMUTABLE),
+            self.sentinels,
+            tokens=self.tokens,
+            tools=self.tools,
+            shape=self.shape,
+            setting=self.setting,
+        )
+        other.meter = self.meter
+        return other
+
+    def probe(
+        self,
+        dialogue: Dialogue,
+        *,
+        tools: bool = True,
+        generation: bool = False,
+        setting: Setting | None = None,
+    ) -> Probe:
+        """Render a conversation; a refusal or a crash is part of the answer."""
+        chosen = self.setting if setting is None else setting
+        key = (repr(dialogue), tools, generation, repr(chosen))
+        known = self._renders.get(key)
+        if known is None:
+            known = self._render(dialogue, tools, generation, chosen)
+            self._renders[key] = known
+        return known
+
+    def _render(self, dialogue: Dialogue, tools: bool, generation: bool, setting: Setting) -> Probe:
+        messages = self.shape.messages(dialogue, self.sentinels.system)
+        try:
+            text = self.render_messages(
+                messages, tools=tools, generation=generation, setting=setting
+            )
+        except TemplateRenderError as error:
+            if isinstance(error, TemplateLimitError):
+                self.meter.beyond += 1
+                if self.meter.beyond > MOST_BEYOND:
+                    raise
+            return Probe(dialogue, tools, generation, setting, error=error)
+        return Probe(dialogue, tools, generation, setting, text=text)
+
+    def render_messages(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: bool = True,
+        generation: bool = False,
+        setting: Setting | None = None,
+    ) -> str:
+        """Render messages that are already shaped. Raises TemplateRenderError."""
+        clock: Callable[[str], str] = _strftime_now
+        variables: dict[str, object] = {
+            "strftime_now": clock,
+            **self.tokens,
+            "messages": messages,
+            "tools": self._offered if tools else None,
+            "documents": None,
+            "add_generation_prompt": generation,
+            **(self.setting if setting is None else setting),
+        }
+        self.meter.renders += 1
+        text = self.template.render_prepared(variables)
+        if not text.isascii():
+            self._check_text(text)
+        self.meter.characters += len(text)
+        return text
+
+    def _check_text(self, text: str) -> None:
+        """Raise TemplateRenderError where the template has put together what is no text."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = f"U+{ord(text[error.start]):04X}"
+        else:
+            return
+        raise TemplateRenderError(
+            f"it writes {half}, half of a surrogate pair, which no tokenizer takes",
+            file=self.template.origin or self.template.name,
+        )
+
+    def seen(self, text: str) -> bool:
+        """Whether a render so far, under any setting, holds a text that no message brought."""
+        return any(
+            text in each.text and text not in repr(each.dialogue) for each in self._renders.values()
+        )
+
+    @property
+    def user(self) -> User:
+        """The user message that begins every probe."""
+        return User(self.sentinels.user)

@@ -1,0 +1,156 @@
+"""The shape in which a template takes its messages, and the messages in that shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autoparser.analysis.core.conversation import (
+    Answer,
+    Dialogue,
+    Json,
+    Message,
+    Tool,
+    ToolCall,
+    User,
+)
+
+
+class ContentForm(StrEnum):
+    """How a message's text is given."""
+
+    TEXT = "text"
+    PARTS = "list of parts"
+
+
+class EmptyContent(StrEnum):
+    """What stands for content where there is none beside calls."""
+
+    EMPTY = "empty text"
+    ABSENT = "no content key"
+    NULL = "null"
+
+
+class ToolForm(StrEnum):
+    """How tools are given."""
+
+    WRAPPED = "wrapped in an object of type function"
+    BARE = "bare function schema"
+    NONE = "no tools"
+
+
+class CallForm(StrEnum):
+    """How a message's calls are given."""
+
+    WRAPPED = "wrapped in an object of type function"
+    BARE = "bare name and arguments"
+
+
+class ReasoningForm(StrEnum):
+    """Where a message's reasoning is given."""
+
+    FIELD = "field of the message"
+    PART = "part of the content"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a template wants of the messages it is given."""
+
+    system: bool = False
+    """A system message must come first."""
+    user_content: ContentForm = ContentForm.TEXT
+    assistant_content: ContentForm = ContentForm.TEXT
+    empty_content: EmptyContent = EmptyContent.EMPTY
+    arguments_as_string: bool = False
+    tools: ToolForm = ToolForm.WRAPPED
+    calls: CallForm = CallForm.WRAPPED
+    answered: bool = False
+    """A message with calls is refused unless tool results follow it."""
+    reasoning_form: ReasoningForm = ReasoningForm.FIELD
+    reasoning_field: str | None = None
+    """The name of the field, or the type of the part."""
+
+    def message(self, message: Message) -> dict[str, Json]:
+        """Give an assistant message in this shape."""
+        shaped: dict[str, Json] = {"role": "assistant"}
+        content = self._content(message)
+        if content is not None or self.empty_content is EmptyContent.NULL:
+            shaped["content"] = content
+        if (
+            message.reasoning
+            and self.reasoning_field
+            and self.reasoning_form is ReasoningForm.FIELD
+        ):
+            shaped[self.reasoning_field] = message.reasoning
+        if message.calls:
+            shaped["tool_calls"] = [self.call(call) for call in message.calls]
+        return shaped
+
+    def _content(self, message: Message) -> Json:
+        parts: list[Json] = []
+        if message.reasoning and self.reasoning_form is ReasoningForm.PART:
+            kind = self.reasoning_field or ""
+            parts.append({"type": kind, kind: message.reasoning})
+        if parts or self.assistant_content is ContentForm.PARTS:
+            if message.content:
+                parts.append({"type": "text", "text": message.content})
+            return parts
+        if message.content or not message.calls:
+            return message.content
+        return "" if self.empty_content is EmptyContent.EMPTY else None
+
+    def call(self, call: ToolCall) -> Json:
+        """Give one call in this shape."""
+        arguments: Json = dict(call.arguments)
+        if self.arguments_as_string:
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        function: dict[str, Json] = {"name": call.name, "arguments": arguments}
+        if self.calls is CallForm.BARE:
+            return {"id": call.id, "type": "function", **function}
+        return {"id": call.id, "type": "function", "function": function}
+
+    def tool(self, tool: Tool) -> Json:
+        """Give one tool in this shape."""
+        return tool if self.tools is ToolForm.BARE else {"type": "function", "function": tool}
+
+    def messages(self, dialogue: Dialogue, system: str = "") -> list[dict[str, Json]]:
+        """Give a whole conversation in this shape."""
+        shaped: list[dict[str, Json]] = []
+        if self.system and system:
+            shaped.append({"role": "system", "content": self._text(system, self.user_content)})
+        for entry in dialogue:
+            match entry:
+                case User():
+                    text = self._text(entry.text, self.user_content)
+                    shaped.append({"role": "user", "content": text})
+                case Answer():
+                    shaped.append(
+                        {
+                            "role": "tool",
+                            "name": entry.name,
+                            "tool_call_id": entry.call_id,
+                            "content": self._text(entry.text, self.assistant_content),
+                        }
+                    )
+                case Message():
+                    shaped.append(self.message(entry))
+        return shaped
+
+    def user_text(self, text: str) -> Json:
+        """Give the content of a user or system message in this shape."""
+        return self._text(text, self.user_content)
+
+    def _text(self, text: str, form: ContentForm) -> Json:
+        return text if form is ContentForm.TEXT else [{"type": "text", "text": text}]
+
+
+def offered(tools: Sequence[Tool], shape: Shape) -> list[Json] | None:
+    """Give the tools in this shape; None where the shape has none."""
+    return None if shape.tools is ToolForm.NONE else [shape.tool(tool) for tool in tools]
+
+
+Setting = Mapping[str, Json]
+"""Values of the template's switches."""

@@ -1,0 +1,57 @@
+"""Finding how plain user and assistant messages are taken."""
+
+from __future__ import annotations
+
+from autoparser.analysis.core.conversation import Dialogue, Message, User
+
+from .prober import Probe, Prober
+from .shape import ContentForm, Shape, ToolForm
+from .trials import Trial, UnusableTemplateError, describe
+
+
+def text_shape(prober: Prober, trials: list[Trial]) -> Prober:
+    """Find how plain user and assistant messages are taken."""
+    marks = prober.sentinels
+    plain: Dialogue = (User(marks.user), Message(marks.content))
+    failures: list[Probe] = []
+    silent = False
+    shapes = [Shape()]
+    shapes += [
+        Shape(system=system, user_content=user, assistant_content=assistant, tools=tools)
+        for tools in ToolForm
+        for system in (False, True)
+        for user in ContentForm
+        for assistant in ContentForm
+    ][1:]
+    partial: Prober | None = None
+    for shape in shapes:
+        candidate = prober.using(shape=shape)
+        probe = candidate.probe(plain, tools=shape.tools is not ToolForm.NONE)
+        what = describe(shape, Shape())
+        if not probe.rendered:
+            failures.append(probe)
+            trials.append(Trial(what, f"raises: {probe.error}"))
+            continue
+        shown = [word in probe.text for word in (marks.user, marks.content)]
+        if all(shown):
+            trials.append(Trial(what, "shows the user's and the assistant's text"))
+            return candidate
+        silent = True
+        trials.append(Trial(what, "drops the user's or the assistant's text"))
+        if shown[0] and partial is None:
+            partial = candidate
+    if partial is not None:
+        return partial
+    if silent:
+        empty = not any(trial.outcome.startswith("raises") for trial in trials) and not (
+            prober.probe(plain).text.strip()
+        )
+        raise UnusableTemplateError(
+            "renders nothing" if empty else "ignores the messages that it is given",
+            "check that it reads the content of every message of the role user and assistant",
+        )
+    raise UnusableTemplateError(
+        "raises on every conversation that was tried",
+        "render a conversation by hand to see what it wants",
+        failures[0].error,
+    )

@@ -1,0 +1,327 @@
+"""A chat template as a value, rendered exactly as transformers 5.23.0 renders it.
+
+Contract: a template's text is parsed once and compiled once, on first use. Whatever Jinja
+raises becomes an error of `autoparser.analysis.core.errors`; nothing that a template does leaves
+another exception. A template is untrusted code: it runs in Jinja's immutable sandbox, unless it
+is asked to run in the mutable one, where it gets copies and nothing outlives a render.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError, nodes
+from jinja2.exceptions import SecurityError
+
+from autoparser.analysis.core.errors import (
+    TemplateLimitError,
+    TemplateRenderError,
+    TemplateSyntaxError,
+)
+from autoparser.analysis.loading.isolation import Guard, LimitReached, current_guard, raise_it
+
+from .emission import Emission, emissions
+from .environment import Refusal, Sandbox, chat_environment
+from .excerpt import excerpt, find_column
+from .messages import plain, prepared_messages, prepared_tools
+from .provenance import Provenance
+
+if TYPE_CHECKING:
+    from types import CodeType, TracebackType
+
+__all__ = ["ChatTemplate"]
+
+Rendered = TypeVar("Rendered")
+
+LONGEST_REASON = 200_000
+"""Characters of a template's own words that an error keeps; every refusal of it has some."""
+
+
+@dataclass(frozen=True)
+class ChatTemplate:
+    """The text of a chat template and what is rendered with it."""
+
+    text: str
+    """The Jinja source."""
+
+    special_tokens: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    """Variables such as ``bos_token`` that every render gets, unless a switch overrides them."""
+
+    name: str | None = None
+    """Its name among a model's templates, such as ``default``; None where it has none."""
+
+    origin: str | None = None
+    """Where it came from, as errors name it: a path, ``-``; None for text given directly."""
+
+    source: Provenance | None = None
+    """Where it came from, in full; None for text given directly."""
+
+    sandbox: Sandbox = Sandbox.IMMUTABLE
+    """Where it runs; in another sandbox than transformers' it may render what that refuses."""
+
+    def render(
+        self,
+        messages: Sequence[object],
+        tools: Sequence[object] | None = None,
+        add_generation_prompt: bool = False,
+        *,
+        documents: Sequence[object] | None = None,
+        **switches: object,
+    ) -> str:
+        """Give the text that transformers' ``apply_chat_template(tokenize=False)`` gives.
+
+        ``messages``, ``tools`` and ``documents`` are lists of dicts; ``switches`` are any
+        other variables of the template and override special tokens. Raises
+        TemplateSyntaxError or TemplateRenderError for what the template does, TypeError or
+        ValueError for messages or tools of a wrong type.
+        """
+        for document in documents or ():
+            if not isinstance(document, Mapping):
+                kind = type(document).__name__
+                raise TypeError(f"a document must be a dict with title and text, not a {kind}")
+        return self.render_prepared(
+            {
+                **self.special_tokens,
+                **{name: plain(value) for name, value in switches.items()},
+                "messages": prepared_messages(messages),
+                "tools": prepared_tools(tools),
+                "documents": plain(documents),
+                "add_generation_prompt": add_generation_prompt,
+            }
+        )
+
+    def render_prepared(self, variables: Mapping[str, object]) -> str:
+        """Render with exactly these variables: nothing is normalised or added.
+
+        The fast path for many renders. The caller merges `special_tokens` and passes
+        ``messages``, ``tools``, ``documents`` and ``add_generation_prompt`` in the form that
+        transformers gives them. A variable overrides a global of the same name, so a fixed
+        clock is a ``strftime_now`` among them. They are copied only where the sandbox lets the
+        template change them. Raises TemplateSyntaxError, TemplateRenderError.
+        """
+        return self._run(self._compiled.template, variables)
+
+    def trace(self, variables: Mapping[str, object]) -> list[Emission]:
+        """Render as `render_prepared` does, and tell which line of the template wrote what.
+
+        What a macro or a block ``set`` writes comes from the line that puts it out. Raises
+        TemplateSyntaxError, TemplateRenderError.
+        """
+        template = self._compiled.template
+
+        def traced(guard: Guard | None) -> list[Emission]:
+            pieces = emissions(template, template.new_context(self._own(variables)))
+            return [*pieces] if guard is None else guard.kept(pieces, _length)
+
+        return self._held(traced)
+
+    @cached_property
+    def marks_generation(self) -> bool:
+        """Whether it holds ``{% generation %}``, transformers' mark of what the model writes."""
+        return any(
+            isinstance(block.call.node, nodes.ExtensionAttribute)
+            for block in self.syntax_tree.find_all(nodes.CallBlock)
+        )
+
+    def render_generation(self, variables: Mapping[str, object]) -> str:
+        """Render as `render_prepared` does, with a mark at both ends of each generation block.
+
+        The marks are the characters `GENERATION_OPEN` and `GENERATION_CLOSE`.
+        """
+        return self._run(self._marking, variables)
+
+    def _run(self, compiled: Template, variables: Mapping[str, object]) -> str:
+        def rendered(guard: Guard | None) -> str:
+            # As Template.render does, less its rewriting of tracebacks.
+            pieces = compiled.root_render_func(compiled.new_context(self._own(variables)))
+            return "".join(pieces if guard is None else guard.kept(pieces, len))
+
+        return self._held(rendered)
+
+    def _own(self, variables: Mapping[str, object]) -> dict[str, object]:
+        """Give the variables of one render: whatever the template may change is a copy."""
+        given = {**variables}
+        return given if self.sandbox is Sandbox.IMMUTABLE else deepcopy(given)
+
+    @cached_property
+    def in_mutable_sandbox(self) -> ChatTemplate:
+        """The same template, in the sandbox that lets it change lists and dictionaries."""
+        return replace(self, sandbox=Sandbox.MUTABLE)
+
+    def _held(self, render: Callable[[Guard | None], Rendered]) -> Rendered:
+        """Render, in a worker within its limits. Raises TemplateRenderError."""
+        guard = current_guard()
+        failure: TemplateRenderError
+        try:
+            return render(guard)
+        except LimitReached as reached:
+            if guard is not None:
+                guard.end()
+            failure = self._limit_error(reached, reached)
+        except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
+            if guard is not None and isinstance(error, MemoryError):
+                failure = self._limit_error(guard.memory_reached, error)
+            else:
+                failure = self._render_error(error)
+        # Raised out here so that it does not keep the frames of the render alive.
+        raise failure
+
+    @property
+    def syntax_tree(self) -> nodes.Template:
+        """The parsed template, shared with the compiled one: read it, never change it.
+
+        Raises TemplateSyntaxError.
+        """
+        return self._compiled.tree
+
+    @property
+    def code(self) -> CodeType:
+        """The compiled template, for environments that differ in filters or undefined alone.
+
+        Raises TemplateSyntaxError.
+        """
+        return self._compiled.code
+
+    def check_syntax(self) -> None:
+        """Compile now; raises TemplateSyntaxError where Jinja cannot."""
+        _ = self._compiled
+
+    @cached_property
+    def _compiled(self) -> _Compiled:
+        environment = chat_environment(self.sandbox)
+        guard = current_guard()
+        try:
+            with nullcontext() if guard is None else guard.rendering():
+                tree = environment.parse(self.text)
+                code = environment.compile(tree)
+            # A plain dict of globals is copied faster for each render than Jinja's chained one.
+            template = Template.from_code(environment, code, dict(environment.globals))
+        except LimitReached as reached:
+            if guard is not None:
+                guard.end()
+            failure = self._compile_limit_error(reached)
+        except Exception as error:  # noqa: BLE001 - Jinja and Python each raise their own
+            if guard is not None and isinstance(error, MemoryError):
+                failure = self._compile_limit_error(guard.memory_reached)
+            else:
+                failure = self._syntax_error(error)
+        else:
+            return _Compiled(tree, code, template)
+        raise failure
+
+    def _parsed(self) -> nodes.Template:
+        """Parse alone, of which no code comes. Raises TemplateSyntaxError."""
+        try:
+            return chat_environment().parse(self.text)
+        except Exception as error:  # noqa: BLE001 - as below
+            failure = self._syntax_error(error)
+        raise failure
+
+    @cached_property
+    def _marking(self) -> Template:
+        self.check_syntax()
+        environment = chat_environment(self.sandbox, marked=True)
+        code = environment.compile(environment.parse(self.text))
+        return Template.from_code(environment, code, dict(environment.globals))
+
+    def _syntax_error(self, error: Exception) -> TemplateSyntaxError:
+        hint = "correct the template there"
+        if not isinstance(error, JinjaSyntaxError):
+            reason = f"Jinja cannot compile this template ({_in_words(error)})"
+            return TemplateSyntaxError(reason, file=self._file, hint="simplify the template")
+        line = error.lineno
+        column = find_column(chat_environment(), self.text, error)
+        return TemplateSyntaxError(
+            f"Jinja cannot read this template: {str(error.message).rstrip('.')}",
+            file=self._file,
+            line=line,
+            column=column,
+            excerpt=excerpt(self.text, line, column),
+            hint=hint,
+        )
+
+    def _render_error(self, error: Exception) -> TemplateRenderError:
+        refused = isinstance(error, Refusal)
+        return TemplateRenderError(
+            _cut(_said(error) if refused else _in_words(error)),
+            file=self._file,
+            line=_template_line(error.__traceback__),
+            refused=refused,
+            forbidden=isinstance(error, SecurityError),
+        )
+
+    def _limit_error(self, reached: LimitReached, error: BaseException) -> TemplateLimitError:
+        return TemplateLimitError(
+            reached.limit,
+            reached.words,
+            file=self._file,
+            line=_template_line(error.__traceback__),
+            hint=raise_it(reached.limit),
+        )
+
+    def _compile_limit_error(self, reached: LimitReached) -> TemplateSyntaxError:
+        return TemplateSyntaxError(
+            f"Jinja cannot compile this template: {reached.words}",
+            file=self._file,
+            limit=reached.limit,
+            hint=raise_it(reached.limit),
+        )
+
+    @property
+    def _file(self) -> str:
+        return self.origin or self.name or "template"
+
+    def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
+        # Compiled code cannot be pickled; a copy in another process compiles its own.
+        special = dict(self.special_tokens)
+        given = (self.text, special, self.name, self.origin, self.source, self.sandbox)
+        return ChatTemplate, given
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    tree: nodes.Template
+    code: CodeType
+    template: Template
+
+
+def _length(emission: Emission) -> int:
+    return len(emission.text)
+
+
+def _cut(words: str) -> str:
+    if len(words) <= LONGEST_REASON:
+        return words
+    return f"{words[: LONGEST_REASON // 2]} … {words[-LONGEST_REASON // 2 :]}"
+
+
+def _said(error: Exception) -> str:
+    try:
+        return str(error.args[0])
+    except Exception:  # noqa: BLE001 - a template may pass what has no text
+        return "no reason given"
+
+
+def _in_words(error: Exception) -> str:
+    kind = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - as above
+        text = ""
+    return f"{kind}: {text}" if text else kind
+
+
+def _template_line(traceback: TracebackType | None) -> int | None:
+    """Give the template's line of the innermost frame that is compiled from a template."""
+    line: int | None = None
+    while traceback is not None:
+        template = traceback.tb_frame.f_globals.get("__jinja_template__")
+        if isinstance(template, Template):
+            line = template.get_corresponding_lineno(traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return line

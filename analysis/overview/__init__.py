@@ -1,0 +1,1 @@
+"""What a person looks at: one template's portrait, two compared, many surveyed."""

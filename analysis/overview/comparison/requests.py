@@ -1,0 +1,196 @@
+"""The conversations that both templates render, and what is sent beside the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from typing import TypeAlias
+
+from autoparser.analysis.core.conversation import (
+    Answer,
+    Dialogue,
+    Json,
+    Message,
+    ToolCall,
+    User,
+)
+from autoparser.analysis.history.roundtrip.replay import SYSTEM
+from autoparser.analysis.inference.check import battery
+from autoparser.analysis.inference.probing import Shape
+
+from .parts import PARTS, TEXT_PARTS, UNTYPED, Kind
+
+__all__ = ["AXES", "Request", "RequestKey", "brief", "changing", "every"]
+
+_QUESTION = User("What is the weather in Oslo?")
+_THANKS = User("Thank you. And tomorrow?")
+_REASONING = "The user wants facts.\nA lookup is due."
+_TOLD = Message("It is sunny.", _REASONING)
+
+
+RequestKey: TypeAlias = tuple[str, bool, bool | None, bool]
+"""The conversation, tools, system message and generation prompt of a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One conversation with what is sent beside it; the switches come later."""
+
+    conversation: str
+    """What the conversation is, in words."""
+    dialogue: Dialogue
+    tools: bool
+    generation: bool
+    system: bool | None = None
+    """Whether a system message comes first; None: only where the template wants one."""
+    first: str = ""
+    """The role of a message that comes before all others."""
+    content: tuple[str, Json] | None = None
+    """A role, and what its messages have as content in the place of a text."""
+    arguments_as_string: bool | None = None
+    """Whether arguments come as JSON text; None: as the template takes them."""
+
+    @property
+    def key(self) -> RequestKey:
+        """What no two requests have in common."""
+        return self.conversation, self.tools, self.system, self.generation
+
+    def messages(self, shape: Shape) -> list[dict[str, Json]]:
+        """Give the messages in the shape that a template takes."""
+        wanted = shape if self.system is None else replace(shape, system=self.system)
+        if self.arguments_as_string is not None:
+            wanted = replace(wanted, arguments_as_string=self.arguments_as_string)
+        shaped = wanted.messages(self.dialogue, SYSTEM)
+        if self.first:
+            shaped.insert(0, {"role": self.first, "content": shape.user_text(SYSTEM)})
+        if self.content is not None:
+            role, content = self.content
+            return [
+                {**each, "content": content} if each["role"] == role else each for each in shaped
+            ]
+        return shaped
+
+
+AXES: dict[str, tuple[str, str]] = {
+    "tools": ("without tools", "with tools"),
+    "system": ("without a system message", "with a system message"),
+    "generation": ("without the generation prompt", "with the generation prompt"),
+}
+"""What is sent or not beside the messages: the field of a request, and words for both."""
+
+
+@lru_cache(maxsize=1)
+def every() -> Sequence[Request]:
+    """Give all requests that are played with nothing set."""
+    return (*_battery(), *changing(), *_parts(tools=True), *_unusual())
+
+
+@lru_cache(maxsize=1)
+def changing() -> Sequence[Request]:
+    """Give the requests that are played again under every value of a switch."""
+    return (*_framed(), *_parts())
+
+
+@lru_cache(maxsize=1)
+def brief() -> Sequence[Request]:
+    """Give the requests that are played under two switches at once."""
+    longest = _scenes()[-1][0]
+    beside = {"a question": ((False, True), (True, False)), longest: ((False, False), (True, True))}
+    return tuple(
+        each
+        for each in _framed()
+        if each.generation and (each.tools, each.system) in beside.get(each.conversation, ())
+    )
+
+
+def _battery() -> Iterator[Request]:
+    for case in battery():
+        said = case.message
+        answers = _answers(said)
+        yield Request(f"{case.title}, last", (_QUESTION, said), tools=True, generation=False)
+        dialogue: Dialogue = (_QUESTION, said, *answers)
+        if answers:
+            yield Request(f"{case.title}, then answers", dialogue, tools=True, generation=True)
+        after: Dialogue = (*dialogue, _THANKS)
+        yield Request(f"{case.title}, then a user", after, tools=True, generation=True)
+
+
+def _answers(message: Message) -> Dialogue:
+    return tuple(Answer("Sunny.", call.name, call.id) for call in message.calls)
+
+
+@lru_cache(maxsize=1)
+def _scenes() -> Sequence[tuple[str, Dialogue]]:
+    calls = next(case.message.calls for case in battery() if len(case.message.calls) > 1)
+    called = _calling(calls[:1])
+    both = replace(_calling(calls[:2]), content="I look it up.")
+    return (
+        ("a question", (_QUESTION,)),
+        ("an answer, last", (_QUESTION, _TOLD)),
+        ("a call, last", (_QUESTION, called)),
+        ("an answer, then a user", (_QUESTION, _TOLD, _THANKS)),
+        ("a running tool loop", (_QUESTION, called, *_answers(called))),
+        ("a tool loop that is over", (_QUESTION, both, *_answers(both), _TOLD, _THANKS)),
+    )
+
+
+def _calling(calls: tuple[ToolCall, ...]) -> Message:
+    return Message(reasoning=_REASONING, calls=calls)
+
+
+def _framed() -> Iterator[Request]:
+    """Give each scene with and without tools, system message and generation prompt."""
+    for name, dialogue in _scenes():
+        # A prompt behind an assistant's last message is asked for by nobody.
+        prompts = (False,) if isinstance(dialogue[-1], Message) else (True, False)
+        for tools, system, generation in product((False, True), (False, True), prompts):
+            yield Request(name, dialogue, tools, generation, system)
+
+
+def _parts(*, tools: bool = False) -> Iterator[Request]:
+    for kind in (*PARTS, *UNTYPED):
+        yield _sent(f"user parts: {kind.name}", (_QUESTION,), "user", kind, tools=tools)
+    image = _kind("image")
+    again: Dialogue = (_QUESTION, _TOLD, _THANKS)
+    yield _sent("user parts: image in two messages", again, "user", image, tools=tools)
+    question = Kind("a string", _QUESTION.text)
+    yield _sent("user content: a string", (_QUESTION,), "user", question, tools=tools)
+    answered: Dialogue = (_QUESTION, Message("It is sunny."), _THANKS)
+    called = _scenes()[-2][1]
+    for kind in (*TEXT_PARTS, image):
+        yield _sent(f"assistant parts: {kind.name}", answered, "assistant", kind, tools=tools)
+        if not tools:
+            yield _sent(f"tool result parts: {kind.name}", called, "tool", kind, tools=True)
+    for kind in TEXT_PARTS:
+        sent = _sent(f"system parts: {kind.name}", (_QUESTION,), "system", kind, tools=tools)
+        yield replace(sent, system=True)
+
+
+def _sent(name: str, dialogue: Dialogue, role: str, kind: Kind, *, tools: bool) -> Request:
+    return Request(name, dialogue, tools, generation=True, content=(role, kind.content))
+
+
+def _kind(name: str) -> Kind:
+    return next(kind for kind in PARTS if kind.name == name)
+
+
+def _unusual() -> Iterator[Request]:
+    """Give what some callers send, and what is played with nothing set alone."""
+    for tools in (False, True):
+        yield Request(
+            "a developer message first", (_QUESTION,), tools, generation=True, first="developer"
+        )
+    loops = [dialogue for name, dialogue in _scenes() if "loop" in name]
+    for as_string, name in ((True, "JSON text"), (False, "an object")):
+        for count, loop in zip(("one call", "two calls"), loops, strict=True):
+            yield Request(
+                f"arguments: {name}, {count}",
+                loop,
+                tools=True,
+                generation=True,
+                arguments_as_string=as_string,
+            )
+    for kind in (Kind("an object", {"sky": "clear"}), Kind("JSON text", '{"sky": "clear"}')):
+        yield _sent(f"tool result content: {kind.name}", loops[0], "tool", kind, tools=True)

@@ -1,0 +1,23 @@
+"""The parser that a format and a request make: push, forgiving, and aware of the prompt."""
+
+from autoparser.analysis.reading.text import Span, SpanKind
+
+from .call_ids import CallIds
+from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
+from .parser import OutputParser, after_reasoning
+from .stream import StreamParser
+
+__all__ = [
+    "CallIds",
+    "Delta",
+    "DeltaKind",
+    "FinishReason",
+    "OutputParser",
+    "ParsedCall",
+    "ParsedMessage",
+    "Span",
+    "SpanKind",
+    "Status",
+    "StreamParser",
+    "after_reasoning",
+]

@@ -1,0 +1,23 @@
+"""Reading one call: a row of literals and slots, or one JSON object."""
+
+from __future__ import annotations
+
+from autoparser.analysis.reading.expression import JsonCall, RowCall
+from autoparser.analysis.reading.text import Reading, Tape
+
+from .call_end import CallEnd, Surroundings
+from .collector import Collector
+from .json_call import JsonReader
+from .row_call import RowReader
+
+
+def read_call(
+    tape: Tape, call: RowCall | JsonCall, around: Surroundings, collector: Collector
+) -> Reading[CallEnd]:
+    """Read one call from its opening literal to its close."""
+    if isinstance(call, JsonCall):
+        return (yield from JsonReader(tape, call, around, collector).read())
+    return (yield from RowReader(tape, call, around, collector).read())
+
+
+__all__ = ["CallEnd", "Surroundings", "read_call"]

@@ -1,0 +1,40 @@
+"""Reading the fence of Markdown that models put around an answer in JSON."""
+
+from __future__ import annotations
+
+import re
+
+from autoparser.analysis.reading.text import Reading, SpanKind, Tape
+
+_OPENING = re.compile(r"\s*(`{3,}|~{3,})[ \t]*[\w.+-]{0,32}[ \t]*\r?\n\s*(?=[\[{])")
+_BEGINNING = re.compile(
+    r"\s*(?:`{0,2}|~{0,2}|(?:`{3,}|~{3,})[ \t]*[\w.+-]{0,32}[ \t]*(?:\r|\r?\n\s*)?)"
+)
+
+
+def open_fence(tape: Tape) -> Reading[str]:
+    """Take what opens a fence around an object or an array; return its mark, empty without one."""
+    while True:
+        found = _OPENING.match(tape.text, tape.at)
+        if found is not None:
+            tape.take(found.end() - tape.at, SpanKind.JUNK)
+            return found.group(1)
+        if tape.closed or _BEGINNING.fullmatch(tape.text, tape.at) is None:
+            return ""
+        yield
+
+
+def close_fence(tape: Tape, mark: str) -> Reading[None]:
+    """Take what closes the fence, with the whitespace before it and the rest of its line."""
+    while True:
+        rest = tape.text[tape.at :]
+        bare = rest.lstrip()
+        if bare.startswith(mark):
+            break
+        if tape.closed or not mark.startswith(bare):
+            return
+        yield
+    tape.take(len(rest) - len(bare) + len(mark), SpanKind.JUNK)
+    while (yield from tape.wait(1)) and tape.text[tape.at] in " \t\r\n":
+        if tape.take(1, SpanKind.JUNK) == "\n":
+            return

@@ -1,0 +1,133 @@
+"""Reading the header of a block where its words are not those that the template writes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autoparser.analysis.core.format import Literal, Part
+from autoparser.analysis.reading.expression import ArgumentList, RowCall, Section, Turn
+from autoparser.analysis.reading.text import Reading, SpanKind, Stops, Tape
+
+from .again import skip_again
+from .collector import Collector
+from .frame import Frame, frame_of, recipient
+from .marks import Mark
+from .section import SectionReader
+
+
+class HeaderReader:
+    """Reads `<|channel|>any words<|message|>` where a header may stand, by the turn's frame."""
+
+    def __init__(
+        self, turn: Turn, section: SectionReader | None, offered: frozenset[str] | None
+    ) -> None:
+        """Prepare for turns of this expression; `offered` are the tools, None: any."""
+        self._turn, self._offered, self._section = turn, offered, section
+        self.frame = frame_of(turn)
+        self._recipient = None if self.frame is None else recipient(turn, offered)
+        cores = (*(end.core for end in turn.ends), turn.header.mark)
+        first, last, lead = "", "", None
+        if self.frame is not None:
+            first, last, lead = self.frame.first, self.frame.last, self.frame.lead
+        self._lead = "" if lead is None or section is None else lead.core
+        self._openers = tuple(filter(None, (first, self._lead)))
+        self._inside: Stops[bool] = Stops(
+            [("", last, True), *(("", core, False) for core in cores)]
+        )
+
+    def read(self, tape: Tape, collector: Collector, stops: Stops[Mark]) -> Reading[Mark | None]:
+        """Read a header and, where it leads to a call, the call behind it.
+
+        None where there is no header, or one that the template writes so, which is among the
+        `stops` of content: it is left. What stands before an opener that is there again is taken.
+        """
+        frame = self.frame
+        if frame is None or not (yield from self._begins(tape)):
+            return None
+        size = yield from self._size(tape, frame)
+        header = tape.text[tape.at : tape.at + size]
+        if header and not header.endswith(frame.last):
+            # The text was cut inside the header.
+            tape.take(size, SpanKind.MARKUP)
+            return Mark.HEADER
+        if _stops_at(stops, header, len(header) - len(header.lstrip())):
+            return None
+        calls = self._calls(header, tape)
+        if calls is not None:
+            space = tape.left() - len(tape.text[tape.at :].lstrip())
+            ended = yield from calls.read(tape, collector, space)
+            return Mark.END if ended else Mark.CALLS
+        if not header:
+            return None
+        start = header.rindex(frame.first)
+        tape.take(start, SpanKind.MARKUP)
+        if _stops_at(stops, header, start):
+            return None
+        taken = tape.take(size - start, SpanKind.MARKUP)
+        collector.drop_blank()
+        taken += yield from skip_again(tape, Literal.of(header))
+        opened = _OPENED[frame.means(header[start:])]
+        if opened is Mark.REASONING:
+            collector.reasoning_marker(taken)
+        return opened
+
+    def _calls(self, header: str, tape: Tape) -> SectionReader | None:
+        """Give the reader of the call that comes next; None where no header leads to one."""
+        named = None if self._recipient is None else self._recipient.search(header)
+        if named is not None and self._turn.calls is not None:
+            section = _headed(self._turn.calls, header[: named.start(1)], header[named.end(1) :])
+            return SectionReader(self._turn, section, self._offered)
+        leads = bool(self._lead) and tape.text[tape.at :].lstrip().startswith(self._lead)
+        return self._section if leads else None
+
+    def _begins(self, tape: Tape) -> Reading[bool]:
+        """Whether a header comes: the frame's first marker, or words that lead to a name."""
+        while True:
+            text = tape.text[tape.at :]
+            bare = text.lstrip()
+            if bare.startswith(self._openers):
+                return True
+            open_ = any(opener.startswith(bare) for opener in self._openers)
+            if tape.closed or not open_ or len(text) - len(bare) > _LONGEST:
+                return False
+            yield
+
+    def _size(self, tape: Tape, frame: Frame) -> Reading[int]:
+        """Measure the header that has begun, whitespace before it included; 0: it is none."""
+        while True:
+            text = tape.text[tape.at :]
+            bare = text.lstrip()
+            if not bare.startswith(frame.first):
+                return 0
+            found = self._inside.find(bare, len(frame.first))
+            if found is not None and found.end <= _LONGEST:
+                if tape.closed or not self._inside.unsure(bare, found, 0):
+                    return len(text) - len(bare) + found.end if found.label else 0
+            elif tape.closed or len(bare) > _LONGEST:
+                cut = found is None and tape.closed and not tape.complete
+                return len(text) if cut and len(bare) <= _LONGEST else 0
+            yield
+
+
+_OPENED = {Part.REASONING: Mark.REASONING, Part.CONTENT: Mark.CONTENT}
+
+
+def _stops_at(stops: Stops[Mark], text: str, start: int) -> bool:
+    """Whether a stop stands at this very place of a text."""
+    found = stops.find(text, start)
+    return found is not None and found.start == start
+
+
+def _headed(section: Section, before: str, after: str) -> Section:
+    """Give the section whose call begins with a header just as it was written."""
+    call = section.call
+    if not isinstance(call, RowCall):
+        return section
+    row = call.row
+    at = next(at for at, item in enumerate(row) if isinstance(item, ArgumentList))
+    headed = (Literal.of(before.lstrip()), row[1], Literal.of(after), *row[at:])
+    return replace(section, open=Literal(), call=RowCall(headed))
+
+
+_LONGEST = 160
+"""How many characters a header may have: a longer text is none."""

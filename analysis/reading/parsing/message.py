@@ -1,0 +1,156 @@
+"""What a parser gives: deltas while the text comes, a message when it has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.reading.text import Span
+
+ReasoningIn: TypeAlias = Literal["separate", "inline", "raw"]
+"""Where reasoning goes: into a text of its own, into the content without its markers, or into the
+content with its markers as they came."""
+
+FinishReason: TypeAlias = Literal["stop", "tool_calls", "length"]
+"""Why an output ended, in OpenAI's words: by itself, with calls to answer, or cut."""
+
+REASONING_FIELD = "reasoning_content"
+
+
+class Status(StrEnum):
+    """How a message or a call came out."""
+
+    OK = "ok"
+    UNFINISHED = "unfinished"
+    """All was read, but no end of the turn was seen: the model did not write it, or the engine
+    took it off."""
+    REPAIRED = "repaired"
+    """Closers were missing at the end of finished output."""
+    STRAY = "stray markup"
+    """A closer stood where nothing that it closes was open; it is junk."""
+    MALFORMED = "malformed"
+    """A call was opened that could not be read; it stays in the content."""
+    UNKNOWN_TOOL = "unknown tool"
+    CUT = "cut"
+    """The text was cut before it ended."""
+
+    @property
+    def regular(self) -> bool:
+        """Whether all was read as the template writes it, with the turn's end or without it."""
+        return self in (Status.OK, Status.UNFINISHED)
+
+
+class DeltaKind(StrEnum):
+    """What a delta adds to."""
+
+    REASONING = "reasoning"
+    CONTENT = "content"
+    CALL = "call"
+    """Opens a call: its name, whole."""
+    ARGUMENTS = "arguments"
+    FINISH = "finish"
+    """Nothing more comes; the text is the reason."""
+
+
+@dataclass(slots=True)
+class Delta:
+    """A piece of the message."""
+
+    kind: DeltaKind
+    text: str
+    index: int = 0
+    """Of the call."""
+    id: str = ""
+    """Of the call: as it is written, or made where none is written."""
+
+    def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
+        """Give the delta of an OpenAI streaming chunk.
+
+        Of the last delta it is the `finish_reason` alone, which stands in the chunk's choice,
+        beside an empty delta.
+        """
+        match self.kind:
+            case DeltaKind.FINISH:
+                return {"finish_reason": self.text}
+            case DeltaKind.REASONING:
+                return {reasoning_field: self.text}
+            case DeltaKind.CONTENT:
+                return {"content": self.text}
+            case DeltaKind.CALL:
+                function: dict[str, Json] = {"name": self.text, "arguments": ""}
+                call: dict[str, Json] = {
+                    "index": self.index,
+                    "id": self.id or f"call_{self.index}",
+                    "type": "function",
+                    "function": function,
+                }
+                return {"tool_calls": [call]}
+            case DeltaKind.ARGUMENTS:
+                return {"tool_calls": [{"index": self.index, "function": {"arguments": self.text}}]}
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCall:
+    """One call that was read."""
+
+    name: str
+    arguments: str
+    """JSON text."""
+    id: str = ""
+    """As it is written; empty where none is."""
+    status: Status = Status.OK
+    made_id: str = field(default="", compare=False)
+    """The id that was made for the call, where none was written when it opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMessage:
+    """The message that a model wrote."""
+
+    content: str | None
+    reasoning_content: str | None
+    tool_calls: tuple[ParsedCall, ...]
+    """The calls that closed."""
+    partial_call: ParsedCall | None
+    """The call that the end cut."""
+    status: Status
+    spans: tuple[Span, ...]
+    """What each part of the text was; every character is in exactly one."""
+    malformed_calls: tuple[ParsedCall, ...] = ()
+    """Calls whose beginning had been streamed when they turned out unreadable; their text is
+    content. Empty where calls come whole."""
+    missing_end: str = ""
+    """The end of such a turn, where a text that is said to be complete has none; else empty."""
+    reasoning_end: int | None = None
+    """The position right behind what closes the reasoning, the first where it is closed twice; 0
+    where the prompt has closed it; None where nothing has."""
+    finish_reason: FinishReason | None = None
+    """Why the text ended; None: more may come."""
+
+    def ended(self) -> ParsedMessage:
+        """Give the same message where its end was seen outside the text, as a stop token."""
+        status = Status.OK if self.status is Status.UNFINISHED else self.status
+        return replace(self, status=status, missing_end="")
+
+    def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
+        """Give the message as an OpenAI chat completion has it, and beside it the `finish_reason`.
+
+        `reasoning_field` is the key of the reasoning; some servers and templates want `reasoning`.
+        """
+        message: dict[str, Json] = {"role": "assistant", "content": self.content}
+        if self.reasoning_content is not None:
+            message[reasoning_field] = self.reasoning_content
+        if self.tool_calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.id or call.made_id or f"call_{index}",
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for index, call in enumerate(self.tool_calls)
+            ]
+        if self.finish_reason is not None:
+            message["finish_reason"] = self.finish_reason
+        return message

@@ -1,0 +1,40 @@
+"""Reading pieces of text as they come: literals, values, arguments."""
+
+from .arguments import read_arguments
+from .json_text import Emit, Outcome, read_json
+from .literals import (
+    at_any,
+    at_text,
+    behind_space,
+    behind_space_any,
+    read_literal,
+    skip_space,
+    skip_written,
+)
+from .lookahead import GoesOn, Lookahead
+from .stops import Found, Stops
+from .tape import Lane, Reading, Span, SpanKind, Tape, held_from
+
+__all__ = [
+    "Emit",
+    "Found",
+    "GoesOn",
+    "Lane",
+    "Lookahead",
+    "Outcome",
+    "Reading",
+    "Span",
+    "SpanKind",
+    "Stops",
+    "Tape",
+    "at_any",
+    "at_text",
+    "behind_space",
+    "behind_space_any",
+    "held_from",
+    "read_arguments",
+    "read_json",
+    "read_literal",
+    "skip_space",
+    "skip_written",
+]

@@ -1,0 +1,274 @@
+"""From the written text of a value back to the value."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import math
+import re
+import warnings
+from collections.abc import Mapping
+from typing import cast
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Container, Escape, JsonType, Notation, Row, Slot, Text
+
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
+def unescape(inside: str, text: Text) -> str:
+    """Take back what `Text.write` did to the inside of a string."""
+    match text.escape:
+        case Escape.JSON | Escape.JSON_ASCII:
+            return _from_json(inside)
+        case Escape.HTML:
+            return html.unescape(inside)
+        case Escape.JSON_HTML:
+            return _from_json(html.unescape(inside))
+        case Escape.PYTHON:
+            return _from_python(inside)
+        case Escape.TABLE:
+            return _from_table(inside, text.table)
+        case Escape.VERBATIM:
+            return _unguarded(inside, text)
+
+
+def _from_json(inside: str) -> str:
+    try:
+        return str(json.loads(f'"{inside}"', strict=False))
+    except ValueError:
+        return inside
+
+
+def _from_python(inside: str) -> str:
+    try:
+        value = ast.literal_eval(inside)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return inside
+    return value if isinstance(value, str) else inside
+
+
+def _from_table(inside: str, table: Mapping[str, str]) -> str:
+    back = {written: char for char, written in table.items() if written}
+    if not back:
+        return inside
+    written = "|".join(map(re.escape, sorted(back, key=len, reverse=True)))
+    return re.sub(written, lambda match: back[match.group()], inside)
+
+
+def _unguarded(inside: str, text: Text) -> str:
+    guard = text.guard
+    if guard and inside.startswith(guard.open) and inside.endswith(guard.close):
+        return inside[len(guard.open) : len(inside) - len(guard.close)]
+    return inside
+
+
+class Unreadable(Exception):
+    """The text is no value of the notation."""
+
+
+class Decoder:
+    """Reads a value from a whole text, by a notation."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def value(self, notation: Notation) -> Json:
+        """Read a value at the front; raises Unreadable."""
+        self._space()
+        found = self._string(notation.string)
+        if found is not None:
+            return found
+        for container, keyed in ((notation.object, True), (notation.array, False)):
+            if container.open.strip() and self._takes(container.open.strip()):
+                return self._entries(container, notation, keyed=keyed)
+        for word, value in (
+            (notation.true, True),
+            (notation.false, False),
+            (notation.null, None),
+            ("true", True),
+            ("false", False),
+            ("null", None),
+        ):
+            if word and self._takes(word):
+                return value
+        self._takes(notation.number.open.strip())
+        match = _NUMBER.match(self.text, self.at)
+        if match is None:
+            raise Unreadable
+        self.at = match.end()
+        self._takes(notation.number.close.strip())
+        return finite(cast("Json", json.loads(match.group())))
+
+    def end(self) -> bool:
+        """Whether nothing but whitespace is left."""
+        self._space()
+        return self.at == len(self.text)
+
+    def _space(self) -> None:
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+
+    def _takes(self, wanted: str) -> bool:
+        if wanted and self.text.startswith(wanted, self.at):
+            self.at += len(wanted)
+            return True
+        return False
+
+    def _string(self, text: Text) -> str | None:
+        if text.escape is Escape.PYTHON or (text.open in ('"', "'") and text.escape in _QUOTED):
+            return self._quoted()
+        opening, close = text.open.strip(), text.close.strip()
+        if not opening or not self._takes(opening):
+            return None
+        end = self._close_of(close, text.escapes)
+        inside = self.text[self.at : end]
+        self.at = end + len(close)
+        return unescape(inside, text)
+
+    def _close_of(self, close: str, escapes: tuple[str, ...]) -> int:
+        """Find the close of a string; one that an escape holds is none."""
+        words = sorted({close, *escapes}, key=len, reverse=True)
+        for match in re.compile("|".join(map(re.escape, words))).finditer(self.text, self.at):
+            if match.group() == close:
+                return match.start()
+        raise Unreadable
+
+    def _quoted(self) -> str | None:
+        match = _QUOTES.match(self.text, self.at)
+        if match is None:
+            return None
+        self.at = match.end()
+        whole = match.group()
+        if whole[0] == '"':
+            try:
+                return str(json.loads(whole, strict=False))
+            except ValueError:
+                # Python writes this quote too, with escapes that JSON does not know.
+                read = _from_python(whole)
+                return whole[1:-1] if read == whole else read
+        return _from_python(whole)
+
+    def _entries(self, container: Container, outer: Notation, *, keyed: bool) -> Json:
+        values = container.values or outer
+        close = container.close.strip()
+        members: dict[str, Json] = {}
+        items: list[Json] = []
+        while True:
+            self._space()
+            if close and self._takes(close):
+                return members if keyed else items
+            if self.at >= len(self.text):
+                raise Unreadable
+            self._takes(container.separator.strip())
+            self._space()
+            if close and self.text.startswith(close, self.at):
+                continue
+            key, value = self._entry(container, values)
+            if keyed:
+                members[key] = value
+            else:
+                items.append(value)
+
+    def _entry(self, container: Container, values: Notation) -> tuple[str, Json]:
+        row: Row = container.row(JsonType.STRING) or container.entry
+        key = ""
+        value: Json = None
+        for at, piece in enumerate(row):
+            self._space()
+            if piece is Slot.KEY:
+                key = self._key(container, row[at + 1] if at + 1 < len(row) else "")
+            elif piece is Slot.VALUE:
+                value = self.value(values)
+            elif not self._takes(str(piece).strip()):
+                raise Unreadable
+        return key, value
+
+    def _key(self, container: Container, following: str | Slot) -> str:
+        own = bool(container.key.open) or container.key.escape is Escape.PYTHON
+        quoted = self._quoted() if own else None
+        if quoted is not None:
+            return quoted
+        stop = str(following).strip()
+        end = self.text.find(stop, self.at) if stop else -1
+        if end < 0:
+            raise Unreadable
+        key = unescape(self.text[self.at : end].strip(), container.key)
+        self.at = end
+        return key
+
+
+_QUOTED = frozenset({Escape.JSON, Escape.JSON_ASCII})
+_QUOTES = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
+
+
+_PYTHON = tuple("'\"[({")
+"""What Python's literals begin with, the numbers aside, which are JSON's."""
+
+
+def decode(text: str, notation: Notation) -> Json:
+    """Read a whole text as one value of the notation, of JSON or of Python; raises Unreadable."""
+    decoder = Decoder(text)
+    try:
+        value = decoder.value(notation)
+        if decoder.end():
+            return value
+    except (Unreadable, RecursionError, ValueError):
+        pass
+    if notation.string.escape in (Escape.HTML, Escape.JSON_HTML):
+        text = html.unescape(text)
+    try:
+        return finite(cast("Json", json.loads(text, strict=False)))
+    except (ValueError, RecursionError):
+        pass
+    text = text.strip()
+    if text[:1] not in _PYTHON and text not in ("True", "False", "None"):
+        raise Unreadable
+    try:
+        with warnings.catch_warnings():
+            # Such as a number that a letter follows: not this reader's to complain of.
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return _plain(ast.literal_eval(text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        raise Unreadable from None
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, dict):
+        members = cast("dict[object, object]", value)
+        return {str(key): _plain(inner) for key, inner in members.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in cast("list[object]", value)]
+    if value is None or isinstance(value, str | bool | int | float):
+        return finite(value)
+    raise TypeError
+
+
+def is_huge(text: str) -> bool:
+    """Whether a text is JSON in which a number stands that no float can hold."""
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return False
+    try:
+        finite(value)
+    except ValueError:
+        return True
+    return False
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(text)
+
+
+def finite(value: Json) -> Json:
+    """Raise ValueError for a number that JSON cannot write, such as one beyond all floats."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(value)
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    if isinstance(value, dict):
+        return {key: finite(member) for key, member in value.items()}
+    return value

@@ -1,0 +1,112 @@
+"""Reading values whose members are elements: nothing but each member's own marks tells them."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Container, Notation
+from autoparser.analysis.core.schema import Part
+
+from .decoding import Unreadable, unescape
+from .rows import EntryRow
+from .typed import typed
+
+
+def read_elements(text: str, notation: Notation, schema: Part) -> Json:
+    """Read an array or object that is only its members in a row; raises Unreadable otherwise."""
+    for container, keyed in ((notation.array, False), (notation.object, True)):
+        if container.open.strip() or container.close.strip():
+            continue
+        row = EntryRow(container.entry)
+        if not row.before.strip() or not row.after.strip():
+            continue
+        try:
+            return _Members(text, row, container, notation, schema).read(keyed=keyed)
+        except Unreadable:
+            continue
+    raise Unreadable
+
+
+class _Members:
+    """Reads the members of one container from all of a text."""
+
+    def __init__(
+        self, text: str, row: EntryRow, container: Container, outer: Notation, schema: Part
+    ) -> None:
+        self.text, self.row, self.at = text, row, 0
+        self.notation, self.key = container.values or outer, container.key
+        self.schema = schema
+
+    def read(self, *, keyed: bool) -> Json:
+        members: dict[str, Json] = {}
+        items: list[Json] = []
+        self._space()
+        while self.at < len(self.text):
+            self._take(self.row.before)
+            if keyed:
+                key = self._key()
+                name = unescape(key, self.key)
+                schema = self.schema.member(name)
+                members[name] = self._value(self._opened(key), self._closed(key), schema)
+            else:
+                schema = self.schema.item(len(items))
+                items.append(self._value(self.row.before, self.row.after, schema))
+            self._space()
+        if not members and not items:
+            raise Unreadable
+        return members if keyed else items
+
+    def _opened(self, key: str) -> str:
+        return f"{self.row.before}{key}{self.row.middle}"
+
+    def _closed(self, key: str) -> str:
+        return f"{self.row.after}{key}{self.row.end}" if self.row.keyed_close else self.row.after
+
+    def _space(self) -> None:
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+
+    def _take(self, wanted: str) -> None:
+        wanted = wanted.strip()
+        if not self.text.startswith(wanted, self.at):
+            raise Unreadable
+        self.at += len(wanted)
+
+    def _key(self) -> str:
+        middle = self.row.middle.strip()
+        end = self.text.find(middle, self.at) if middle else -1
+        key = self.text[self.at : end]
+        if end < 0 or not key or any(char.isspace() for char in key):
+            raise Unreadable
+        self.at = end + len(middle)
+        return key
+
+    def _value(self, opens: str, closes: str, schema: Part) -> Json:
+        """Read a member's value up to the closer that belongs to it, and take the closer."""
+        opens, closes = opens.strip(), closes.strip()
+        begun, depth, at = self.at, 1, self.at
+        while depth:
+            close = self.text.find(closes, at)
+            if close < 0:
+                raise Unreadable
+            inner = self.text.find(opens, at, close)
+            depth += 1 if inner >= 0 else -1
+            at = (inner + len(opens)) if inner >= 0 else (close + len(closes))
+        self.at = at
+        return _value_of(self.text[begun : at - len(closes)], self.notation, schema)
+
+
+def _value_of(text: str, notation: Notation, schema: Part) -> Json:
+    types = schema.kinds
+    if types == frozenset({"string"}):
+        return unescape(text, notation.string)
+    if not text.strip() and types is not None:
+        for kind, empty in (("array", cast("Json", [])), ("object", cast("Json", {}))):
+            if kind in types:
+                return empty
+    try:
+        return read_elements(text, notation, schema)
+    except Unreadable:
+        value = typed(text, types, notation)
+        return unescape(value, notation.string) if isinstance(value, str) else value

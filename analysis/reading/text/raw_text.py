@@ -1,0 +1,370 @@
+"""Reading raw text up to its closer: what follows a closer decides whether it is one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Sequence
+from enum import Enum, auto
+from json.encoder import encode_basestring
+from typing import NamedTuple, Protocol
+
+from autoparser.analysis.core.format import Arguments, Literal
+from autoparser.analysis.core.schema import Part
+
+from .brackets import QuoteScan
+from .decoding import Unreadable, decode, is_huge, unescape
+from .elements import read_elements
+from .json_text import Emit, Outcome
+from .lookahead import GoesOn, Lookahead
+from .rows import EntryRow
+from .stops import Found, Stops
+from .tape import Lane, Reading, SpanKind, Tape
+from .typed import typed
+
+
+class Entries(Protocol):
+    """What is known of the arguments around a value."""
+
+    tape: Tape
+    arguments: Arguments
+    stops: tuple[str, ...]
+    space: str
+    rows: Sequence[EntryRow]
+    separator: Literal
+    openings: tuple[Literal, ...]
+    names: frozenset[str]
+    given: set[str]
+    goes_on: GoesOn
+    unclosed: bool
+
+
+class _Sight(Enum):
+    """What a text that may end a value is, seen with what follows it."""
+
+    END = auto()
+    """The value ends before it."""
+    TEXT = auto()
+    """It is of the value."""
+    QUOTED = auto()
+    """A closer that stands in a string, and ends the value if that does not become whole."""
+    DOUBT = auto()
+    """A marker that ends the value if no closer comes."""
+    CLOSED = auto()
+    """All that closes the call, and something else after it: it ends the value, too."""
+
+
+class _Doubt(NamedTuple):
+    """Where a value may have ended; positions in all that was fed."""
+
+    start: int
+    cut: int
+    sight: _Sight
+
+
+class RawReader:
+    r"""Reads the text of one value, up to its closer or to what comes where that was forgotten.
+
+    In `<p=a>\nUse <call> to call\n</p>` no call begins: the marker waits for the closer and is
+    text then. In `<p=a>\nx\n<p=b>` an entry follows, so the first one ends before it.
+    """
+
+    def __init__(
+        self,
+        around: Entries,
+        key: str,
+        after: Literal,
+        emit: Emit | None,
+        escapes: Sequence[str] = (),
+        *,
+        quoted: bool = False,
+    ) -> None:
+        """Prepare to read up to `after`; the text is emitted as it comes, or kept in `pieces`.
+
+        `escapes` are texts that hold what closes the value, and stand for a character of it. A
+        `quoted` value is a string, whatever it looks like.
+        """
+        self.around, self.key, self.after = around, key, after
+        self.pieces: list[str] = []
+        self.buffers = emit is None and not quoted
+        self.quotes = QuoteScan(around.arguments.values)
+        self.doubts: deque[_Doubt] = deque()
+        """What was seen and is not yet decided; from the first on the text is left."""
+        self.take: Emit = self.pieces.append if emit is None else _escaping(emit)
+        opens = [opening.core for opening in around.openings if opening.core]
+        closers = [after.core] if after.core else [around.separator.core, *around.stops]
+        stops: list[tuple[str, str, bool | None]]
+        stops = [(after.before if after.core else around.space, text, True) for text in closers]
+        if not after.core and not around.separator.core:
+            # Nothing but the next entry's beginning ends the value.
+            stops += [(around.separator.text, text, True) for text in opens]
+        self.between = after.after + around.separator.text + around.openings[0].before
+        """Whitespace and separator that the template writes between a closer and an entry."""
+        if after.core and not escapes:
+            # Without its closer a value ends before the next marker, and before what the
+            # template writes between the two.
+            markers = (text for text in (*around.stops, *opens) if len(text) > _SHORT)
+            stops += [(after.before + self.between, text, False) for text in markers]
+        stops += [("", text, None) for text in escapes]
+        self.stops: Stops[bool | None] = Stops(stops)
+        search = self.stops.search
+        if emit is not None:
+            # What needs no escape passes by without being looked at again.
+            search = self.stops.searching(_ESCAPED).search
+        self.lane = Lane(search, SpanKind.ARGUMENTS, emit or self._keep)
+        self.looked = self.scanned = around.tape.position
+
+    def read(self) -> Reading[Outcome]:
+        """Take the text; the closer is left. REPAIRED where it is not there.
+
+        A closer inside a string of an array or object is text, if the value is whole behind it.
+        """
+        tape, stops = self.around.tape, self.stops
+        while True:
+            found = stops.find(tape.text, max(tape.at, self.looked - tape.offset))
+            if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
+                self._leave(stops.written_before(tape.text, found, tape.at))
+                yield
+                continue
+            if self._too_far(found):
+                return Outcome.COMPLETE
+            if found is None:
+                if tape.closed:
+                    return self._ended()
+                end = stops.safe(tape.text, max(tape.at, self.looked - tape.offset))
+                self.looked = tape.offset + end
+                self._leave(end)
+                if not self.doubts:
+                    tape.pass_by(self.lane)
+                yield
+                continue
+            sight = yield from self._seen(found)
+            if sight is not None:
+                return sight
+
+    def _seen(self, found: Found[bool | None]) -> Reading[Outcome | None]:
+        """Decide over a text that may end the value; give the outcome where it does."""
+        tape = self.around.tape
+        start, size = tape.offset + found.start, found.end - found.start
+        cut = tape.offset + self.stops.written_before(tape.text, found, tape.at)
+        self._leave(cut - tape.offset)
+        quoted = self.buffers and self._in_string(start)
+        sight = yield from self._sight(found.label, start, size, cut, quoted=quoted)
+        self.looked = start + (size if found.label is None else 1)
+        if sight is _Sight.END or (sight is _Sight.DOUBT and self.around.unclosed):
+            return self._close(cut, Outcome.COMPLETE if found.label else Outcome.REPAIRED)
+        if sight is not _Sight.TEXT:
+            self.doubts.append(_Doubt(start, cut, sight))
+        return None
+
+    def _sight(
+        self, label: bool | None, start: int, size: int, cut: int, *, quoted: bool
+    ) -> Reading[_Sight]:
+        """Say what a text is that may end the value; `cut` is where it then ends."""
+        tape, around = self.around.tape, self.around
+        if label is None or (quoted and not label):
+            return _Sight.TEXT
+        if not label:
+            return (yield from self._marker(start, cut))
+        if self.after.core:
+            ahead = Lookahead(tape, start + size)
+            follows = yield from self._follows(ahead)
+        else:
+            text = tape.text[start - tape.offset : start - tape.offset + size]
+            follows = text in around.stops or (yield from self._entry(Lookahead(tape, start)))
+        if not follows:
+            return _Sight.TEXT
+        return _Sight.QUOTED if quoted else _Sight.END
+
+    def _marker(self, start: int, cut: int) -> Reading[_Sight]:
+        """Say what a marker is before which no closer stands."""
+        around = self.around
+        ahead = Lookahead(around.tape, start)
+        for opening in around.openings:
+            core = opening.core
+            if core and core not in around.stops and (yield from ahead.text(core)):
+                key = yield from self._keyed(ahead)
+                if key is None:
+                    return _Sight.TEXT
+                space = self.between[-1:]
+                apart = not space.isspace() or cut < start
+                return _Sight.END if apart and key not in around.given else _Sight.DOUBT
+        after = yield from around.goes_on(ahead)
+        return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
+
+    def _close(self, end: int, outcome: Outcome) -> Outcome:
+        """End the value here, or where it was doubted that it ends, if it is not whole here."""
+        tape = self.around.tape
+        strings = any(doubt.sight is _Sight.QUOTED for doubt in self.doubts)
+        broken = strings and not self._is_whole(end - tape.offset)
+        for doubt in self.doubts:
+            quoted = broken and doubt.sight is _Sight.QUOTED
+            if quoted or (doubt.sight is _Sight.CLOSED and outcome is Outcome.REPAIRED):
+                self._pass(doubt.cut - tape.offset)
+                return Outcome.COMPLETE if quoted else Outcome.REPAIRED
+        self._pass(end - tape.offset)
+        return outcome
+
+    def _in_string(self, start: int) -> bool:
+        """Whether a place stands inside a string of an array or object."""
+        tape = self.around.tape
+        begin = max(self.scanned, tape.position) - tape.offset
+        self.quotes.read(tape.text[begin : start - tape.offset])
+        self.scanned = max(self.scanned, start)
+        return self.quotes.inside("")
+
+    def _too_far(self, found: Found[bool | None] | None) -> bool:
+        """Whether a doubted closer ends the value, since no other comes; markers are text then."""
+        tape = self.around.tape
+        seen = tape.offset + (len(tape.text) if found is None else found.start)
+        wait = _LONGEST_DOUBT + (_LONGEST_KEY if found is None else 0)
+        while self.doubts and seen - self.doubts[0].start > wait:
+            if self.doubts[0].sight is _Sight.QUOTED:
+                self._pass(self.doubts[0].cut - tape.offset)
+                return True
+            self.doubts.popleft()
+            if self.doubts:
+                self._pass(self.doubts[0].cut - tape.offset)
+        return False
+
+    def _is_whole(self, end: int) -> bool:
+        """Whether the text up to here can be read as a value."""
+        tape = self.around.tape
+        try:
+            decode("".join(self.pieces) + tape.text[tape.at : end], self.around.arguments.values)
+        except Unreadable:
+            return False
+        return True
+
+    def _leave(self, end: int) -> None:
+        """Take the text up to here, unless it is not decided what stands before."""
+        if not self.doubts:
+            self._pass(end)
+
+    def _pass(self, end: int) -> None:
+        tape = self.around.tape
+        if end > tape.at:
+            if self.buffers and self.scanned < tape.offset + end:
+                begin = max(self.scanned - tape.offset, tape.at)
+                self.quotes.read(tape.text[begin:end])
+                self.scanned = tape.offset + end
+            self.take(tape.take(end - tape.at, SpanKind.ARGUMENTS))
+
+    def _keep(self, text: str) -> None:
+        """Take a piece that passes by."""
+        self.take(text)
+        if self.buffers:
+            self.quotes.read(text)
+            self.scanned = self.around.tape.position
+
+    def _ended(self) -> Outcome:
+        """Take all that is left: whole where the model has ended, cut where it was stopped."""
+        tape = self.around.tape
+        if not tape.complete:
+            self._pass(len(tape.text))
+            return Outcome.CUT
+        if self.doubts:
+            first = self.doubts[0]
+            self.around.unclosed = True
+            self._pass(first.cut - tape.offset)
+            return Outcome.COMPLETE if first.sight is _Sight.QUOTED else Outcome.REPAIRED
+        rest = len(tape.text)
+        for char in reversed(self.after.before):
+            if rest > tape.at and tape.text[rest - 1] == char:
+                rest -= 1
+        self._pass(rest)
+        tape.take(tape.left(), SpanKind.MARKUP)
+        return Outcome.REPAIRED
+
+    def _entry(self, ahead: Lookahead) -> Reading[bool]:
+        """Whether what looks like the next entry is one; true where none opens so."""
+        for opening in self.around.openings:
+            core = opening.core
+            if core and core not in self.around.stops and (yield from ahead.text(core)):
+                return (yield from self._keyed(ahead)) is not None
+        return True
+
+    def _follows(self, ahead: Lookahead) -> Reading[bool]:
+        """Whether what stands behind a closer may stand there."""
+        around = self.around
+        begin = [unit for opening in around.openings for unit in opening.units[:1]]
+        wanted = [around.separator.core, *begin, *around.stops]
+        if any(row.keyed_close for row in around.rows):
+            wanted = [self.key]
+        yield from ahead.space()
+        if (yield from ahead.ended()) or (yield from ahead.among(wanted)) is not None:
+            return True
+        return not begin and (yield from self._keyed(ahead)) is not None
+
+    def _keyed(self, ahead: Lookahead) -> Reading[str | None]:
+        """Give the key that comes next, with what leads to its value; None where none does."""
+        around = self.around
+        yield from ahead.space()
+        key = yield from ahead.word(_WORD, _LONGEST_KEY)
+        if not key or (around.names and key not in around.names):
+            return None
+        if any(row.middle.isspace() for row in around.rows):
+            return None if (yield from ahead.ended()) else key
+        yield from ahead.space()
+        middles = [unit for row in around.rows for unit in Literal.of(row.middle).units[:1]]
+        return None if (yield from ahead.among(middles)) is None else key
+
+
+def _escaping(emit: Emit) -> Emit:
+    """Pass text on as the inside of a JSON string."""
+
+    def escape(text: str) -> None:
+        emit(encode_basestring(text)[1:-1])
+
+    return escape
+
+
+_ESCAPED = '"\\' + "".join(map(chr, range(0x20)))
+_WORD = re.compile(r"[^\s:=<>(){}\[\],;\"']+")
+_LONGEST_KEY = 4096
+_LONGEST_DOUBT = 16384
+"""Characters in which what decides has to follow what may or may not end a value."""
+_SHORT = 2
+"""So short texts are no markers."""
+
+
+_NUMBERED = frozenset({"number", "array", "object"})
+"""Types whose values may be or hold a number that is no integer."""
+
+
+def json_of(
+    text: str,
+    schema: Part,
+    types: frozenset[str] | None,
+    arguments: Arguments,
+    *,
+    quoted: bool,
+) -> str:
+    """Give the JSON text of a value that is written as this raw text."""
+    notation = arguments.values
+    string = notation.string
+    if quoted or types == frozenset({"string"}):
+        return json.dumps(unescape(text, string), ensure_ascii=False)
+    if not text.strip() and types is not None:
+        for kind, container, empty in (
+            ("array", notation.array, "[]"),
+            ("object", notation.object, "{}"),
+        ):
+            if kind in types and not container.empty.strip():
+                return empty
+    try:
+        return json.dumps(read_elements(text, notation, schema), ensure_ascii=False)
+    except Unreadable:
+        value = typed(text, types, notation)
+    if isinstance(value, str):
+        if (types is None or types & _NUMBERED) and is_huge(text.strip()):
+            return text.strip()
+        if types is not None and "string" not in types:
+            try:
+                value = decode(text, notation)
+            except Unreadable:
+                value = unescape(text, string)
+        else:
+            value = unescape(value, string)
+    return json.dumps(value, ensure_ascii=False)

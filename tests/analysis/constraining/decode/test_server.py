@@ -1,0 +1,87 @@
+"""A real server process: the grammar reaches its engine, and its answers are judged as all are."""
+
+from __future__ import annotations
+
+import pytest
+
+from autoparser.analysis.constraining.decode import (
+    Engine,
+    Fault,
+    Server,
+    ServerError,
+    grammar_fields,
+    judged,
+    server_answers,
+)
+
+from .running import Start
+from .trials import CITIES, trial_of
+
+NAME = "tools-bare"
+PROMPT = "<|header|>user<|/header|>\n\nHow is Rio?"
+
+
+@pytest.mark.parametrize("engine", list(Engine))
+def test_every_answer_is_clean(start: Start, engine: Engine) -> None:
+    trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
+    running = start("heed", engine.value)
+    server = Server(f"{running.url}/v1", engine, model="tiny" * (engine is Engine.VLLM))
+    answers = server_answers(trial, server, PROMPT, count=4, seed=7, limit=3000)
+    report = judged(answers, trial.judge)
+    assert report.ok, report.examples
+    assert (report.answers, report.clean) == (4, 4)
+    requests = running.requests
+    assert [body["seed"] for body in requests] == [7, 8, 9, 10]
+    for body in requests:
+        assert body["path"] == "/v1/completions"
+        assert (body["prompt"], body["max_tokens"]) == (PROMPT, 3000)
+        assert ("model" in body) is (engine is Engine.VLLM)
+        assert grammar_fields(engine, trial.grammar).items() <= body.items()
+
+
+def test_a_server_that_does_not_heed_the_grammar_is_found_out(start: Start) -> None:
+    trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
+    server = Server(start("heedless", "sglang").url, Engine.SGLANG)
+    report = judged(server_answers(trial, server, PROMPT, count=2, seed=0, limit=3000), trial.judge)
+    assert report.faults == {Fault.REFUSED: 2}
+
+
+def test_an_answer_that_the_limit_cut_did_not_end(start: Start) -> None:
+    trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
+    server = Server(start("heed", "vllm").url, Engine.VLLM)
+    report = judged(server_answers(trial, server, PROMPT, count=1, seed=0, limit=3), trial.judge)
+    assert report.faults == {Fault.NOT_ENDED: 1}
+
+
+BROKEN = [
+    ("error", "answers with 400 Bad Request: ", "no such model"),
+    ("html", "answers with no completion: <html>It works!</html>", "choices"),
+    ("empty", 'answers with no completion: {"choices": []}', "choices"),
+    ("hang", "does not answer within 0.5 seconds", "--timeout"),
+]
+
+
+@pytest.mark.parametrize(("mode", "words", "advice"), BROKEN)
+def test_a_server_that_fails_is_one_line(start: Start, mode: str, words: str, advice: str) -> None:
+    running = start(mode, "vllm")
+    server = Server(running.url, Engine.VLLM, timeout=0.5)
+    with pytest.raises(ServerError) as caught:
+        server.complete({"prompt": PROMPT})
+    line = str(caught.value)
+    assert line.startswith(f"{running.url}: {words}")
+    assert advice in line
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://127.0.0.1:1", "cannot be reached"),
+        ("127.0.0.1:8000", "this is no server's address"),
+        ("file:///etc/hosts", "this is no server's address"),
+        ("", "this is no server's address"),
+    ],
+)
+def test_a_server_that_is_not_there_is_one_line(url: str, words: str) -> None:
+    with pytest.raises(ServerError, match=words):
+        Server(url, Engine.VLLM, timeout=5).complete({})

@@ -1,0 +1,34 @@
+"""A tiny model of a real architecture, its weights random, in a directory as models come in."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+from autoparser.analysis.loading.tokens import ModelTokenizer
+
+
+def save_tiny_model(directory: Path, tokenizer: ModelTokenizer) -> Path:
+    # Whoever calls this has torch.
+    torch: Any = importlib.import_module("torch")
+    transformers: Any = importlib.import_module("transformers")
+
+    config: Any = transformers.Qwen2Config(
+        # Wider than the vocabulary, as real models are.
+        vocab_size=tokenizer.vocab_size + 11,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=4096,
+    )
+    torch.manual_seed(0)
+    model: Any = transformers.Qwen2ForCausalLM(config)
+    model.save_pretrained(directory)
+    tokenizer.hf.save(str(directory / "tokenizer.json"))
+    ends = json.dumps({"eos_token_id": list(tokenizer.eos_ids)})
+    (directory / "generation_config.json").write_text(ends, "utf-8")
+    return directory

@@ -1,0 +1,70 @@
+"""Trials of fixtures, made once for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autoparser import ChatTemplate
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.constraining.decode import DecodingTrial, made_tokenizer
+from autoparser.analysis.loading.tokens import ModelTokenizer
+from autoparser.analysis.reading.expression import belonging, request_of
+
+ROOT = Path(__file__).parents[4]
+TOOLS = yaml.safe_load((ROOT / "fixtures" / "tools.yaml").read_text("utf-8"))
+CITIES: list[object] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "description": "The weather of a city.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "city": {"enum": ["Rio", "Oslo"]},
+                    "days": {"type": "integer", "minimum": 1, "maximum": 9},
+                },
+                "required": ["city", "days"],
+                "additionalProperties": False,
+            },
+        },
+    }
+]
+"""A tool whose calls no model can go on with for ever."""
+
+
+@cache
+def analysis_of(name: str) -> Analysis:
+    text = (ROOT / "fixtures" / "templates" / f"{name}.jinja").read_text("utf-8")
+    return analyze(ChatTemplate(text, {"bos_token": "<s>", "eos_token": "</s>"}))
+
+
+def trial_of(
+    name: str,
+    tools: list[object] | None = None,
+    *,
+    tokenizer: ModelTokenizer | None = None,
+    prompt: str | None = None,
+    tool_choice: str = "auto",
+    parallel: bool = True,
+    json_schema: Mapping[str, Any] | None = None,
+    markers: bool = True,
+) -> DecodingTrial:
+    analysis = analysis_of(name)
+    offered = TOOLS if tools is None else tools
+    asked: dict[str, Any] = {
+        "prompt": prompt,
+        "tool_choice": tool_choice,
+        "parallel_tool_calls": parallel,
+        "json_schema": json_schema,
+    }
+    grammar = analysis.grammar(offered, **asked)
+    parser = analysis.parser(offered, **asked)
+    ours = tokenizer or made_tokenizer(grammar, markers=markers)
+    (begun, *_) = belonging(analysis.formats, request_of(offered, prompt=prompt))
+    return DecodingTrial(begun, grammar, parser, ours, prompt)

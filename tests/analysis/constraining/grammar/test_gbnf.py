@@ -1,0 +1,122 @@
+"""GBNF that llguidance's reader takes, and that accepts what the template writes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from llguidance import LLMatcher, grammar_from
+
+from autoparser.analysis.constraining.grammar import GrammarError
+from autoparser.analysis.constraining.grammar.gbnf import gbnf_literal, write_gbnf
+from autoparser.analysis.constraining.grammar.rules import (
+    NOTHING,
+    Exit,
+    FreeText,
+    JsonValue,
+    Literal,
+    Prose,
+    Rules,
+)
+from tests.analysis.reading.parsing.loop import analysis_of
+
+from .offers import STRICT
+from .tokens import byte_tokenizer, guidance, ids
+
+_NAMES = re.compile(r"[a-z][a-z0-9-]*")
+
+
+class Table:
+    """A table that writes every JSON value as one text between braces, or as digits."""
+
+    def __init__(self) -> None:
+        self.bodies: dict[str, str] = {}
+
+    def reserve(self, wish: str) -> str:
+        name = wish
+        while name in self.bodies or name == "root":
+            name += "-x"
+        self.bodies[name] = ""
+        return name
+
+    def add(self, wish: str, body: str) -> str:
+        return self.define(self.reserve(wish), body)
+
+    @property
+    def seam(self) -> str:
+        return self.define("seam", '"" | [^\\x00-\U0010ffff] seam')
+
+    def define(self, name: str, body: str) -> str:
+        self.bodies[name] = body
+        return name
+
+    def value(self, value: JsonValue) -> str:
+        schema = value.schema
+        assert isinstance(schema, dict)
+        kind = schema.get("type")
+        return '"{" [^{}]* "}"' if kind == "object" else "[0-9]+"
+
+    def pattern(self, regex: str) -> str:
+        assert regex
+        return "[0-9]+"
+
+    def text(self, root: str) -> str:
+        rules = [("root", root), *self.bodies.items()]
+        return "".join(f"{name} ::= {body}\n" for name, body in rules)
+
+
+CALL = '<tool_call>\n{"name": "list_rooms", "arguments": {}}\n</tool_call>'
+XML = "<tool_call>\n<function=get_weather>\n<parameter=city>\nA <b> c\n</parameter>\n"
+UNIT = "<parameter=unit>\ncelsius\n</parameter>\n</function>\n</tool_call>"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "accepted"),
+    [
+        ("j1-json-in-tags", "Hello < there.", True),
+        ("j1-json-in-tags", f"Look.\n{CALL}", True),
+        ("j1-json-in-tags", f"Look.{CALL}", False),
+        ("j1-json-in-tags", f"<think>\nWell.\n</think>\n\nLook.\n{CALL}\n{CALL}", True),
+        ("a1-function-parameter", f"Well.\n</think>\n\nLook.\n\n{XML}{UNIT}", True),
+        ("a1-function-parameter", f"Well.\n</think>\n\nLook.\n{XML}{UNIT}", False),
+        ("a1-function-parameter", f"Well.\n</think>\n\n{XML}{UNIT.replace('celsius', 'x')}", False),
+    ],
+)
+def test_what_is_accepted(name: str, text: str, accepted: bool) -> None:
+    table = Table()
+    written = write_gbnf(analysis_of(name).grammar(STRICT).rules(), table)
+    assert all(_NAMES.fullmatch(each) for each in table.bodies)
+    loaded = guidance()
+    matcher = LLMatcher(loaded, grammar_from("gbnf", written), log_level=0)
+    assert not matcher.is_error(), matcher.get_error()
+    tokens = ids(byte_tokenizer(), text)
+    whole = matcher.validate_tokens(tokens) == len(tokens)
+    assert (whole and matcher.consume_tokens(tokens) and matcher.is_accepting()) is accepted
+
+
+def test_an_end_of_many_characters_is_refused() -> None:
+    exit_ = Exit(Prose(), "Pages of text. " * 100, NOTHING)
+    with pytest.raises(GrammarError, match="1500 characters"):
+        write_gbnf(Rules(FreeText((exit_,)), {}), Table())
+
+
+def test_two_ways_behind_one_close_are_both_there() -> None:
+    exits = tuple(Exit(Prose(), "\n\n", Literal(each)) for each in ("<a>", "<b>"))
+    text = write_gbnf(Rules(FreeText(exits), {}), Table())
+    matcher = LLMatcher(guidance(), grammar_from("gbnf", text), log_level=0)
+    for each in ("x\n\n<a>", "y\n\n<b>"):
+        found = matcher.deep_copy()
+        assert found.consume_tokens(ids(byte_tokenizer(), each)), each
+        assert found.is_accepting()
+
+
+def test_a_long_text_with_many_marks_in_it_may_be_closed() -> None:
+    rules = Rules(FreeText((Exit(Prose(), "<a>", NOTHING),)), {})
+    text = write_gbnf(rules, Table())
+    matcher = LLMatcher(guidance(), grammar_from("gbnf", text), log_level=0)
+    assert matcher.consume_tokens(ids(byte_tokenizer(), "Some words < others. " * 200 + "<a>"))
+    assert matcher.is_accepting(), matcher.get_error()
+
+
+def test_literals_are_escaped() -> None:
+    assert gbnf_literal('a"\\\n\x01é') == '"a\\"\\\\\\n\\x01é"'

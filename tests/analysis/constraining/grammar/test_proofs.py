@@ -1,0 +1,94 @@
+"""Every fixture's grammar accepts what the fixture writes, and allows nothing that reads badly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from autoparser.analysis.constraining.grammar import GrammarError
+from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
+
+from .proofs import Question, prove, prove_gbnf, so_many, soundness
+
+pytestmark = pytest.mark.slow
+
+WALKS = 6
+RARE = 30
+"""Walks that find what is known to be unsound."""
+GBNF_WALKS = 3
+
+_UNESCAPED = "strings are written without their quotes escaped, or without quotes"
+_ARRAY_TAGS = "an array whose items are tags of one name: its text is its own markup"
+
+KNOWN: Mapping[tuple[str, Question], str] = {
+    ("p1-3-double-quotes", Question.COMPLETE): _UNESCAPED,
+    ("p1-4-unquoted", Question.COMPLETE): _UNESCAPED,
+    ("a6-key-is-tag", Question.COMPLETE): _ARRAY_TAGS,
+}
+"""What is known to go wrong, and why. Each does, or this table is wrong."""
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_a_grammar_is_complete_and_sound(name: str) -> None:
+    walks = RARE if (name, Question.SOUND) in KNOWN else WALKS
+    verdict = prove(analysis_of(name).format, walks)
+    assert verdict.asked > walks
+    expected = {question for fixture, question in KNOWN if fixture == name}
+    left = [fault for fault in verdict.faults if fault.question not in expected]
+    assert not left, f"{len(left)} of {verdict.asked}, first: {left[0]}"
+    better = expected - {fault.question for fault in verdict.faults}
+    assert not better, "better than the table of the known says"
+
+
+MANY_TOOLS = (
+    "j1-json-in-tags",
+    "a1-function-parameter",
+    "a4-type-flags",
+    "p1-python-lines",
+    "novel-notation",
+)
+"""Fixtures of several notations, to be asked with one tool, with ten, with a hundred."""
+
+NO_GBNF = frozenset({"j4-pasted-message", "j6-2-fenced-list"})
+"""Fixtures whose JSON is broken into lines, of which GBNF is not written."""
+
+
+@pytest.mark.parametrize("name", sorted(set(fixture_names()) - NO_GBNF))
+def test_the_same_holds_in_gbnf(name: str) -> None:
+    verdict = prove_gbnf(analysis_of(name).format, GBNF_WALKS)
+    assert verdict.asked > GBNF_WALKS
+    expected = {question for fixture, question in KNOWN if fixture == name}
+    left = [fault for fault in verdict.faults if fault.question not in expected]
+    assert not left, f"{len(left)} of {verdict.asked}, first: {left[0]}"
+
+
+@pytest.mark.parametrize("name", sorted(NO_GBNF))
+def test_what_gbnf_is_not_written_of_is_said(name: str) -> None:
+    with pytest.raises(GrammarError, match="broken into lines"):
+        prove_gbnf(analysis_of(name).format, 1)
+
+
+@pytest.mark.parametrize("count", [1, 10, 100])
+@pytest.mark.parametrize("name", MANY_TOOLS)
+def test_the_same_holds_for_sets_of_tools(name: str, count: int) -> None:
+    assert len(so_many(count).called) == count
+    for each in (prove, prove_gbnf):
+        verdict = each(analysis_of(name).format, GBNF_WALKS, so_many(count))
+        assert verdict.asked > GBNF_WALKS
+        assert not verdict.faults, f"{each.__name__}: first: {verdict.faults[0]}"
+
+
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "t6-function-tag-json"])
+def test_a_marker_inside_a_json_string_is_text(name: str) -> None:
+    faults = soundness(analysis_of(name).format, (), WALKS, hostile=True)
+    assert [fault for fault in faults if fault is not None] == []
+
+
+def test_a_marker_inside_a_json_string_between_tags_is_text() -> None:
+    faults = soundness(analysis_of("a3-3-name-twice").format, (), WALKS, hostile=True)
+    assert [fault for fault in faults if fault is not None] == []
+
+
+def test_the_table_of_the_known_names_fixtures() -> None:
+    assert {name for name, _ in KNOWN} <= set(fixture_names())

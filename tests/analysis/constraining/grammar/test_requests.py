@@ -1,0 +1,209 @@
+"""What a request asks for decides the grammar."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from autoparser import AutoparserError
+from autoparser.analysis.constraining.grammar import Grammar, GrammarError, SchemaError, grammar_of
+from tests.analysis.reading.parsing.loop import analysis_of
+
+from .offers import BATTERY, STRICT
+from .tokens import byte_tokenizer, guidance
+from .walks import decoder, refusal
+
+HERMES, XML, FORCED = "j1-json-in-tags", "a1-function-parameter", "reasoning-forced-open"
+CALL = '<tool_call>\n{"name": "list_rooms", "arguments": {}}\n</tool_call>'
+OTHER = CALL.replace("list_rooms", "get_weather").replace("{}", '{"city": "x", "unit": "celsius"}')
+THOUGHT = "<think>\nWell.\n</think>\n\n"
+CLOSED = "<|im_start|>assistant\n<think>\n\n</think>\n\n"
+
+
+def judged(grammar: Grammar, text: str) -> str:
+    loaded = decoder(grammar, byte_tokenizer(), guidance())
+    return refusal(loaded, text)
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "accepted"),
+    [
+        ({}, "Hello.", True),
+        ({}, "Hello.<|im_end|>\n", True),
+        ({}, CALL, True),
+        ({}, f"{CALL}\n{CALL}", True),
+        ({}, f"Look.\n{CALL}", True),
+        ({}, f"{THOUGHT}Look.\n{CALL}", True),
+        ({}, f"Look.{CALL}", False),
+        ({}, f"{CALL}{CALL}", False),
+        ({}, CALL.replace(": {}", ":{}"), False),
+        ({}, CALL.replace("list_rooms", "no_tool"), False),
+        ({}, OTHER.replace("celsius", "kelvin"), False),
+        ({"tool_choice": "none"}, "Hello.", True),
+        ({"tool_choice": "none"}, CALL, False),
+        ({"tool_choice": "required"}, "Hello.", False),
+        ({"tool_choice": "required"}, CALL, True),
+        ({"tool_choice": "required"}, f"{THOUGHT}{CALL}", True),
+        ({"tool_choice": {"function": {"name": "list_rooms"}}}, CALL, True),
+        ({"tool_choice": {"function": {"name": "list_rooms"}}}, OTHER, False),
+        ({"tool_choice": {"function": {"name": "list_rooms"}}}, "Hello.", False),
+        ({"parallel_tool_calls": False}, CALL, True),
+        ({"parallel_tool_calls": False}, f"{CALL}\n{CALL}", False),
+        ({"prompt": CLOSED}, "Hello.", True),
+        ({"prompt": CLOSED}, f"{THOUGHT}Hello.", False),
+        ({"prompt": "<|im_start|>assistant\n<think>\n"}, "Well.\n</think>\n\nHello.", True),
+        ({"prompt": "<|im_start|>assistant\n<think>\n"}, "Well.\n</think>\n\n" + CALL, True),
+        ({"lazy": True}, CALL, True),
+        ({"lazy": True}, "Hello.", False),
+        ({"json_schema": {"type": "integer"}}, "42", True),
+        ({"json_schema": {"type": "integer"}}, f"{THOUGHT}42", True),
+        ({"json_schema": {"type": "integer"}}, "forty", False),
+        ({"json_schema": {"type": "integer"}}, CALL, True),
+    ],
+)
+def test_a_request_decides(options: dict[str, Any], text: str, accepted: bool) -> None:
+    grammar = grammar_of(analysis_of(HERMES).formats, STRICT, **options)
+    assert (judged(grammar, text) == "") is accepted
+
+
+def test_without_tools_nothing_is_called() -> None:
+    grammar = analysis_of(HERMES).grammar()
+    assert judged(grammar, "Hello.") == ""
+    assert judged(grammar, CALL)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tools": [], "tool_choice": "required"}, "no tool is offered"),
+        ({"tools": STRICT, "tool_choice": "no_tool"}, "names no tool that is offered"),
+        (
+            {"tools": STRICT, "tool_choice": "required", "json_schema": {"type": "integer"}},
+            "json_schema asks for content",
+        ),
+        ({"tools": [{"name": "f", "parameters": "text"}]}, "no JSON schema"),
+    ],
+)
+def test_a_request_that_contradicts_itself_is_an_error(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(AutoparserError, match=words):
+        analysis_of(HERMES).grammar(**options)
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"type": "text"}, "'text' is no type of JSON Schema"),
+        ({"$ref": "#/$defs/none"}, "leads nowhere"),
+        ({"$ref": "https://example.org/schema"}, "leaves the schema"),
+        ({"$ref": "#/properties/value"}, "refers to itself"),
+    ],
+)
+def test_a_schema_that_cannot_be_read_is_an_error(schema: dict[str, Any], words: str) -> None:
+    parameters = {"type": "object", "properties": {"value": schema}}
+    tool = {"name": "f", "parameters": parameters}
+    grammar = analysis_of(XML).grammar([tool])
+    with pytest.raises(SchemaError, match=words) as caught:
+        grammar.lark(byte_tokenizer())
+    assert caught.value.place == "the parameters of f"
+
+
+def test_a_template_without_calls_cannot_be_made_to_call() -> None:
+    grammar = analysis_of("reasoning-none").grammar(BATTERY, tool_choice="required")
+    with pytest.raises(GrammarError, match="writes no message that this request asks for"):
+        grammar.rules()
+
+
+BARE = "<function=list_rooms>\n</function>\n"
+
+
+@pytest.mark.parametrize(
+    ("added", "accepted"),
+    [
+        # Where its first marker is a token, content stays free, as that is quicker.
+        (
+            ("<tool_call>", "</tool_call>", "<think>", "</think>", "<|im_start|>", "<|im_end|>"),
+            True,
+        ),
+        ((), False),
+    ],
+)
+def test_a_call_without_its_first_marker_is_no_content(
+    added: tuple[str, ...], accepted: bool
+) -> None:
+    grammar = analysis_of(XML).grammar(STRICT)
+    loaded = decoder(grammar, byte_tokenizer(added), guidance(added))
+    assert (refusal(loaded, f"Well.\n</think>\n\nLook. {BARE}") == "") is accepted
+
+
+@pytest.mark.parametrize("first", [STRICT, BATTERY])
+def test_what_is_kept_of_a_format_is_that_of_no_other_request(first: Any) -> None:
+    """Grammars come out the same, whatever was asked of the format before."""
+    for name in (HERMES, XML):
+        known = analysis_of(name)
+        requests: list[dict[str, Any]] = [
+            {"tools": first},
+            {"tools": STRICT},
+            {"tools": STRICT, "parallel_tool_calls": False},
+            {"tools": STRICT, "tool_choice": "required"},
+            {"tools": STRICT, "lazy": True},
+            {"tools": STRICT, "prompt": CLOSED},
+            {"tools": None},
+            {"tools": STRICT},
+        ]
+        for request in requests:
+            fresh = deepcopy(known.formats)
+            for added in ((), ("<tool_call>", "</tool_call>")):
+                tokenizer = byte_tokenizer(added)
+                again = grammar_of(fresh, **request).lark(tokenizer)
+                assert known.grammar(**request).lark(tokenizer) == again
+            assert known.grammar(**request).gbnf() == grammar_of(fresh, **request).gbnf()
+
+
+def test_strict_closes_what_the_schema_leaves_open() -> None:
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "null"}}}}
+    text = '<tool_call>\n{"name": "f", "arguments": {"b": 1}}\n</tool_call>'
+    analysis = analysis_of(HERMES)
+    assert judged(analysis.grammar([tool]), text) == ""
+    assert judged(analysis.grammar([tool], strict=True), text)
+    assert judged(analysis.grammar([{**tool, "strict": True}]), text)
+    wrong = text.replace('"b": 1', '"a": 1')
+    assert judged(analysis.grammar([tool]), wrong)
+    assert judged(analysis.grammar([tool], strict=False), wrong) == ""
+
+
+def test_what_an_engine_needs_beside_the_rules() -> None:
+    grammar = analysis_of(HERMES).grammar(STRICT)
+    assert grammar.triggers == ("<tool_call>",)
+    assert grammar.stop_strings == ("<|im_end|>",)
+    assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(grammar.preserved_tokens)
+
+
+def test_a_structural_tag_holds_one_tool() -> None:
+    tag = analysis_of(HERMES).grammar(STRICT).structural_tag()
+    structures = tag["structures"]
+    assert isinstance(structures, list)
+    third = structures[2]
+    assert isinstance(third, dict)
+    assert (third["begin"], third["end"]) == (
+        '<tool_call>\n{"name": "list_rooms", "arguments": ',
+        "}\n</tool_call>",
+    )
+    assert tag["triggers"] == ["<tool_call>"]
+    json.dumps(tag)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [(XML, "arguments"), ("call-id-pre-func-name", "id"), ("content-plain", None)],
+)
+def test_what_a_structural_tag_cannot_express_is_told_by_part(name: str, part: str | None) -> None:
+    grammar = analysis_of(name).grammar(STRICT)
+    if part is None:
+        assert grammar.structural_tag()["type"] == "structural_tag"
+        return
+    with pytest.raises(GrammarError) as caught:
+        grammar.structural_tag()
+    assert caught.value.place == part

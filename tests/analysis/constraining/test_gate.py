@@ -1,0 +1,182 @@
+"""The gate: what a template writes behind its own prompts, against grammar and parser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+from llguidance import LLMatcher, LLTokenizer
+
+from autoparser import ChatTemplate
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.constraining.gate import Gate, Question, gate
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.loading.tokens import OpaqueTokens
+from tests.analysis.tiny import CONTENT, REASONING, calls, turn
+
+CALLED = calls(opening="<do>", close="</do>")
+QUICK = turn(
+    f"{{% if quick %}}(r)(/r){{% else %}}{REASONING}{{% endif %}}",
+    CONTENT,
+    CALLED,
+    end="<end>\n",
+    prompt="A:{% if quick %}(r)(/r){% endif %}",
+)
+"""Where quick is set, the prompt writes an empty reasoning block."""
+SHOWN = "{% if deep and m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}"
+DEEP = turn(SHOWN, CONTENT, CALLED, end="<end>\n", prompt="A:{% if deep %}(r){% endif %}")
+"""Reasoning is written, and begun by the prompt, where deep is set."""
+ALIKE = turn(SHOWN, CONTENT, CALLED, end="<end>\n")
+"""So is reasoning here, but the prompt does not show it."""
+
+
+def accepts(analysis: Analysis, text: str, setting: Mapping[str, Json]) -> bool:
+    grammar = analysis.grammar([], chat_template_kwargs=setting)
+    matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(OpaqueTokens()), log_level=0)
+    tokens = list(text.encode())
+    return matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
+
+
+@pytest.mark.parametrize(
+    ("template", "off", "on", "reason"),
+    [
+        (QUICK, "(r)Hm.(/r)Hi<end>", None, "the prompt has closed the reasoning"),
+        (DEEP, None, "Hm.(/r)Hi<end>", "the prompt has opened the reasoning"),
+        (ALIKE, None, "(r)Hm.(/r)Hi<end>", "turns have reasoning under the switch alone"),
+    ],
+)
+def test_a_grammar_is_right_for_its_setting_alone(
+    template: ChatTemplate, off: str | None, on: str | None, reason: str
+) -> None:
+    analysis = analyze(template)
+    assert analysis.ok
+    assert analysis.gate.asked == analysis.gate.passed > 0
+    switch = analysis.switches[0].name
+    for text in filter(None, (off, on)):
+        assert accepts(analysis, text, {}) is (text == off), reason
+        assert accepts(analysis, text, {switch: True}) is (text == on), reason
+    assert accepts(analysis, "Hi<end>", {switch: template is QUICK}), "content alone goes on"
+
+
+def test_every_setting_has_its_continuations() -> None:
+    analysis = analyze(DEEP)
+    texts = {
+        repr(dict(each.opening.setting)): each.text
+        for each in analysis.continuations
+        if each.title == "reasoning and content"
+    }
+    assert len(texts) == 2
+    reasoned = [text for text in texts.values() if text is not None and "(/r)" in text]
+    assert len(reasoned) == 1, "under one of them the reasoning is written"
+
+
+def test_prompts_that_end_alike_and_go_on_differently() -> None:
+    analysis = analyze(ALIKE)
+    assert [len(group) for group in analysis.formats.alike] == [2]
+    assert analysis.gate.ok
+    assert len({each.opening.text for each in analysis.continuations}) == 1
+    prompt = ALIKE.render([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    parser = analysis.parser(prompt=prompt)
+    for deep in (False, True):
+        message = {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+        whole = ALIKE.render([{"role": "user", "content": "Hi"}, message], deep=deep)
+        parsed = parser.parse(whole.removeprefix(prompt))
+        assert parsed.content == "Yes."
+        assert parsed.reasoning_content == ("Hm." if deep else None)
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        (turn(CONTENT, CALLED, prompt=""), "there is no generation prompt"),
+        (turn(CONTENT, CALLED, prompt="{{ '\n' }}"), "it is only whitespace"),
+    ],
+)
+def test_a_template_without_a_generation_prompt_is_asked_nothing(
+    template: ChatTemplate, reason: str
+) -> None:
+    analysis = analyze(template)
+    assert analysis.continuations == (), reason
+    assert analysis.gate == Gate()
+    assert analysis.ok, "the self-check says what can be said"
+
+
+def test_a_prompt_that_nothing_goes_on_from() -> None:
+    # Reasoning is left out of every turn that has been written, the prompt opens it.
+    analysis = analyze(turn(CONTENT, CALLED, prompt="A:<why>"))
+    found = analysis.gate
+    assert (found.asked, found.passed) == (0, 0)
+    assert found.not_asked == len(analysis.continuations) > 0
+    assert all(each.text is None for each in analysis.continuations)
+
+
+def _wrong_content(format_: TurnFormat) -> TurnFormat:
+    layouts = {
+        presence: replace(layout, literals=(*layout.literals[:-1], "<wrong>\n"))
+        for presence, layout in format_.layouts.items()
+    }
+    return replace(format_, layouts=layouts)
+
+
+def _wrong_call(format_: TurnFormat) -> TurnFormat:
+    assert format_.calls is not None
+    return replace(format_, calls=replace(format_.calls, section_open="<wrong>"))
+
+
+def _wrong_joint(format_: TurnFormat) -> TurnFormat:
+    layouts = {
+        presence: replace(
+            layout, literals=tuple(text.replace("(/r)", "(wrong)") for text in layout.literals)
+        )
+        for presence, layout in format_.layouts.items()
+    }
+    return replace(format_, layouts=layouts)
+
+
+def _no_calls(format_: TurnFormat) -> TurnFormat:
+    bare = {
+        presence: format_.layouts[presence._replace(calls=False)] for presence in format_.layouts
+    }
+    return replace(format_, layouts=bare, calls=None)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "question", "reason"),
+    [
+        (_wrong_content, Question.ACCEPTED, "the end of a turn"),
+        (_wrong_call, Question.ACCEPTED, "what opens a call"),
+        (_wrong_joint, Question.ACCEPTED, "what closes reasoning"),
+        (_no_calls, Question.READ, "calls, which are free text to such a format"),
+    ],
+)
+def test_a_wrong_format_does_not_pass(
+    mutate: Callable[[TurnFormat], TurnFormat], question: Question, reason: str
+) -> None:
+    analysis = analyze(turn(REASONING, CONTENT, CALLED, end="<end>\n"))
+    assert gate(analysis.formats, analysis.continuations).ok
+    wrong = gate(Formats.of(mutate(analysis.format)), analysis.continuations)
+    assert not wrong.ok, reason
+    assert wrong.passed < wrong.asked
+    assert question in {fault.question for fault in wrong.faults}
+
+
+def test_a_call_that_is_read_as_content_does_not_pass() -> None:
+    # Nothing separates two arguments. What is read as content is written to the same text again.
+    pairs = "{% for k, v in f.arguments.items() %}{{ k }}={{ v|tojson }}{% endfor %}"
+    analysis = analyze(turn(CONTENT, calls(f"<do {{{{ f.name }}}}({pairs})>"), end="<end>\n"))
+    assert analysis.check.ok, "it is written as the template writes it"
+    faults = analysis.gate.faults
+    assert [fault.title for fault in faults] == ["an argument of every type"]
+    assert faults[0].question is Question.READ
+
+
+def test_a_fault_tells_setting_and_text() -> None:
+    analysis = analyze(QUICK)
+    wrong = [_wrong_content(format_) for format_ in analysis.formats]
+    formats = replace(analysis.formats, each=tuple(wrong), fullest=wrong[0])
+    faults = gate(formats, analysis.continuations).faults
+    settings = {repr(dict(fault.setting)) for fault in faults}
+    assert settings == {"{}", "{'quick': True}"}
+    assert all(fault.text.endswith("<end>\n") and fault.detail for fault in faults)

@@ -1,0 +1,43 @@
+"""What of a literal looks like a marker."""
+
+from __future__ import annotations
+
+import pytest
+
+from autoparser.analysis.core.format import Literal
+
+
+@pytest.mark.parametrize(
+    ("text", "units", "markers", "trigger", "mark", "reason"),
+    [
+        ("", (), (), "", "", "nothing"),
+        ("\n\n", (), (), "", "", "whitespace alone"),
+        ("\n<a>\n", ("<a>",), ("<a>",), "<a>", "<a>", "one marker"),
+        ("<a>\n<b>", ("<a>", "<b>"), ("<a>", "<b>"), "<a>", "<a>\n<b>", "the first is noticed"),
+        (
+            "<|start|>bot<|message|>",
+            ("<|start|>", "bot", "<|message|>"),
+            ("<|start|>", "<|message|>"),
+            "<|start|>bot<|message|>",
+            "<|start|>bot<|message|>",
+            "a word between two markers goes with the first",
+        ),
+        ("Answer: ", ("Answer", ":"), (), "Answer:", "Answer:", "words are noticed whole"),
+        ('", "', ('", "',), (), '", "', "", "punctuation alone is not noticed"),
+        ("(call ", ("(call",), (), "(call", "(call", "a bracket that leads to the next word"),
+    ],
+)
+def test_looks(
+    text: str,
+    units: tuple[str, ...],
+    markers: tuple[str, ...],
+    trigger: str,
+    mark: str,
+    reason: str,
+) -> None:
+    literal = Literal.of(text)
+    assert literal.units == units, reason
+    assert literal.markers == markers, reason
+    assert literal.trigger == trigger, reason
+    assert literal.mark == mark, reason
+    assert literal.noticed_by_marker is (trigger in markers), reason

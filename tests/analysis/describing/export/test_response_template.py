@@ -1,0 +1,199 @@
+"""Every fixture as a response template, read by transformers' own parser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from transformers.utils.chat_parsing import ResponseParser, parse_response
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.format import RefusedMessageError
+from autoparser.analysis.describing.export import (
+    Piece,
+    response_template,
+    transformers_parser,
+    try_out,
+)
+from autoparser.analysis.describing.export.trial import prompted, tools
+from autoparser.analysis.inference.check import Case, battery
+from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
+from tests.analysis.reading.parsing.messages import messages
+
+RANDOM = 40
+
+TYPES, STRINGS, IDS = Piece.TYPES, Piece.STRINGS, Piece.IDS
+ARGUMENTS, NONE = Piece.ARGUMENTS, Piece.NO_ARGUMENTS
+
+IN_PART: Mapping[str, set[Piece]] = {
+    # Arrays and objects are written as Python, as nested tags, or with escapes of their own.
+    "a1-4-namespaced-tags": {TYPES},
+    "a1-8-indented": {TYPES},
+    "a3-2-nested-wrappers": {TYPES},
+    "a5-cdata-when-needed": {TYPES},
+    "a6-key-is-tag": {TYPES},
+    # A parenthesis in a string may be taken for the call's.
+    "p1-2-python-list": {TYPES, STRINGS},
+    "p1-3-double-quotes": {TYPES, STRINGS},
+    "p1-4-unquoted": {TYPES, STRINGS},
+    "p1-5-fenced-python": {STRINGS},
+    "p1-python-lines": {STRINGS},
+    # Null is written as Python does, in what else the target's JSON reads.
+    "g1-2-escape-token": {TYPES},
+    # Strings have escapes that nothing in the target undoes.
+    "arguments-html-escaped": {TYPES, STRINGS},
+    "j8-2-python-dict-in-tags": {TYPES, STRINGS},
+    "j8-3-all-python": {TYPES, STRINGS},
+    "j8-python-dict": {TYPES, STRINGS},
+    # The target captures only what stands before the arguments.
+    "call-id-post-args": {IDS},
+    # Neither JSON nor pairs that can be told apart.
+    "novel-notation": {ARGUMENTS, NONE},
+    "p1-6-no-separator": {ARGUMENTS, NONE, STRINGS},
+}
+"""Fixtures that the target cannot express whole, and the parts that it cannot."""
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_what_is_promised_comes_back(name: str) -> None:
+    format_ = analysis_of(name).formats.united
+    export = response_template(format_)
+    parse = transformers_parser()
+    assert parse is not None
+    trial = try_out(format_, export, parse)
+    assert trial.ok, trial.mismatches[0]
+    assert trial.total > 0
+    assert {limit.piece for limit in export.limits} == IN_PART.get(name, set())
+    assert all(limit.reason for limit in export.limits)
+
+
+def test_the_table_of_parts_names_fixtures() -> None:
+    assert set(IN_PART) <= set(fixture_names())
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_random_messages_come_back(name: str) -> None:
+    format_ = analysis_of(name).formats.united
+    export = response_template(format_)
+    parse = transformers_parser()
+    assert parse is not None
+    cases: list[Case] = []
+
+    @settings(
+        max_examples=RANDOM,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(messages)
+    def collect(message: Message) -> None:
+        cases.append(Case("random", message))
+
+    collect()
+    trial = try_out(format_, export, parse, cases)
+    assert trial.ok, trial.mismatches[0]
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_a_stream_of_single_characters_gives_the_same(name: str) -> None:
+    format_ = analysis_of(name).formats.united
+    export = response_template(format_)
+    for case in battery()[::5]:
+        try:
+            turn = format_.write(case.message)
+        except RefusedMessageError:
+            continue
+        if not export.promises(case.message):
+            continue
+        for prefix, text in prompted(format_, case.message, turn):
+            parser = ResponseParser(export.document, prefix=prefix, tools=tools())
+            for char in text:
+                parser.feed(char)
+            streamed, _ = parser.finalize()
+            whole = parse_response(text, export.document, prefix=prefix, tools=tools())
+            assert streamed == whole, case.title
+
+
+def parsed(name: str, text: str, prefix: str | None = None) -> dict[str, Any]:
+    """Read a text behind a fixture's default prompt."""
+    format_ = analysis_of(name).formats.united
+    prompt = format_.openings[0].text if prefix is None else prefix
+    document = response_template(format_).document
+    message: dict[str, Any] = parse_response(text, document, prefix=prompt, tools=tools())
+    assert message.pop("role") == "assistant"
+    return message
+
+
+def called(name: str, **arguments: object) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+QWEN = "j1-json-in-tags"
+CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
+OSLO = [called("get_forecast", city="Oslo")]
+
+OUTPUTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("no end", "Hello.", {"content": "Hello."}),
+    ("nothing", "", {}),
+    ("text behind the end", "Hello.<|im_end|>\nrest", {"content": "Hello."}),
+    ("text behind a call", f"{CALL}\nSo be it.", {"tool_calls": OSLO, "content": "\nSo be it."}),
+    (
+        "text around a call",
+        f"One. {CALL}Two.<|im_end|>\n",
+        {"tool_calls": OSLO, "content": "One. Two."},
+    ),
+    (
+        "members in another order",
+        CALL.replace('"name": "get_forecast", ', "").replace("}}", '}, "name": "get_forecast"}'),
+        {"tool_calls": OSLO},
+    ),
+    (
+        "a marker inside a string",
+        CALL.replace("Oslo", "</tool_call>"),
+        {"tool_calls": [called("get_forecast", city="</tool_call>")]},
+    ),
+    (
+        "reasoning that the end cuts",
+        "<think>\nHm.<|im_end|>\n",
+        {"reasoning_content": "Hm."},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [row[1:] for row in OUTPUTS], ids=[row[0] for row in OUTPUTS]
+)
+def test_outputs_that_no_template_writes(text: str, expected: dict[str, Any]) -> None:
+    assert parsed(QWEN, text) == expected
+
+
+def test_only_the_last_header_of_the_prompt_counts() -> None:
+    earlier = analysis_of(QWEN).format.write(battery()[1].message)
+    opening = analysis_of(QWEN).format.openings[0].text
+    assert parsed(QWEN, "Hello.", prefix=f"{earlier}{opening}") == {"content": "Hello."}
+
+
+def test_reasoning_that_the_prompt_has_opened() -> None:
+    text = "Hm.\n</think>\n\nHello.<|im_end|>\n"
+    assert parsed("a1-function-parameter", text) == {
+        "reasoning_content": "Hm.",
+        "content": "Hello.",
+    }
+
+
+def test_without_tools_arguments_are_texts_where_the_export_says_so() -> None:
+    format_ = analysis_of("a1-7-break-after-value").format
+    export = response_template(format_)
+    assert export.needs_tools
+    message = next(case.message for case in battery() if case.title == "1 call")
+    text = format_.write(message).removeprefix(format_.header)
+    read = parse_response(text, export.document, prefix=format_.header)
+    assert read["tool_calls"] == [called("get_forecast", city="Oslo", days="3")]
+
+
+def test_json_needs_no_tools() -> None:
+    assert not response_template(analysis_of(QWEN).formats.united).needs_tools

@@ -1,0 +1,327 @@
+"""From one turn to the next: what is kept, what is added, and when there is no bridge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from autoparser import ChatTemplate, analyze
+from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.history.renderer import (
+    BridgeRefusal,
+    Reason,
+    RenderedTokens,
+    Renderer,
+)
+from tests.analysis.history.renderer.made import (
+    called,
+    renderer,
+    result,
+    said,
+    sampled_ids,
+    tools,
+    user,
+)
+from tests.analysis.history.renderer.tokenizers_here import deepseek, qwen, small
+
+XML = "a1-function-parameter"
+"""Keeps reasoning in a tool loop and behind it."""
+
+
+def bridged(made: Renderer, prompt: Any, completion: Any, new: Any) -> RenderedTokens:
+    found = made.bridge_to_next_turn(prompt, completion, new, tools())
+    assert isinstance(found, RenderedTokens), found
+    return found
+
+
+def refusal(made: Renderer, prompt: Any, completion: Any, new: Any) -> Reason:
+    found = made.bridge_to_next_turn(prompt, completion, new, tools())
+    assert isinstance(found, BridgeRefusal)
+    assert not found
+    return found.reason
+
+
+def prompt_of(made: Renderer, messages: list[dict[str, object]]) -> tuple[int, ...]:
+    return made.render(messages, tools(), add_generation_prompt=True).token_ids
+
+
+@pytest.mark.parametrize("vocabulary", [small, qwen, deepseek], ids=["small", "qwen", "deepseek"])
+@pytest.mark.parametrize(
+    ("before", "turn", "new"),
+    [
+        ([user()], called(reasoning="I look."), [result()]),
+        ([user()], called(content="Let me see.", reasoning="Hm."), [result("two\nlines 🚀")]),
+        ([user()], said("Sunny.", "Fine."), [user("Thanks!")]),
+        (
+            [user(), called(reasoning="I look."), result()],
+            said("Sunny.", "Fine."),
+            [user("Thanks!")],
+        ),
+        (
+            [user(), called(reasoning="I look."), result()],
+            called("Rome", reasoning="More."),
+            [result("rain")],
+        ),
+    ],
+    ids=["result", "beside-content", "user", "behind-loop", "in-loop"],
+)
+def test_a_bridge_is_the_whole_render_where_the_history_stays(
+    vocabulary: Any, before: Any, turn: Any, new: Any
+) -> None:
+    made = renderer(XML, vocabulary())
+    prompt, completion = prompt_of(made, before), sampled_ids(made, before, turn)
+    found = bridged(made, prompt, completion, new)
+    previous = (*prompt, *completion)
+    assert found.token_ids[: len(previous)] == previous
+    assert found.notes == ()
+    assert made.decode(found.token_ids) == made.analysis.template.render(
+        [*before, turn, *new], tools(), True
+    )
+
+
+def test_what_is_added_has_its_owners() -> None:
+    made = renderer(XML)
+    prompt, completion = prompt_of(made, [user()]), sampled_ids(made, [user()], said("Hi.", "Hm."))
+    found = bridged(made, prompt, completion, [user("one"), user("two")])
+    length = len(prompt) + len(completion)
+    assert set(found.message_indices[:length]) == {-1}
+    assert found.sampled == (False,) * len(prompt) + (True,) * len(completion) + (False,) * (
+        len(found) - length
+    )
+    runs: list[tuple[int, str]] = []
+    for at in range(length, len(found)):
+        text = made.decode([found.token_ids[at]])
+        owner = found.message_indices[at]
+        if runs and runs[-1][0] == owner:
+            runs[-1] = (owner, runs[-1][1] + text)
+        else:
+            runs.append((owner, text))
+    assert runs == [
+        (-1, "\n"),
+        (0, "<|im_start|>user\none<|im_end|>\n"),
+        (1, "<|im_start|>user\ntwo<|im_end|>\n"),
+        (-1, "<|im_start|>assistant\n<think>\n"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "added"),
+    [
+        ("Hm.\n</think>\n\nHi.<|im_end|>", "\n"),
+        ("Hm.\n</think>\n\nHi.<|im_end|>\n", ""),
+        ("Hm.\n</think>\n\nHi.", "<|im_end|>\n"),
+        ("Hm.\n</think>\n\nHi. And th", "<|im_end|>\n"),
+        ("Hm. But th", "<|im_end|>\n"),
+        ("Hm.\n</think>\n\n<tool_call>\n<function=get_wea", "<|im_end|>\n"),
+    ],
+    ids=["stop", "behind-stop", "swallowed", "cut-content", "cut-reasoning", "cut-call"],
+)
+def test_the_turn_is_closed_as_far_as_it_is_not(written: str, added: str) -> None:
+    made = renderer(XML)
+    prompt, completion = prompt_of(made, [user()]), made.encode(written)
+    found = bridged(made, prompt, completion, [user("On.")])
+    tail = made.decode(found.token_ids[len(prompt) + len(completion) :])
+    assert tail == f"{added}<|im_start|>user\nOn.<|im_end|>\n<|im_start|>assistant\n<think>\n"
+    assert bool(found.notes) == ("<|im_end|>" not in written)
+
+
+DROPS = (
+    "{% for m in messages %}{% if m.role == 'user' %}<|im_start|>u\n{{ m.content }}<|im_end|>\n"
+    "{% elif m.role == 'tool' %}<|im_start|>t\n{{ m.content }}<|im_end|>\n"
+    "{% else %}<|im_start|>a\n"
+    "{% if m.reasoning_content and loop.index0 > last %}<think>{{ m.reasoning_content }}</think>"
+    "{% endif %}{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>{% endfor %}"
+    "<|im_end|>\n{% endif %}{% endfor %}{% if add_generation_prompt %}<|im_start|>a\n{% endif %}"
+)
+LAST_USER = (
+    "{% set ns = namespace(last=-1) %}{% for m in messages %}{% if m.role == 'user' %}"
+    "{% set ns.last = loop.index0 %}{% endif %}{% endfor %}{% set last = ns.last %}"
+)
+LAST_MESSAGE = "{% set last = messages|length - 2 %}"
+
+
+def dropping(rule: str, **options: Any) -> Renderer:
+    return Renderer(analyze(ChatTemplate(rule + DROPS)), small(), **options)
+
+
+DROPPED = Reason.REASONING_DROPPED
+LOOP = [user(), called(reasoning="I look."), result()]
+
+
+@pytest.mark.parametrize(
+    ("rule", "retention", "before", "turn", "new", "expected"),
+    [
+        (LAST_USER, "none", [user()], called(reasoning="Hm."), result(), ""),
+        (LAST_USER, "none", [user()], said("Hi."), user(), ""),
+        (LAST_USER, "none", [user()], said("Hi.", "Hm."), user(), DROPPED),
+        (LAST_USER, "none", LOOP, said("Hi."), user(), DROPPED),
+        (LAST_USER, "none", [*LOOP, said("a"), user()], said("Hi."), user(), ""),
+        (LAST_USER, "tool_cycle", [user()], said("Hi.", "Hm."), user(), DROPPED),
+        (LAST_USER, "all", [user()], said("Hi.", "Hm."), user(), "kept"),
+        (LAST_USER, "all", LOOP, said("Hi."), user(), "kept"),
+        (
+            LAST_MESSAGE,
+            "none",
+            [user()],
+            called(reasoning="Hm."),
+            result(),
+            Reason.REASONING_DROPPED,
+        ),
+        (LAST_MESSAGE, "tool_cycle", [user()], called(reasoning="Hm."), result(), "kept"),
+    ],
+    ids=[
+        "tool",
+        "no-reasoning",
+        "reasoning",
+        "reasoning-in-prompt",
+        "dropped-before",
+        "cycle-user",
+        "all",
+        "all-in-prompt",
+        "always-dropped",
+        "cycle-tool",
+    ],
+)
+def test_reasoning_that_the_template_drops(
+    rule: str, retention: str, before: Any, turn: Any, new: Any, expected: Any
+) -> None:
+    made = dropping(rule, thinking_retention=retention)
+    prompt, completion = prompt_of(made, before), sampled_ids(made, before, turn)
+    found = made.bridge_to_next_turn(prompt, completion, [new], tools())
+    if isinstance(expected, Reason):
+        assert isinstance(found, BridgeRefusal)
+        assert found.reason is expected
+    else:
+        assert isinstance(found, RenderedTokens)
+        assert [note.partition(",")[0] for note in found.notes] == ([expected] if expected else [])
+
+
+MOVES = (
+    "{% for m in messages %}{% if m.role == 'user' %}{% if loop.last and tools %}[T]{% endif %}"
+    "[U]{{ m.content }}{% else %}[A]{{ m.content }}<|im_end|>{% endif %}{% endfor %}"
+)
+COUNTS = (
+    "{% for m in messages %}{% if m.role == 'user' %}{{ loop.index }}[U]{{ m.content }}[A]"
+    "{% else %}{{ m.content }}<|im_end|>{% endif %}{% endfor %}"
+)
+EXCHANGES = (
+    "{% for m in messages %}{% if m.role == 'user' %}[U]{{ m.content }}[A]{% else %}"
+    "{{ m.content }}{% if loop.last %}<|im_end|>{% else %}<|endoftext|>{% endif %}"
+    "{% endif %}{% endfor %}"
+)
+TAKES = EXCHANGES.replace(
+    "{% if loop.last %}<|im_end|>{% else %}<|endoftext|>{% endif %}", "<|im_end|>"
+)
+REFUSES = (
+    "{% for m in messages %}{% if m.role == 'user' %}[U]{{ m.content }}[A]{% elif m.role == "
+    "'assistant' %}{{ m.content }}<|im_end|>{% else %}{{ raise_exception('no ' + m.role) }}"
+    "{% endif %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "written", "new", "reason"),
+    [
+        (MOVES, "Hi.<|im_end|>", [user()], Reason.HISTORY_REWRITTEN),
+        (COUNTS, "Hi.<|im_end|>", [user()], Reason.DEPENDS),
+        (EXCHANGES, "Hi.<|im_end|>", [user()], Reason.END_DIFFERS),
+        (REFUSES, "Hi.<|im_end|>", [result()], Reason.REFUSED),
+        (TAKES, "Hi.<|im_end|>", [result()], Reason.NO_CALL),
+        (REFUSES, "Hi.<|im_end|>", [said("More.")], Reason.ASSISTANT),
+        (REFUSES, "Hi.<|im_end|>", [], Reason.NOTHING_NEW),
+        (REFUSES, "Hi.<|im_end|> And", [user()], Reason.BEHIND_STOP),
+    ],
+    ids=["moves", "counts", "end", "refuses", "no-call", "assistant", "nothing", "behind-stop"],
+)
+def test_there_is_no_bridge_and_the_reason_is_said(
+    source: str, written: str, new: Any, reason: Reason
+) -> None:
+    made = Renderer(analyze(ChatTemplate(source)), small("<|im_end|>", "<|endoftext|>"))
+    prompt = prompt_of(made, [user()])
+    found = made.bridge_to_next_turn(prompt, made.encode(written), new, tools())
+    assert isinstance(found, BridgeRefusal)
+    assert (found.reason, bool(found)) == (reason, False)
+
+
+def test_a_template_that_refuses_is_quoted() -> None:
+    made = Renderer(analyze(ChatTemplate(REFUSES)), small("<|im_end|>"))
+    found = made.bridge_to_next_turn(
+        prompt_of(made, [user()]), made.encode("Hi.<|im_end|>"), [result()], tools()
+    )
+    assert str(found) == "the template refuses the conversation: no tool"
+
+
+def test_ids_that_the_vocabulary_does_not_have_are_refused_by_place() -> None:
+    made = renderer(XML)
+    with pytest.raises(TokenizerError, match=r"prev_completion_ids\[1\]: the id 999999 is not in"):
+        made.bridge_to_next_turn(prompt_of(made, [user()]), [1, 999999], [user()])
+
+
+WORDS = st.text(st.sampled_from("ab \n<>/🚀é{}"), min_size=1, max_size=8)
+
+
+@settings(max_examples=80, deadline=None)
+@given(WORDS, WORDS, st.lists(WORDS, min_size=1, max_size=3), st.booleans())
+def test_the_previous_ids_are_always_a_prefix(
+    asked: str, written: str, new: list[str], stopped: bool
+) -> None:
+    made = renderer(XML)
+    prompt = prompt_of(made, [user(asked)])
+    completion = made.encode(written + "<|im_end|>" * stopped)
+    found = made.bridge_to_next_turn(prompt, completion, [user(text) for text in new], tools())
+    if isinstance(found, RenderedTokens):
+        assert found.token_ids[: len(prompt) + len(completion)] == (*prompt, *completion)
+        assert made.decode(found.token_ids).endswith("<|im_start|>assistant\n<think>\n")
+
+
+IN_ONE_TURN = (
+    "{% set open = namespace(turn=false) %}{% for m in messages %}"
+    "{% if m.role == 'user' %}<|im_start|>user\n{{ m.content }}<|im_end|>\n"
+    "{% elif m.role == 'tool' %}<tool_response>{{ m.content }}</tool_response>"
+    "{% else %}{% if not open.turn %}<|im_start|>model\n{% endif %}"
+    "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>{% endif %}"
+    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>{% endfor %}"
+    "{{ m.content }}{{ '<|endoftext|>' if m.tool_calls else '<|im_end|>\n' }}"
+    "{% endif %}{% set open.turn = m.role == 'tool' %}{% endfor %}"
+    "{% if add_generation_prompt %}{% if not open.turn %}<|im_start|>model\n{% endif %}"
+    "<think>\n{% endif %}"
+)
+"""Results of calls stand in the model's own turn, which goes on behind them without a header."""
+
+
+def test_a_turn_goes_on_behind_the_results_of_its_calls() -> None:
+    made = Renderer(analyze(ChatTemplate(IN_ONE_TURN)), small())
+    before = [user(), called(reasoning="I look."), result()]
+    turn, new = called("Rome", reasoning="More."), [result("rain")]
+    prompt, completion = prompt_of(made, before), sampled_ids(made, before, turn)
+    assert made.decode(prompt).endswith("</tool_response><think>\n")
+    message = made.parse_response(completion, prompt, tools=tools())
+    assert (message.reasoning_content, message.content) == ("More.", None)
+    assert [call.name for call in message.tool_calls] == ["get_weather"]
+    found = bridged(made, prompt, completion, new)
+    assert found.notes == ()
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*before, turn, *new]))
+
+
+COUNTED = (
+    "{% for m in messages %}{% if m.role == 'user' %}<|im_start|>user\n{{ m.content }}<|im_end|>\n"
+    "{% elif m.role == 'tool' %}<tool_response>{{ loop.index }}:{{ m.content }}</tool_response>"
+    "{% else %}<|im_start|>model\n{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>{% endfor %}"
+    "<|im_end|>\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>model\n{% endif %}"
+)
+"""What is written of a result depends on how much stands before it."""
+
+
+def test_where_no_turn_stands_before_there_is_no_longer_history_to_ask_of() -> None:
+    made = Renderer(analyze(ChatTemplate(COUNTED)), small())
+    first, turn, new = [user()], called(), [result()]
+    found = bridged(made, prompt_of(made, first), sampled_ids(made, first, turn), new)
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*first, turn, *new]))
+    second = [*first, turn, *new]
+    asked = prompt_of(made, second), sampled_ids(made, second, turn)
+    assert refusal(made, *asked, new) is Reason.DEPENDS

@@ -1,0 +1,150 @@
+"""The self-check: a right format passes whole, a wrong one is found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from autoparser import ChatTemplate
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.format import JsonType, Limit, TurnFormat, type_of
+from autoparser.analysis.inference.check import Check, battery, battery_tools, self_check
+from autoparser.analysis.inference.probing import Prober, choose_sentinels
+from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
+
+TEMPLATE = turn(REASONING, CONTENT, calls(JSON_CALL, opening="[", separator=", ", close="]"))
+
+
+def checked(analysis: Analysis, format_: TurnFormat) -> Check:
+    """Check another format against the template of an analysis."""
+    prober = Prober(
+        analysis.template,
+        choose_sentinels(analysis.template.text),
+        tokens={},
+        tools=battery_tools(),
+        shape=analysis.shape,
+        setting=format_.setting,
+    )
+    return self_check(format_, prober)
+
+
+def with_calls(**changes: object) -> Callable[[TurnFormat], TurnFormat]:
+    def change(format_: TurnFormat) -> TurnFormat:
+        assert format_.calls is not None
+        return replace(format_, calls=replace(format_.calls, **changes))  # type: ignore[arg-type]
+
+    return change
+
+
+def with_layout(presence: Presence, **changes: object) -> Callable[[TurnFormat], TurnFormat]:
+    def change(format_: TurnFormat) -> TurnFormat:
+        layout = replace(format_.layouts[presence], **changes)  # type: ignore[arg-type]
+        return replace(format_, layouts={**format_.layouts, presence: layout})
+
+    return change
+
+
+def with_refused_null(format_: TurnFormat) -> TurnFormat:
+    assert format_.calls is not None
+    arguments = replace(format_.calls.arguments, refused=frozenset({JsonType.NULL}))
+    return replace(format_, calls=replace(format_.calls, arguments=arguments))
+
+
+def test_the_right_format_passes() -> None:
+    analysis = analyze(TEMPLATE)
+    check = checked(analysis, analysis.format)
+    assert check == analysis.check
+    assert check.ok
+    assert (check.passed, check.refused) == (len(battery()), 0)
+    assert check.failures == ()
+    assert check.smallest is None
+
+
+@pytest.mark.parametrize(
+    ("change", "title", "reason"),
+    [
+        (with_calls(separator=","), "2 calls", "another separator"),
+        (with_calls(section_close=""), "1 call", "a section that is not closed"),
+        (with_calls(limit=Limit.FIRST), "2 calls", "calls that are lost"),
+        (with_calls(limit=Limit.REFUSED), "2 calls", "a refusal that the template does not make"),
+        (with_calls(later_close="!"), "2 calls", "a text too many behind later calls"),
+        (with_refused_null, "an argument that is null", "a refused value"),
+        (
+            with_layout(Presence(content=True), literals=("A: ", ".\n")),
+            "content",
+            "a blank too many",
+        ),
+        (
+            with_layout(Presence(), refusal="no"),
+            "an empty message",
+            "a refused message",
+        ),
+    ],
+)
+def test_a_wrong_format_is_found_out(
+    change: Callable[[TurnFormat], TurnFormat], title: str, reason: str
+) -> None:
+    analysis = analyze(TEMPLATE)
+    check = checked(analysis, change(analysis.format))
+    assert not check.ok, reason
+    assert title in [failure.title for failure in check.failures], reason
+    assert check.passed + len(check.failures) == check.total
+    smallest = check.smallest
+    assert smallest is not None
+    assert smallest.written != smallest.rendered
+    assert smallest.size == min(failure.size for failure in check.failures)
+    assert smallest.reason
+
+
+def test_a_refusal_that_the_format_foretells_is_no_failure() -> None:
+    refusing = (
+        "{% if m.tool_calls and m.tool_calls|length > 1 %}{{ raise_exception('one') }}{% endif %}"
+    )
+    analysis = analyze(turn(CONTENT, refusing, calls()))
+    assert analysis.check.ok
+    several = [case for case in battery() if len(case.message.calls) > 1]
+    assert analysis.check.refused == len(several)
+
+
+def test_a_refusal_that_the_format_does_not_know_is_one() -> None:
+    analysis = analyze(turn(CONTENT, calls()))
+    strict = ChatTemplate(
+        analysis.template.text.replace(
+            "{% for c in", "{% if m.content %}{{ raise_exception('no') }}{% endif %}{% for c in"
+        )
+    )
+    check = checked(replace(analysis, template=strict), analysis.format)
+    failed = [failure for failure in check.failures if failure.rendered is None]
+    assert failed
+    assert {failure.reason for failure in failed} == {"no"}
+
+
+def test_the_battery_covers_what_it_should() -> None:
+    cases = battery()
+    assert len(cases) >= 40
+    assert len({case.title for case in cases}) == len(cases)
+    assert {case.message.presence for case in cases} == {
+        Presence(reasoning, content, made)
+        for reasoning in (False, True)
+        for content in (False, True)
+        for made in (False, True)
+    }
+    assert {len(case.message.calls) for case in cases} == {0, 1, 2, 3}
+    values = [
+        value for case in cases for call in case.message.calls for value in call.arguments.values()
+    ]
+    assert {type_of(value) for value in values} == set(JsonType)
+
+
+def test_the_battery_calls_tools_that_are_offered() -> None:
+    parameters = {tool["name"]: tool["parameters"] for tool in battery_tools()}
+    for case in battery():
+        for call in case.message.calls:
+            schema = parameters[call.name]
+            assert isinstance(schema, dict)
+            properties = schema["properties"]
+            assert isinstance(properties, dict)
+            assert set(call.arguments) <= set(properties)

@@ -1,0 +1,67 @@
+"""What a syntax tree suggests to probe with."""
+
+from __future__ import annotations
+
+import pytest
+
+from autoparser import ChatTemplate
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.inference.probing import Suggestions, suggest
+
+
+def suggested(text: str) -> Suggestions:
+    return suggest(ChatTemplate(text).syntax_tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "variables", "reason"),
+    [
+        ("plain text", (), "no variables"),
+        ("{{ a }}{% if b %}{% endif %}", ("a", "b"), "whatever is read, in the order of reading"),
+        ("{% set a = 1 %}{{ a }}", (), "what the template sets itself is none of the caller's"),
+        ("{% for m in messages %}{{ m }}{% endfor %}", ("messages",), "loop variables neither"),
+        ("{% macro f(x) %}{{ x }}{% endmacro %}{{ f(1) }}", (), "nor macros"),
+        (
+            "{% if a is not defined %}{% set a = true %}{% endif %}{{ a }}",
+            ("a",),
+            "unless the template asks whether it is set",
+        ),
+        ("{% set a = a|default(true) %}{{ a }}", ("a",), "or gives it a default"),
+    ],
+)
+def test_variables(text: str, variables: tuple[str, ...], reason: str) -> None:
+    assert suggested(text).variables == variables, reason
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "reason"),
+    [
+        ("{{ a == 'x' }}", {"a": ("x",)}, "a comparison"),
+        ("{{ 'x' != a }}", {"a": ("x",)}, "the other way round"),
+        ("{{ a == 1 or a == 1 or a > 2 }}", {"a": (1, 2)}, "each once"),
+        ("{{ a in ['x', 'y'] }}{{ a in ('z',) }}", {"a": ("x", "y", "z")}, "in a list"),
+        ("{{ m.role == 'user' }}", {}, "an attribute is no variable"),
+        ("{{ a == b }}", {}, "no constant"),
+    ],
+)
+def test_values(text: str, values: dict[str, tuple[Json, ...]], reason: str) -> None:
+    assert suggested(text).values == values, reason
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "reason"),
+    [
+        ("{{ m.content }}", ("content",), "an attribute"),
+        ("{{ m['tool_calls'] }}", ("tool_calls",), "an item"),
+        ("{{ m[0] }}", (), "a number is no field"),
+        ("{{ 'hints' in m }}", ("hints",), "a name that is asked for"),
+        ("{{ 'two words' in m }}", (), "no name"),
+    ],
+)
+def test_fields(text: str, fields: tuple[str, ...], reason: str) -> None:
+    assert suggested(text).fields == fields, reason
+
+
+def test_constants_are_those_of_expressions() -> None:
+    found = suggested("<out>{{ '<in>' ~ m.content.split('</in>')[-1] }}")
+    assert found.constants == ("<in>", "</in>")

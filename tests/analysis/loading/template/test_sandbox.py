@@ -1,0 +1,69 @@
+"""The mutable sandbox: what transformers' own forbids, on copies, and nothing else."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import pytest
+
+from autoparser import ChatTemplate, TemplateRenderError, isolated
+from autoparser.analysis.loading.template import GENERATION_OPEN, Sandbox
+
+APPENDS = ChatTemplate(
+    "{% set seen = [] %}{% for m in messages %}{% set _ = seen.append(m.content) %}"
+    "{% generation %}{{ seen | join('+') }};{% endgeneration %}{% endfor %}",
+    {"bos_token": "<s>"},
+    origin="appends.jinja",
+)
+MESSAGES = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
+FORMS: list[Callable[[ChatTemplate], ChatTemplate]] = [lambda template: template, isolated]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["here", "in a worker"])
+def test_the_public_render_raises_as_transformers_does(
+    form: Callable[[ChatTemplate], ChatTemplate],
+) -> None:
+    with pytest.raises(TemplateRenderError, match="append") as caught:
+        form(APPENDS).render(MESSAGES)
+    assert caught.value.forbidden
+    assert not caught.value.refused
+    assert caught.value.line == 1
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["here", "in a worker"])
+def test_it_is_rendered_where_lists_may_change(
+    form: Callable[[ChatTemplate], ChatTemplate],
+) -> None:
+    free = form(APPENDS).in_mutable_sandbox
+    assert free.render(MESSAGES) == "a;a+b;"
+    assert free.render_generation({"messages": MESSAGES}).startswith(GENERATION_OPEN)
+    assert "".join(piece.text for piece in free.trace({"messages": MESSAGES})) == "a;a+b;"
+    assert isolated(free).render(MESSAGES) == "a;a+b;"
+    copied = pickle.loads(pickle.dumps(free))  # noqa: S301 - our own
+    assert copied.sandbox is Sandbox.MUTABLE
+    assert copied.render(MESSAGES) == "a;a+b;"
+
+
+def test_nothing_outlives_a_render() -> None:
+    pops = ChatTemplate("{{ messages.pop().content }}{{ tools.clear() }}{{ extra.update(x=1) }}")
+    messages, tools, extra = [*map(dict, MESSAGES)], [{"name": "f"}], {"k": [1]}
+    free = pops.in_mutable_sandbox
+    given = {"messages": messages, "tools": tools, "extra": extra}
+    assert free.render_prepared(given) == free.render_prepared(given) == "bNoneNone"
+    assert (messages, tools, extra) == (MESSAGES, [{"name": "f"}], {"k": [1]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ messages.__class__.x }}",
+        "{{ namespace(_x=1) }}",
+        "{{ ''['__class__'].x }}",
+        "{{ lipsum.__globals__.x }}",
+        "{% for i in range(999999) %}{% endfor %}",
+    ],
+)
+def test_all_else_is_forbidden_there_too(text: str) -> None:
+    with pytest.raises(TemplateRenderError):
+        ChatTemplate(text).in_mutable_sandbox.render(MESSAGES)

@@ -1,0 +1,154 @@
+"""Surveys: the templates below a folder, their records, the file that keeps them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from autoparser import AutoparserError
+from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.overview.survey import (
+    Record,
+    digest_of,
+    journal_of,
+    line_of,
+    record_of,
+    summary_of,
+    surveying,
+    templates_in,
+)
+
+ROOT = Path(__file__).parents[4]
+FOLDER = ROOT / "fixtures" / "templates"
+SCHEMA = json.loads((ROOT / "docs" / "survey.schema.json").read_text(encoding="utf-8"))
+
+RECORDS = (
+    Record("a.jinja", "a" * 64, error="it does not compile"),
+    Record(
+        "b.jinja",
+        "b" * 64,
+        reasoning="TAG_BASED",
+        content="PLAIN",
+        tools="JSON_NATIVE",
+        call="<c>«name»«arguments»</c>",
+        switches=("x", "y"),
+        passed=43,
+        total=44,
+        trips={"holds": 3, "ids": 1},
+    ),
+    Record(
+        "c.jinja",
+        "c" * 64,
+        reasoning="NONE",
+        content="PLAIN",
+        tools="JSON_NATIVE",
+        call="<c>«name»«arguments»</c>",
+        switches=("x",),
+        passed=44,
+        total=44,
+        trips={"holds": 4},
+    ),
+)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.source)
+def test_a_line_is_read_back_and_is_as_its_schema_says(record: Record) -> None:
+    line = line_of(record)
+    Draft202012Validator(SCHEMA).validate(json.loads(line))
+    assert line.isascii()
+    journal = journal_of(line.encode(), "s.jsonl")
+    assert journal.records == {(record.source, record.sha256): record}
+    assert journal.size == len(line)
+    assert not journal.mended
+
+
+def test_half_a_line_is_left_out() -> None:
+    lines = "".join(map(line_of, RECORDS)).encode()
+    last = len(line_of(RECORDS[-1]))
+    for cut in range(1, last):
+        journal = journal_of(lines[:-cut], "s.jsonl")
+        assert len(journal.records) == 2
+        assert journal.size == len(lines) - last
+        assert journal.mended == (cut < last)
+
+
+NO_SURVEYS = [b"hello\n", b"{}\n", b'{"schema": "autoparser.survey/2"}\n', b"half a note"]
+
+
+@pytest.mark.parametrize("content", NO_SURVEYS)
+def test_a_file_that_is_no_survey_is_refused(content: bytes) -> None:
+    with pytest.raises(AutoparserError, match="nothing was written"):
+        journal_of(content, "notes.txt")
+
+
+def test_templates_are_found_once_and_in_order(tmp_path: Path) -> None:
+    for name in (
+        "b/chat_template.jinja",
+        "b/tokenizer_config.json",
+        "c/tokenizer_config.json",
+        "a.jinja",
+        "a.txt",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x", encoding="utf-8")
+    found = templates_in([str(tmp_path), str(tmp_path / "a.jinja")])
+    names = [Path(each).relative_to(tmp_path).as_posix() for each in found]
+    assert names == ["a.jinja", "b/chat_template.jinja", "c/tokenizer_config.json"]
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_nothing_to_survey_is_an_error(tmp_path: Path, empty: bool) -> None:
+    place = tmp_path if empty else tmp_path / "nowhere"
+    with pytest.raises(AutoparserError, match="there is no"):
+        templates_in([str(place)])
+
+
+def test_whatever_a_template_does_is_a_record() -> None:
+    for path in sorted((FOLDER.parent / "broken").glob("*.jinja")):
+        record = record_of(str(path), "d")
+        assert record.error
+        assert not record.ok
+
+
+def test_processes_give_the_records_in_order() -> None:
+    names = [
+        str(FOLDER / f"{name}.jinja")
+        for name in ("j1-json-in-tags", "content-plain", "j1-4-compact")
+    ]
+    waiting = [(name, digest_of(name)) for name in names]
+    with surveying(1, None) as surveyed:
+        alone = list(surveyed(waiting))
+    assert [record.source for record in alone] == names
+    assert alone[0].call.startswith('<tool_call>\n{"name": "«name»"')
+    with surveying(2, Limits()) as surveyed:
+        assert list(surveyed(waiting)) == alone
+
+
+def test_a_template_that_never_ends_costs_its_own_record(tmp_path: Path) -> None:
+    endless = tmp_path / "endless.jinja"
+    endless.write_text(
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        encoding="utf-8",
+    )
+    good = FOLDER / "content-plain.jinja"
+    with surveying(1, Limits(seconds=2, render_seconds=0.2)) as surveyed:
+        first, second = surveyed([(str(endless), "a"), (str(good), "b")])
+    assert "takes more than" in first.error
+    assert second.ok
+
+
+def test_records_add_up() -> None:
+    summary = summary_of(RECORDS)
+    assert (summary.all.templates, summary.all.ok, len(summary.failed)) == (3, 1, 1)
+    assert (summary.all.held, summary.all.played) == (7, 8)
+    assert [(share.name, share.templates) for share in summary.tools] == [("JSON_NATIVE", 2)]
+    assert [share.name for share in summary.reasoning] == ["NONE", "TAG_BASED"]
+    assert [(family.share.templates, family.examples) for family in summary.families] == [
+        (2, ("b.jinja", "c.jinja"))
+    ]
+    assert summary.switches == (("x", 2), ("y", 1))
+    assert summary.causes == (("ids", 1, 1),)

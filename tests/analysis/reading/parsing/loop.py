@@ -1,0 +1,306 @@
+"""The closed loop: what a format writes of a message, read back by its parser.
+
+What must come back is told from the format alone: the parts that its layout has, with their edges
+stripped as it says, the calls that it keeps, the arguments that it writes at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+from autoparser import ChatTemplate
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.format import (
+    Container,
+    Formats,
+    Literal,
+    Notation,
+    Part,
+    Slot,
+    TurnFormat,
+    type_of,
+)
+from autoparser.analysis.inference.check import battery_tools, loose_tools
+from autoparser.analysis.reading.expression import Start, build, request_of
+from autoparser.analysis.reading.parsing import (
+    Delta,
+    DeltaKind,
+    OutputParser,
+    ParsedMessage,
+    Span,
+    Status,
+    StreamParser,
+)
+
+TEMPLATES = Path(__file__).parents[4] / "fixtures" / "templates"
+TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
+
+
+def _tools() -> tuple[Json, ...]:
+    """Offer the battery's tools; a parameter that it gives null has to allow null."""
+    tools = deepcopy(battery_tools())
+    for tool in tools:
+        parameters = tool["parameters"]
+        assert isinstance(parameters, dict)
+        properties = parameters["properties"]
+        assert isinstance(properties, dict)
+        if "parent" in properties:
+            properties["parent"] = {"type": ["string", "null"]}
+    return tuple({"type": "function", "function": tool} for tool in tools)
+
+
+TOOLS = _tools()
+
+
+Call: TypeAlias = tuple[str, str]
+"""Name, and arguments as JSON text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A message as it can be compared: absent parts are None, arguments are decoded."""
+
+    reasoning: str | None
+    content: str | None
+    calls: tuple[tuple[str, str, str | None], ...] = ()
+    """Name, arguments as sorted JSON text, and the id where the format writes one."""
+
+
+@cache
+def analysis_of(name: str) -> Analysis:
+    """Analyse a fixture, once for all tests."""
+    text = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+    return analyze(ChatTemplate(text, TOKENS))
+
+
+def fixture_names() -> list[str]:
+    """Name all fixtures."""
+    return sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
+
+
+def writes_ids(format_: TurnFormat) -> bool:
+    """Whether an id that is read is the id that was written."""
+    calls = format_.calls
+    # Where no name is written, the id carries it.
+    return calls is not None and calls.has(Slot.ID) and calls.has(Slot.NAME)
+
+
+def with_ids(format_: TurnFormat, message: Message) -> Message:
+    """Give the calls the ids by which they are told apart, where the id is all that is written."""
+    calls = format_.calls
+    if calls is None or calls.naming is None:
+        return message
+    if calls.id_row:
+        return format_.with_naming_ids(message)
+    # No render shows how: ids as models of such templates write them.
+    named = (
+        replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(message.calls)
+    )
+    return replace(message, calls=tuple(named))
+
+
+def surviving(format_: TurnFormat, message: Message) -> Read:
+    """Say what of a message the format writes, so that a parser can find it."""
+    layout = format_.layouts[message.presence]
+    reasoning = content = ""
+    if Part.REASONING in layout.parts:
+        reasoning = layout.reasoning.apply(message.reasoning)
+    if Part.CONTENT in layout.parts:
+        cut = format_.reasoning_cut
+        kept = message.content.rpartition(cut)[2] if cut else message.content
+        content = layout.content.apply(kept)
+    calls: list[tuple[str, str, str | None]] = []
+    if Part.CALLS in layout.parts and format_.calls is not None:
+        for call in format_.calls.written(message.calls):
+            written = format_.calls.arguments
+            arguments = _written(dict(call.arguments), written.members, written.values)
+            given = call.id if writes_ids(format_) else None
+            calls.append((call.name, json.dumps(arguments, sort_keys=True), given))
+    return Read(
+        reasoning if reasoning.strip() else None, content if content.strip() else None, tuple(calls)
+    )
+
+
+def _written(value: Json, container: Container, notation: Notation) -> Json:
+    """Leave out the members that the notation does not write."""
+    if isinstance(value, dict):
+        inner = container.values or notation
+        return {
+            key: _written(member, inner.object, inner)
+            for key, member in value.items()
+            if container.row(type_of(member)) is not None
+        }
+    if isinstance(value, list):
+        inner = notation.array.values or notation
+        return [_written(item, inner.object, inner) for item in value]
+    return value
+
+
+def read(parsed: ParsedMessage, *, ids: bool) -> Read:
+    """Give a parsed message as it can be compared."""
+    calls: list[tuple[str, str, str | None]] = []
+    for call in parsed.tool_calls:
+        try:
+            arguments = json.dumps(json.loads(call.arguments), sort_keys=True)
+        except ValueError:
+            arguments = f"no JSON: {call.arguments}"
+        calls.append((call.name, arguments, call.id if ids else None))
+    return Read(parsed.reasoning_content, parsed.content, tuple(calls))
+
+
+def parser_of(format_: TurnFormat, tools: Sequence[Json] | None = TOOLS) -> OutputParser:
+    """Make the parser of what follows the default generation prompt."""
+    request = request_of(tools)
+    return OutputParser(
+        build(Formats.of(format_), request),
+        offered=None if request.tools is None else frozenset(request.tools),
+    )
+
+
+def generated(
+    format_: TurnFormat, turn: str, tools: Sequence[Json] | None = TOOLS
+) -> tuple[str, OutputParser]:
+    """Cut what the prompt writes off a turn; give the rest, and the parser for it.
+
+    Where the default prompt begins the turn otherwise (it opens the reasoning and this turn has
+    none), the model begins behind the header.
+    """
+    default = next((opening for opening in format_.openings if not opening.setting), None)
+    if default is not None and default.text and turn.startswith(default.text):
+        request, written = request_of(tools, prompt=default.text), len(default.text)
+    else:
+        request = replace(request_of(tools), start=Start.HEADER)
+        written = len(format_.header) if turn.startswith(format_.header) else 0
+    offered = None if request.tools is None else frozenset(request.tools)
+    return turn[written:], OutputParser(build(Formats.of(format_), request), offered=offered)
+
+
+def difference(format_: TurnFormat, message: Message) -> str:
+    """Send a message around the loop; say what came back otherwise, or nothing.
+
+    Raises RefusedMessageError where the template does not write it.
+    """
+    message = with_ids(format_, message)
+    # Schemas that all values meet: some of the battery are no strings where TOOLS says so.
+    text, parser = generated(format_, format_.write(message), loose_tools())
+    parsed = parser.parse(text)
+    gap = gaps(parsed.spans, text)
+    expected, found = surviving(format_, message), read(parsed, ids=writes_ids(format_))
+    # Some templates end no turn that is empty.
+    wrong = (Status.STRAY, Status.UNFINISHED) if text.strip() else (Status.STRAY,)
+    if found == expected and parsed.status not in wrong and not gap:
+        return ""
+    return f"text     {text!r}\nexpected {expected}\nfound    {found}\n{parsed.status}\n{gap}"
+
+
+def gaps(spans: Sequence[Span], text: str) -> str:
+    """Say where the spans leave out a character or count it twice; nothing where all is well."""
+    at = 0
+    for span in spans:
+        if span.start != at or span.end <= span.start:
+            return f"the span {span} does not follow {at}"
+        at = span.end
+    return "" if at == len(text) else f"the spans end at {at}, the text at {len(text)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """What a stream gave: the message, and the same put together from the deltas."""
+
+    message: ParsedMessage
+    deltas: tuple[Delta, ...]
+
+    @property
+    def reasoning(self) -> str | None:
+        return self._text(DeltaKind.REASONING)
+
+    @property
+    def content(self) -> str | None:
+        return self._text(DeltaKind.CONTENT)
+
+    def _text(self, kind: DeltaKind) -> str | None:
+        return "".join(delta.text for delta in self.deltas if delta.kind is kind) or None
+
+    @property
+    def calls(self) -> dict[int, Call]:
+        """Names and arguments by the index of the call, in the order in which they were opened."""
+        opened: dict[int, Call] = {}
+        for delta in self.deltas:
+            if delta.kind is DeltaKind.CALL:
+                assert delta.index not in opened, f"the call {delta.index} is opened twice"
+                opened[delta.index] = (delta.text, "")
+            elif delta.kind is DeltaKind.ARGUMENTS:
+                name, arguments = opened[delta.index]
+                opened[delta.index] = (name, arguments + delta.text)
+        return opened
+
+
+def streamed(parser: OutputParser, pieces: Sequence[str], *, complete: bool = True) -> Streamed:
+    """Feed a text piece by piece."""
+    stream: StreamParser = parser.stream()
+    deltas: list[Delta] = []
+    for piece in pieces:
+        deltas += stream.feed(piece)
+    deltas += stream.finish(complete=complete)
+    return Streamed(stream.message, tuple(deltas))
+
+
+def disagreement(
+    parser: OutputParser, text: str, pieces: Sequence[str], *, complete: bool = True
+) -> str:
+    """Compare a stream with the one shot; say how they differ, or nothing."""
+    whole = parser.parse(text, complete=complete)
+    found = streamed(parser, pieces, complete=complete)
+    gap = gaps(whole.spans, text)
+    if gap:
+        return gap
+    if found.message != whole:
+        return f"stream   {found.message}\none shot {whole}"
+    if (found.reasoning, found.content) != (whole.reasoning_content, whole.content):
+        return f"deltas   {found.reasoning!r} {found.content!r}\nmessage  {whole}"
+    closed = [(call.name, call.arguments) for call in whole.tool_calls]
+    partial = whole.partial_call
+    if partial is not None:
+        closed.append((partial.name, partial.arguments))
+    return _opened(found.calls, closed, whole)
+
+
+def _opened(opened: dict[int, Call], closed: Sequence[Call], whole: ParsedMessage) -> str:
+    """Compare the calls that a stream opened with those of the message, the broken included."""
+    given = tuple(opened.values())
+    broken = tuple((call.name, call.arguments) for call in whole.malformed_calls)
+    if _interleaved(given, tuple(closed), broken):
+        return ""
+    return f"deltas   {given}\nmessage  {closed}, {whole}"
+
+
+def _interleaved(whole: Sequence[Call], one: Sequence[Call], other: Sequence[Call]) -> bool:
+    """Whether a row is two rows, each in its order, put into each other."""
+    if not whole:
+        return not one and not other
+    first, rest = whole[0], whole[1:]
+    return (first in one[:1] and _interleaved(rest, one[1:], other)) or (
+        first in other[:1] and _interleaved(rest, one, other[1:])
+    )
+
+
+def marker_texts(format_: TurnFormat) -> frozenset[str]:
+    """Give the words in brackets or between signs that stand in a format's literals."""
+    texts = [text for layout in format_.layouts.values() for text in layout.literals]
+    calls = format_.calls
+    if calls is not None:
+        members = calls.arguments.members
+        rows = (calls.row, calls.empty_row or (), members.entry)
+        texts += [piece for row in rows for piece in row if not isinstance(piece, Slot)]
+        texts += [calls.section_open, calls.section_close, calls.separator]
+        texts += [members.open, members.close]
+    texts += [format_.reasoning_open, format_.reasoning_close, *format_.stop_strings]
+    markers = (marker for text in texts for marker in Literal.of(text).markers)
+    return frozenset(marker for marker in markers if any(map(str.isalnum, marker)))

@@ -1,0 +1,95 @@
+"""Repeats meant to make a parser slow: four times the text is about four times the work.
+
+Work is counted, not timed: calls of functions, and characters that slices copy and stops search.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import SupportsIndex
+
+import pytest
+
+from autoparser.analysis.reading.text import Found, Stops
+
+from .loop import TOOLS, analysis_of
+
+SHORT, TIMES, MOST = 12_000, 4, 6
+
+
+class Counted(str):
+    """A text that counts the characters that are copied from it."""
+
+    __slots__ = ()
+    copied = 0
+
+    def __getitem__(self, key: SupportsIndex | slice) -> Counted:
+        part = super().__getitem__(key)
+        Counted.copied += len(part)
+        return Counted(part)
+
+    def __radd__(self, other: str) -> Counted:
+        return Counted(f"{other}{self!s}")
+
+
+def work(fixture: str, text: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count what reading a text in one piece takes."""
+    analysis = analysis_of(fixture)
+    parser = analysis.parser(TOOLS, prompt=analysis.format.header)
+    counted = 0
+    find = Stops[object].find
+
+    def counting(stops: Stops[object], text: str, at: int) -> Found[object] | None:
+        nonlocal counted
+        found = find(stops, text, at)
+        counted += (len(text) if found is None else found.end) - at
+        return found
+
+    def count(*_: object) -> None:
+        nonlocal counted
+        counted += 1
+
+    monkeypatch.setattr(Stops, "find", counting)
+    Counted.copied = 0
+    profile = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        parser.parse(Counted(text))
+    finally:
+        sys.setprofile(profile)
+    return counted + Counted.copied
+
+
+A_VALUE = "<tool_call>\n<function=update_record>\n<parameter=title>\n"
+A_LIST = "<tool_call>\n<function=update_record>\n<parameter=labels>\n"
+P_VALUE = "<tool_call>update_record\n<arg_key>title</arg_key>\n<arg_value>"
+REPEATS = (
+    ("a1-function-parameter", "", "<tool_call>\n"),
+    ("a1-function-parameter", "", "<tool_call>\n<function=update_record>\n"),
+    ("a1-function-parameter", A_VALUE, "<tool_call> "),
+    ("a1-function-parameter", A_VALUE, "\n<parameter=title>\n"),
+    ("a1-function-parameter", A_VALUE, "\n</parameter>\n"),
+    ("a1-function-parameter", A_LIST, '["</parameter>\n<parameter='),
+    ("a1-function-parameter", A_VALUE, "\n</function>\n</tool_call> x"),
+    ("a2-key-value-tags", "", "<tool_call>"),
+    ("a2-key-value-tags", "", "<tool_call>update_record\n<arg_key>"),
+    ("a2-key-value-tags", P_VALUE, "</arg_value> x <arg_key>"),
+    (
+        "j1-json-in-tags",
+        "",
+        '<tool_call>\n{"name": "update_record", "arguments": {}}\n</tool_call>',
+    ),
+    ("j1-json-in-tags", "", '<tool_call>{"name": '),
+    ("t5-id-carries-name", "", "<|call_begin|>functions."),
+    ("p1-3-double-quotes", "", "<|tool_call_start|>[update_record("),
+)
+
+
+@pytest.mark.parametrize(("fixture", "head", "unit"), REPEATS)
+def test_repeats_cost_what_they_are_long(
+    fixture: str, head: str, unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = SHORT // len(unit)
+    short = work(fixture, head + unit * count, monkeypatch)
+    long = work(fixture, head + unit * (count * TIMES), monkeypatch)
+    assert long <= MOST * short, (short, long)

@@ -1,0 +1,189 @@
+"""Token ids beside the text: a marker that came as ordinary text is text."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import random
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.loading.tokens import ModelTokenizer, tokenizer_of as prepared
+from autoparser.analysis.reading.expression import RequestError
+from autoparser.analysis.reading.parsing import Delta, DeltaKind, OutputParser, ParsedMessage
+
+from .loop import TOOLS, analysis_of, gaps
+
+JSON, TAGGED, PAIRS = "j1-json-in-tags", "a1-function-parameter", "a7-token-pairs"
+MERGES = [("<", "/"), ("t", "h"), ("i", "n"), ("th", "in"), ("thin", "k"), (">", "Ċ"), ("k", ">")]
+CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
+
+
+@cache
+def tokenizer_of(*added: str) -> ModelTokenizer:
+    """A vocabulary of bytes and a few merges, some across the edges of markers."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {sign: number for number, sign in enumerate(alphabet)}
+    for left, right in MERGES:
+        vocabulary.setdefault(left + right, len(vocabulary))
+    made: Any = Tokenizer(models.BPE(vocabulary, MERGES))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    made.decoder = decoders.ByteLevel()
+    tokens = [AddedToken(text, special=False, normalized=False) for text in added]
+    made.add_tokens([*tokens, AddedToken("<|stop|>", special=True, normalized=False)])
+    return prepared(made, eos="<|stop|>")
+
+
+TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>")
+QUOTED = "\x01"
+"""Stands around what is written with ordinary tokens."""
+
+
+def ids_of(tokenizer: ModelTokenizer, marked: str) -> tuple[str, list[int]]:
+    """Give a text and its ids; every second part of it comes in ordinary tokens."""
+    ids: list[int] = []
+    for at, part in enumerate(marked.split(QUOTED)):
+        ids += tokenizer.encode_plain(part.encode()) if at % 2 else tokenizer.encode(part)
+    return marked.replace(QUOTED, ""), ids
+
+
+def pieces_of(
+    tokenizer: ModelTokenizer, ids: Sequence[int], seed: int
+) -> Iterator[tuple[str, list[int]]]:
+    """Cut ids at random, and give for each piece the text that is whole by then."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    source = random.Random(seed)
+    at = 0
+    while at < len(ids):
+        count = source.choice((1, 1, 1, 2, 5, 40)) if seed else 1
+        some = list(ids[at : at + count])
+        yield decoder.decode(b"".join(map(tokenizer.bytes_of, some))), some
+        at += count
+
+
+def told(parser: OutputParser, tokenizer: ModelTokenizer, marked: str) -> ParsedMessage:
+    """Read a text with its ids, whole and cut in many ways; all come out the same."""
+    text, ids = ids_of(tokenizer, marked)
+    whole = parser.parse(text, ids=ids)
+    assert not gaps(whole.spans, text)
+    for seed in range(12):
+        stream = parser.stream()
+        deltas: list[Delta] = []
+        for piece, some in pieces_of(tokenizer, ids, seed):
+            deltas += stream.feed(piece, some)
+        deltas += stream.finish()
+        assert stream.message == whole
+        for kind, part in (
+            (DeltaKind.CONTENT, whole.content),
+            (DeltaKind.REASONING, whole.reasoning_content),
+        ):
+            assert ("".join(d.text for d in deltas if d.kind is kind) or None) == part
+        given = "".join(delta.text for delta in deltas if delta.kind is DeltaKind.ARGUMENTS)
+        assert given == "".join(call.arguments for call in whole.tool_calls)
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("marked", "reasoning", "content", "calls"),
+    [
+        (f"Write \x01{CALL}\x01, they say.<|im_end|>\n", None, f"Write {CALL}, they say.", 0),
+        (f"So: \x01<tool_call>\x01 and {CALL}<|im_end|>\n", None, "So: <tool_call> and", 1),
+        ("<think>\nA \x01</think>\x01 ends it.\n</think>\n\nHi.", "A </think> ends it.", "Hi.", 0),
+        ("<think>é\x01</think>\n\x01é</think>H\x01</think>\x01.", "é</think>\né", "H</think>.", 0),
+        ("Ends in \x01<|im_end|>\x01 here.<|im_end|>\n", None, "Ends in <|im_end|> here.", 0),
+        ("\x01<think>\x01Hm.</think>Hi.", None, "<think>Hm.Hi.", 0),
+        (f"{CALL}\x01</tool_call>\x01", None, "</tool_call>", 1),
+        ("Only \x01<tool_call", None, "Only <tool_call", 0),
+    ],
+)  # fmt: skip
+def test_a_marker_in_ordinary_tokens_is_text(
+    marked: str, reasoning: str | None, content: str, calls: int
+) -> None:
+    tokenizer = tokenizer_of(*TAGS)
+    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
+    message = told(parser, tokenizer, marked)
+    assert (message.reasoning_content, message.content) == (reasoning, content)
+    assert len(message.tool_calls) == calls
+
+
+def test_a_marker_in_a_raw_value_is_text() -> None:
+    """A closer before the next parameter would end the value, were it a token."""
+    tags = ("<tool_call>", "</tool_call>", "<parameter=title>", "</parameter>", "</function>")
+    tokenizer = tokenizer_of(*tags)
+    analysis = analysis_of(TAGGED)
+    parser = analysis.parser(TOOLS, prompt=analysis.format.header, tokenizer=tokenizer)
+    value = "a</parameter>\n</function>\n</tool_call>b"
+    before = "<tool_call>\n<function=update_record>\n<parameter=title>\n"
+    after = "\n</parameter>\n</function>\n</tool_call>"
+    (call,) = told(parser, tokenizer, f"{before}\x01{value}\x01{after}").tool_calls
+    assert json.loads(call.arguments) == {"title": value}
+    # Ids decide: the same text in one row of tokens is read as it is without ids.
+    text, ids = ids_of(tokenizer, f"{before}{value}{after}")
+    assert parser.parse(text, ids=ids) == parser.parse(text)
+
+
+def test_a_marker_of_pairs_is_text_in_a_value() -> None:
+    marks = ("<|tool_call:start|>", "<|tool_call:end|>", "<|tool_arg:start|>", "<|tool_arg:end|>")
+    tokenizer = tokenizer_of(*marks, "<|tool_arg:value|>", "<|end|>")
+    parser = analysis_of(PAIRS).parser(TOOLS, tokenizer=tokenizer)
+    value = 'say "<|tool_arg:end|>\n<|tool_call:end|>"'
+    (call,) = told(
+        parser,
+        tokenizer,
+        "<|tool_call:start|>update_record\n<|tool_arg:start|>title<|tool_arg:value|>"
+        f"\x01{value}\x01<|tool_arg:end|>\n<|tool_call:end|><|end|>\n",
+    ).tool_calls
+    assert json.loads(call.arguments) == {"title": value}
+
+
+def test_what_is_no_token_of_its_own_is_read_as_without_ids() -> None:
+    tokenizer = tokenizer_of("<|im_end|>")
+    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
+    text, ids = ids_of(tokenizer, f"<think>\nHm.\n</think>\n\n{CALL}<|im_end|>\n")
+    assert parser.parse(text, ids=ids) == parser.parse(text)
+    assert len(parser.parse(text).tool_calls) == 1
+
+
+def test_text_may_come_later_than_its_ids_and_cut_otherwise() -> None:
+    tokenizer = tokenizer_of(*TAGS)
+    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
+    text, ids = ids_of(tokenizer, f"Not \x01{CALL}\x01 but {CALL}")
+    whole = parser.parse(text, ids=ids)
+    assert len(whole.tool_calls) == 1
+    stream = parser.stream()
+    stream.feed("", ids[:30])
+    for at, char in enumerate(text):
+        stream.feed(char, ids[30:] if not at else [])
+    stream.finish()
+    assert stream.message == whole
+
+
+def test_a_piece_without_ids_is_taken_as_it_is() -> None:
+    tokenizer = tokenizer_of(*TAGS)
+    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
+    stream = parser.stream()
+    stream.feed(*ids_of(tokenizer, "\x01<think>\x01"))
+    stream.feed("<think>Hm.</think>")
+    stream.feed(*ids_of(tokenizer, "\x01</think>\x01"))
+    stream.finish()
+    assert stream.message.reasoning_content == "Hm."
+    assert stream.message.content == "<think></think>"
+
+
+def test_ids_that_are_in_no_vocabulary_have_no_text() -> None:
+    tokenizer = tokenizer_of(*TAGS)
+    parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
+    assert parser.parse("Hi.", ids=[-1, 10**9, *tokenizer.encode("Hi.")]).content == "Hi."
+
+
+def test_ids_need_a_tokenizer() -> None:
+    parser = analysis_of(JSON).parser(TOOLS)
+    with pytest.raises(RequestError, match="tokenizer="):
+        parser.parse("Hi.", ids=[1])
+    with pytest.raises(TokenizerError):
+        analysis_of(JSON).parser(TOOLS, tokenizer="nowhere")

@@ -1,0 +1,55 @@
+"""Values that are nothing but their members, each an element with its own marks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Container, Notation, Slot, Text, json_notation
+from autoparser.analysis.core.schema import Part
+from autoparser.analysis.reading.text.decoding import Unreadable
+from autoparser.analysis.reading.text.elements import read_elements
+
+ITEMS = Container(entry=("<item>", Slot.VALUE, "</item>"))
+MEMBERS = Container(entry=("<", Slot.KEY, ">", Slot.VALUE, "</", Slot.KEY, ">"))
+ELEMENTS: Notation = replace(json_notation(), string=Text(), array=ITEMS, object=MEMBERS)
+ANY = Part.of(None)
+STRINGS = Part.of({"type": "array", "items": {"type": "string"}})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["a", "b c"],
+        [1, -2.5, True, None],
+        [["a"], ["b", ["c"]]],
+        {"mode": "fast", "depth": 3},
+        {"a": {"a": {"a": "x"}}},
+        {"list": ["x", {"k": 1}], "on": False},
+    ],
+)
+def test_elements_come_back(value: Json) -> None:
+    assert read_elements(ELEMENTS.write(value), ELEMENTS, ANY) == value
+
+
+def test_whitespace_between_elements_is_forgiven() -> None:
+    assert read_elements("\n<item>a</item>\n <item>b</item>\n", ELEMENTS, ANY) == ["a", "b"]
+
+
+def test_the_schema_types_what_stands_in_an_element() -> None:
+    assert read_elements("<item>1</item><item>true</item>", ELEMENTS, STRINGS) == ["1", "true"]
+    schema: Json = {"properties": {"n": {"type": "string"}, "l": {"type": "array"}}}
+    assert read_elements("<n>1</n><l></l>", ELEMENTS, Part.of(schema)) == {"n": "1", "l": []}
+
+
+@pytest.mark.parametrize("text", ["", "words", "<item>a", "<item>a</item> rest", "<a b>x</a b>"])
+def test_other_text_is_unreadable(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_elements(text, ELEMENTS, ANY)
+
+
+def test_a_notation_with_brackets_has_no_elements() -> None:
+    with pytest.raises(Unreadable):
+        read_elements("<item>a</item>", json_notation(), ANY)
