@@ -99,11 +99,11 @@ ALLOWED: dict[tuple[str, str], str] = {
         "llama-server",
     ): "the name of an engine that a person gives: it decides in which field a grammar is sent",
     (
-        "loading/sources/vocabulary/from_gguf.py",
+        "loading/tokens/from_gguf.py",
         "gpt2",
     ): "what a GGUF header calls every byte-level vocabulary; it decides how a tokenizer is read",
     (
-        "loading/sources/vocabulary/from_gguf.py",
+        "loading/tokens/from_gguf.py",
         "gpt-2",
     ): "what a GGUF header calls the rule that the tokenizers library has built in",
     ("inference/check/battery.py", "<b>bold</b> & <br/> [x] {y} %}"): HOSTILE,
