@@ -20,6 +20,7 @@ from .output import Outlet, keep_source, result_to
 from .progress import doing
 from .source import Asked
 from .switches import read_switches, warn_of_switches
+from .version import installed_version
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Json
@@ -107,8 +108,6 @@ def compare(
 
 
 def _give(found: Comparison, form: ComparisonForm, outlet: Outlet) -> None:
-    from importlib.metadata import version
-
     from autoparser.reports import comparison_document, comparison_markdown, comparison_report
     from autoparser.reports.html import comparison_page
 
@@ -120,4 +119,4 @@ def _give(found: Comparison, form: ComparisonForm, outlet: Outlet) -> None:
         case ComparisonForm.MARKDOWN:
             outlet.text(comparison_markdown(found))
         case ComparisonForm.HTML:
-            outlet.text(comparison_page(found, version("autoparser")))
+            outlet.text(comparison_page(found, installed_version()))

@@ -13,6 +13,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import suggest
 
 from .output import PLAIN_WIDTH
+from .version import DISTRIBUTION, installed_version
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -90,7 +91,7 @@ def written(run: LintRun, form: Format, shown: Shown) -> str:
             # ASCII alone: no reader and no terminal takes it for anything else.
             return json.dumps(lint_document(run), indent=2, allow_nan=False) + "\n"
         case Format.SARIF:
-            return sarif_report(run, _version(), _pages())
+            return sarif_report(run, installed_version(), _pages())
         case Format.GITHUB:
             return github_report(run)
         case Format.JUNIT:
@@ -99,22 +100,12 @@ def written(run: LintRun, form: Format, shown: Shown) -> str:
             return markdown_report(run)
 
 
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("autoparser")
-    except PackageNotFoundError:
-        # From a checkout that is not installed.
-        return "0.0.0"
-
-
 def _pages() -> str | None:
     """Give where the rules' pages are, from the URL that the package names as its documentation."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
-        listed = metadata("autoparser").get_all("Project-URL") or []
+        listed = metadata(DISTRIBUTION).get_all("Project-URL") or []
     except PackageNotFoundError:
         return None
     urls = dict(each.split(", ", 1) for each in listed if ", " in each)

@@ -29,6 +29,7 @@ from .report import report
 from .roundtrip import roundtrip
 from .rule import rule
 from .survey import survey
+from .version import installed_version
 from .watch import watched
 
 __all__ = ["app", "main", "run"]
@@ -64,9 +65,7 @@ exports but this one and two that are none."""
 def _print_version(wanted: bool) -> None:
     if wanted:
         # Imported here since most runs do without, and it is slow to import.
-        from importlib.metadata import version
-
-        typer.echo(f"autoparser {version('autoparser')}")
+        typer.echo(f"autoparser {installed_version()}")
         raise typer.Exit
 
 

@@ -21,6 +21,7 @@ from .options import (
 from .output import keep_source, result_to
 from .progress import doing
 from .source import Asked
+from .version import installed_version
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Tool
@@ -61,8 +62,6 @@ def report(
 
 
 def _page(asked_for: Asked, tools: Path | None, tokenizer: Path | None) -> str:
-    from importlib.metadata import version
-
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.overview.portrait import portray
     from autoparser.reports.html import report_page
@@ -81,7 +80,7 @@ def _page(asked_for: Asked, tools: Path | None, tokenizer: Path | None) -> str:
             directory=Path(source) if source and Path(source).is_dir() else None,
             progress=say,
         )
-        return report_page(portrait, version("autoparser"))
+        return report_page(portrait, installed_version())
 
 
 def _functions(tools: Sequence[object]) -> list[Tool]:

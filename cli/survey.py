@@ -17,6 +17,7 @@ from autoparser.analysis.loading.isolation import Limits
 from .options import JobsOption, OutputOption, format_option
 from .output import Outlet, keep_source, result_to, say
 from .progress import progress_of
+from .version import installed_version
 
 if TYPE_CHECKING:
     from autoparser.analysis.overview.survey import Journal, Record
@@ -81,15 +82,13 @@ def survey(
 
 
 def _give(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
-    from importlib.metadata import version
-
     from autoparser.analysis.overview.survey import summary_of
     from autoparser.reports import survey_report
     from autoparser.reports.html import survey_page
 
     summary = summary_of(records)
     if form is SurveyForm.HTML:
-        outlet.text(survey_page(summary, records, version("autoparser")))
+        outlet.text(survey_page(summary, records, installed_version()))
     else:
         outlet.report(survey_report(summary, outlet.width))
 

@@ -11,5 +11,5 @@ from autoparser.analysis.constraining.constrained.model import DeviceError, choo
 
 def test_torch_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(DeviceError, match=r"torch, which is not installed.*autoparser\[gpu\]"):
+    with pytest.raises(DeviceError, match=r"torch, which is not installed.*autoparser-chat\[gpu\]"):
         choose_device("auto")
