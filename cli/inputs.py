@@ -14,8 +14,8 @@ from typing import cast
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import misspelt
+from autoparser.analysis.core.value_kind import kind_of
 
-from .kinds import kind_of
 from .messages import checked_message
 from .schemas import check_schema, check_tool
 from .source import STANDARD_INPUT

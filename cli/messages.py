@@ -8,8 +8,7 @@ from typing import cast
 from autoparser.analysis.core.conversation import beyond_json
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import misspelt, nearest
-
-from .kinds import kind_of
+from autoparser.analysis.core.value_kind import kind_of
 
 __all__ = ["checked_message"]
 

@@ -14,9 +14,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
+
+from msgspec import Struct
 
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.given import read
 from autoparser.analysis.lint.finding import Finding
 
 VERSION = "autoparser.lint-baseline/1"
@@ -75,6 +78,22 @@ class Baseline:
         return json.dumps({"schema": VERSION, "findings": entries}, indent=1) + "\n"
 
 
+class _Head(Struct):
+    schema: str = ""
+
+
+class _Entry(Struct):
+    path: str
+    template: str
+    code: str
+    digest: str
+    message: str
+
+
+class _Known(Struct):
+    findings: tuple[_Entry, ...]
+
+
 def read_baseline(file: Path) -> Baseline:
     """Read a file that `Baseline.text` gave. Raises BaselineError."""
     try:
@@ -87,39 +106,23 @@ def read_baseline(file: Path) -> Baseline:
         raise _wrong(file, f"cannot be read ({error.strerror})", "name a baseline") from None
     except (ValueError, RecursionError) as error:
         raise _wrong(file, f"this is no baseline ({error})", "write it anew") from None
-    members = _members(document)
-    version = members.get("schema")
+    again = "write it anew with --write-baseline"
+    version = read(document, _Head, file=str(file), wrong=BaselineError, hint=again).schema
     if version != VERSION:
         raise _wrong(
             file,
             f"this is a baseline of another version ({version!r} instead of {VERSION!r})"
-            if isinstance(version, str) and "baseline" in version
+            if "baseline" in version
             else f"this is no baseline: its schema is not {VERSION!r}",
-            "write it anew with --write-baseline",
+            again,
         )
-    found = members.get("findings")
-    if not isinstance(found, list):
-        raise _wrong(file, "its findings are no list", "write it anew with --write-baseline")
-    entries = cast("list[object]", found)
-    return Baseline(tuple(_entry(each, at, file) for at, each in enumerate(entries)))
-
-
-def _entry(value: object, at: int, file: Path) -> tuple[Key, str]:
-    members = _members(value)
-    texts = [members.get(name) for name in (*Key._fields, "message")]
-    if not all(isinstance(each, str) for each in texts):
-        raise BaselineError(
-            "an entry has a path, a template, a code, a digest and a message, all of them texts",
-            file=str(file),
-            place=f"findings[{at}]",
-            hint="write it anew with --write-baseline",
+    known = read(document, _Known, file=str(file), wrong=BaselineError, hint=again)
+    return Baseline(
+        tuple(
+            (Key(each.path, each.template, each.code, each.digest), each.message)
+            for each in known.findings
         )
-    path, template, code, digest, message = cast("list[str]", texts)
-    return Key(path, template, code, digest), message
-
-
-def _members(value: object) -> dict[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    )
 
 
 def _wrong(file: Path, words: str, hint: str) -> BaselineError:

@@ -10,26 +10,18 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import cast
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.given import read
 from autoparser.analysis.lint.registry import UnknownRuleError, rules_of
 
 OWN_FILE, PYPROJECT = "autoparser.toml", "pyproject.toml"
-KEYS = (
-    "select",
-    "ignore",
-    "extend-select",
-    "per-file-ignores",
-    "fail-on",
-    "exclude",
-    "tokenizer",
-)
 
 
 class SettingsError(AutoparserError):
@@ -107,16 +99,15 @@ def _read(file: Path) -> Settings | None:
     except tomllib.TOMLDecodeError as error:
         raise _broken(file, str(error)) from None
     own = file.name != PYPROJECT
-    reader = _Reader(file)
+    place = "lint" if own else "tool.autoparser.lint"
     if own:
-        reader.known(document, "", ("lint",))
-    path = ("lint",) if own else ("tool", "autoparser", "lint")
-    value: object = document
-    for at, key in enumerate(path):
-        value = reader.table(value, ".".join(path[:at])).get(key)
-        if value is None:
-            return Settings(file, file.parent.resolve()) if own else None
-    return reader.settings(value, ".".join(path))
+        table = read(document, _OwnFile, file=str(file), wrong=SettingsError).lint
+    else:
+        project = read(document, _Project, file=str(file), wrong=SettingsError)
+        table = project.tool.autoparser.lint
+    if table is None:
+        return Settings(file, file.parent.resolve()) if own else None
+    return _Place(file, place).settings(table)
 
 
 _AT = re.compile(r"^(?P<words>.*) \(at (?P<place>line \d+, column \d+|end of document)\)$")
@@ -133,77 +124,80 @@ def _broken(file: Path, words: str) -> SettingsError:
     )
 
 
+_Text = Annotated[str, Meta(min_length=1, description='a text, as in "AP301"')]
+_Texts = Annotated[tuple[_Text, ...], Meta(description='a list of texts, as in ["AP301"]')]
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The table of the linter as it stands in a file."""
+
+    select: _Texts | None = None
+    ignore: _Texts = ()
+    extend_select: _Texts = ()
+    per_file_ignores: Annotated[
+        dict[str, _Texts], Meta(description='a table such as {"legacy/**" = ["AP301"]}')
+    ] = {}
+    fail_on: FailOn | None = None
+    exclude: _Texts = ()
+    tokenizer: _Text | None = None
+
+
+KEYS = _Table.__struct_encode_fields__
+"""The keys of the table, as they are written."""
+
+
+class _OwnFile(Struct, frozen=True, forbid_unknown_fields=True):
+    lint: Annotated[_Table | None, Meta(description="[lint]")] = None
+
+
+_HERE = Meta(description="[tool.autoparser.lint]")
+
+
+class _Autoparser(Struct, frozen=True):
+    lint: Annotated[_Table | None, _HERE] = None
+
+
+class _Tool(Struct, frozen=True):
+    autoparser: Annotated[_Autoparser, _HERE] = _Autoparser()
+
+
+class _Project(Struct, frozen=True):
+    """A pyproject.toml; whatever else is in it is of others."""
+
+    tool: Annotated[_Tool, _HERE] = _Tool()
+
+
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _Place:
+    """Where a table stands, for what its kind does not say: which rules there are."""
+
     file: Path
+    table: str
 
-    def wrong(self, place: str, words: str, hint: str) -> SettingsError:
-        return SettingsError(words, file=str(self.file), place=place or None, hint=hint)
-
-    def table(self, value: object, place: str) -> Mapping[str, object]:
-        if isinstance(value, dict):
-            return cast("Mapping[str, object]", value)
-        raise self.wrong(place, "this is no table", f"write [{place}]")
-
-    def known(self, table: Mapping[str, object], place: str, keys: Sequence[str]) -> None:
-        for key in table:
-            if key not in keys:
-                raise self.wrong(
-                    f"{place}.{key}" if place else key,
-                    f"there is no key {key!r}",
-                    suggest(key, keys, f"there are {', '.join(keys)}")
-                    if len(keys) > 1
-                    else f"write [{keys[0]}]",
-                )
-
-    def settings(self, value: object, place: str) -> Settings:
-        table = self.table(value, place)
-        self.known(table, place, KEYS)
-        at = {key: f"{place}.{key}" for key in KEYS}
+    def settings(self, given: _Table) -> Settings:
         root = self.file.parent.resolve()
-        select = table.get("select")
-        fail_on = table.get("fail-on")
-        tokenizer = table.get("tokenizer")
         return Settings(
             self.file,
             root,
-            None if select is None else self.selectors(select, at["select"]),
-            self.selectors(table.get("ignore", []), at["ignore"]),
-            self.selectors(table.get("extend-select", []), at["extend-select"]),
-            self.per_file(table.get("per-file-ignores", {}), at["per-file-ignores"]),
-            None if fail_on is None else self.fail_on(fail_on, at["fail-on"]),
-            self.texts(table.get("exclude", []), at["exclude"]),
-            None if tokenizer is None else root / self.text(tokenizer, at["tokenizer"]),
+            None if given.select is None else self.selectors(given.select, "select"),
+            self.selectors(given.ignore, "ignore"),
+            self.selectors(given.extend_select, "extend-select"),
+            tuple(
+                (pattern, self.selectors(codes, f'per-file-ignores."{pattern}"'))
+                for pattern, codes in given.per_file_ignores.items()
+            ),
+            given.fail_on,
+            given.exclude,
+            None if given.tokenizer is None else root / given.tokenizer,
         )
 
-    def text(self, value: object, place: str) -> str:
-        if isinstance(value, str) and value:
-            return value
-        raise self.wrong(place, "this is no text", 'write one in quotes, as in "AP301"')
-
-    def texts(self, value: object, place: str) -> tuple[str, ...]:
-        if not isinstance(value, list):
-            raise self.wrong(place, "this is no list", 'write a list of texts, as in ["AP301"]')
-        values = cast("list[object]", value)
-        return tuple(self.text(each, f"{place}[{at}]") for at, each in enumerate(values))
-
-    def selectors(self, value: object, place: str) -> tuple[str, ...]:
-        found = self.texts(value, place)
+    def selectors(self, found: tuple[str, ...], key: str) -> tuple[str, ...]:
         for at, each in enumerate(found):
             try:
                 rules_of(each)
             except UnknownRuleError as error:
-                raise self.wrong(f"{place}[{at}]", error.message, error.hint or "") from None
+                place = f"{self.table}.{key}[{at}]"
+                raise SettingsError(
+                    error.message, file=str(self.file), place=place, hint=error.hint
+                ) from None
         return found
-
-    def per_file(self, value: object, place: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        table = self.table(value, place)
-        return tuple(
-            (pattern, self.selectors(codes, f'{place}."{pattern}"'))
-            for pattern, codes in table.items()
-        )
-
-    def fail_on(self, value: object, place: str) -> FailOn:
-        if isinstance(value, str) and value in [*FailOn]:
-            return FailOn(value)
-        raise self.wrong(place, f"this is none of {', '.join(FailOn)}", "write one of them")

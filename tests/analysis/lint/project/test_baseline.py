@@ -50,10 +50,10 @@ WRONG = [
     ({"schema": "autoparser.lint-baseline/9", "findings": []}, "another version"),
     ({"schema": "autoparser.lint/1", "findings": []}, "this is no baseline"),
     ({"findings": []}, "this is no baseline"),
-    ([], "this is no baseline"),
-    ({"schema": VERSION}, "no list"),
-    ({"schema": VERSION, "findings": [entry(), entry(code=1)]}, "all of them texts"),
-    ({"schema": VERSION, "findings": ["x"]}, "all of them texts"),
+    ([], "this is a list, not an object"),
+    ({"schema": VERSION}, "this has no findings"),
+    ({"schema": VERSION, "findings": [entry(), entry(code=1)]}, r"findings\[1\]\.code: this is a"),
+    ({"schema": VERSION, "findings": ["x"]}, r"findings\[0\]: this is a text, not an object"),
 ]
 
 

@@ -66,15 +66,15 @@ WRONG = [
     # file, text, place, words, hint
     ("pyproject.toml", 'selct = ["AP1"]', "lint.selct", "no key 'selct'", "did you mean select?"),
     ("pyproject.toml", 'fail_on = "error"', "lint.fail_on", "no key", "did you mean fail-on?"),
-    ("pyproject.toml", 'select = "AP1"', "lint.select", "this is no list", '["AP301"]'),
-    ("pyproject.toml", "select = [1]", "lint.select[0]", "this is no text", "quotes"),
+    ("pyproject.toml", 'select = "AP1"', "lint.select", "this is a text, not a list", '["AP301"]'),
+    ("pyproject.toml", "select = [1]", "lint.select[0]", "a number, not a text", "quotes"),
     ("pyproject.toml", 'ignore = ["AP1", "AP3066"]', "lint.ignore[1]", "'AP3066'", "did you mean"),
     ("pyproject.toml", 'extend-select = ["x"]', "lint.extend-select[0]", "no rule 'x'", "lists"),
     ("pyproject.toml", 'fail-on = "errors"', "lint.fail-on", "none of error, warning", "write"),
     ("pyproject.toml", "fail-on = 1", "lint.fail-on", "none of error, warning", "write"),
-    ("pyproject.toml", "exclude = [[]]", "lint.exclude[0]", "this is no text", "quotes"),
-    ("pyproject.toml", "tokenizer = 3", "lint.tokenizer", "this is no text", "quotes"),
-    ("pyproject.toml", "per-file-ignores = 3", "lint.per-file-ignores", "no table", "write ["),
+    ("pyproject.toml", "exclude = [[1]]", "lint.exclude[0]", "a list, not a text", "write"),
+    ("pyproject.toml", "tokenizer = 3", "lint.tokenizer", "a number, not a text", "quotes"),
+    ("pyproject.toml", "per-file-ignores = 3", "lint.per-file-ignores", "not an object", "table"),
     (
         "pyproject.toml",
         'per-file-ignores = {"a/*" = ["AP1", "NO"]}',
@@ -82,10 +82,18 @@ WRONG = [
         "no rule 'NO'",
         "",
     ),
+    (
+        "pyproject.toml",
+        'per-file-ignores = {"a/*" = ["AP1"], "b.jinja" = ["AP1", 2]}',
+        'lint.per-file-ignores."b.jinja"[1]',
+        "a number, not a text",
+        "quotes",
+    ),
+    ("pyproject.toml", 'tokenizer = ""', "lint.tokenizer", "this is empty", "write"),
     ("pyproject.toml", "select = []]", "line 2", "broken TOML", "correct"),
     ("autoparser.toml", "select = []", "select", "no key 'select'", "write [lint]"),
     ("autoparser.toml", "[tool.autoparser.lint]", "tool", "no key 'tool'", "write [lint]"),
-    ("autoparser.toml", "lint = 1", "lint", "no table", "write [lint]"),
+    ("autoparser.toml", "lint = 1", "lint", "not an object", "write [lint]"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""What a value of a YAML or JSON file is, in words."""
+"""What a value of a YAML, TOML or JSON file is, in words."""
 
 from __future__ import annotations
 
