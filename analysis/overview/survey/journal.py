@@ -9,15 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Final, Literal, cast
 
-from autoparser.analysis.core.conversation import Json
+import msgspec
+from msgspec import Struct
+
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.given import read
 
 from .record import Record
 
-SURVEY_SCHEMA = "autoparser.survey/1"
+SURVEY_SCHEMA: Final = "autoparser.survey/1"
 """Name and version of a line's schema; a change that is no mere addition counts it up."""
+_OTHER = "name another file with --records; nothing was written to this one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,30 +36,57 @@ class Journal:
     """Whether there is half a line behind them."""
 
 
+class _Check(Struct, frozen=True):
+    passed: int
+    total: int
+    equal: int = 0
+    refused: int = 0
+    crashed: int = 0
+    not_asked: int = 0
+    crash: str | None = None
+
+
+class _Line(Struct, frozen=True):
+    """A line as it stands in the file; what is empty in a record is null in it."""
+
+    schema: Literal["autoparser.survey/1"]
+    source: str
+    sha256: str
+    error: str | None
+    reasoning: str | None
+    content: str | None
+    tools: str | None
+    call: str | None
+    switches: tuple[str, ...]
+    check: _Check
+    round_trip: dict[str, int]
+
+
 def line_of(record: Record) -> str:
     """Write a record as one line, the newline at its end included."""
-    document: dict[str, Json] = {
-        "schema": SURVEY_SCHEMA,
-        "source": record.source,
-        "sha256": record.sha256,
-        "error": record.error or None,
-        "reasoning": record.reasoning or None,
-        "content": record.content or None,
-        "tools": record.tools or None,
-        "call": record.call or None,
-        "switches": list(record.switches),
-        "check": {
-            "passed": record.passed,
-            "total": record.total,
-            "equal": record.equal,
-            "refused": record.refused,
-            "crashed": record.crashed,
-            "not_asked": record.not_asked,
-            "crash": record.crash or None,
-        },
-        "round_trip": dict(record.trips),
-    }
-    return json.dumps(document) + "\n"
+    line = _Line(
+        SURVEY_SCHEMA,
+        record.source,
+        record.sha256,
+        record.error or None,
+        record.reasoning or None,
+        record.content or None,
+        record.tools or None,
+        record.call or None,
+        record.switches,
+        _Check(
+            record.passed,
+            record.total,
+            record.equal,
+            record.refused,
+            record.crashed,
+            record.not_asked,
+            record.crash or None,
+        ),
+        dict(record.trips),
+    )
+    # The standard library's writer: what a template says may hold half a surrogate pair.
+    return json.dumps(msgspec.to_builtins(line)) + "\n"
 
 
 def journal_of(content: bytes, file: str) -> Journal:
@@ -65,70 +96,41 @@ def journal_of(content: bytes, file: str) -> Journal:
     for number, line in enumerate(whole.split(b"\n"), 1):
         if not line.strip():
             continue
-        record = _record(line)
-        if record is None:
-            raise AutoparserError(
-                "this is no line of a survey",
-                file=file,
-                place=f"line {number}",
-                hint="name another file with --output; nothing was written to this one",
-            )
+        record = _record(line, file, f"line {number}")
         records[record.source, record.sha256] = record
     if not newline and rest and not rest.startswith(b'{"schema": "autoparser.survey/'[: len(rest)]):
         raise AutoparserError(
             "this is no survey",
             file=file,
-            hint="name another file with --output; nothing was written to this one",
+            hint=_OTHER,
         )
     return Journal(records, len(whole) + len(newline), bool(rest))
 
 
-def _record(line: bytes) -> Record | None:
+def _record(line: bytes, file: str, place: str) -> Record:
     try:
-        found = cast("object", json.loads(line))
-    except ValueError:
-        return None
-    if not isinstance(found, dict):
-        return None
-    members = cast("dict[str, object]", found)
-    if members.get("schema") != SURVEY_SCHEMA:
-        return None
-    check, trips = members.get("check"), members.get("round_trip")
-    switches = members.get("switches")
-    source, digest = members.get("source"), members.get("sha256")
-    if not (
-        isinstance(source, str)
-        and isinstance(digest, str)
-        and isinstance(check, dict)
-        and isinstance(trips, dict)
-        and isinstance(switches, list)
-    ):
-        return None
-    counts = cast("dict[str, object]", check)
-
-    def count(name: str) -> int:
-        found = counts.get(name, 0)
-        return found if isinstance(found, int) else 0
-
-    texts = {key: str(members.get(key) or "") for key in _TEXTS}
+        document = json.loads(line)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        words = "this is no line of a survey"
+        raise AutoparserError(words, file=file, place=place, hint=_OTHER)
+    found = read(cast("object", document), _Line, file=file, place=place, hint=_OTHER)
     return Record(
-        source,
-        digest,
-        error=texts["error"],
-        reasoning=texts["reasoning"],
-        content=texts["content"],
-        tools=texts["tools"],
-        call=texts["call"],
-        switches=tuple(map(str, cast("list[object]", switches))),
-        passed=count("passed"),
-        total=count("total"),
-        equal=count("equal"),
-        refused=count("refused"),
-        crashed=count("crashed"),
-        not_asked=count("not_asked"),
-        crash=str(counts.get("crash") or ""),
-        trips=cast("dict[str, int]", trips),
+        found.source,
+        found.sha256,
+        error=found.error or "",
+        reasoning=found.reasoning or "",
+        content=found.content or "",
+        tools=found.tools or "",
+        call=found.call or "",
+        switches=found.switches,
+        passed=found.check.passed,
+        total=found.check.total,
+        equal=found.check.equal,
+        refused=found.check.refused,
+        crashed=found.check.crashed,
+        not_asked=found.check.not_asked,
+        crash=found.check.crash or "",
+        trips=found.round_trip,
     )
-
-
-_TEXTS = ("error", "reasoning", "content", "tools", "call")

@@ -84,6 +84,18 @@ def test_a_file_that_is_no_survey_is_refused(content: bytes) -> None:
         journal_of(content, "notes.txt")
 
 
+def test_a_wrong_line_is_told_with_its_place() -> None:
+    lines = "".join(map(line_of, RECORDS))
+    lost = lines.replace('"total": 44', '"total": "44"').encode()
+    with pytest.raises(
+        AutoparserError, match=r"line \d\.check\.total: this is a text, not a number"
+    ):
+        journal_of(lost, "s.jsonl")
+    newer = lines.replace("survey/1", "survey/2").encode()
+    with pytest.raises(AutoparserError, match=r"line 1\.schema: 'autoparser.survey/2' is none of"):
+        journal_of(newer, "s.jsonl")
+
+
 def test_templates_are_found_once_and_in_order(tmp_path: Path) -> None:
     for name in (
         "b/chat_template.jinja",
