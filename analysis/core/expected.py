@@ -13,9 +13,11 @@ __all__ = ["Expected", "expected_at"]
 _KINDS: Mapping[type[inspect.Type], str] = {
     inspect.BoolType: "true or false",
     inspect.DictType: "an object",
+    inspect.EnumType: "a text",
     inspect.FloatType: "a number",
     inspect.IntType: "a number",
     inspect.ListType: "a list",
+    inspect.LiteralType: "a text",
     inspect.StrType: "a text",
     inspect.StructType: "an object",
     inspect.VarTupleType: "a list",
@@ -52,20 +54,16 @@ def expected_at(kind: type[object], parts: Sequence[str | int]) -> Expected:
         if inner is None:
             break
         node = inner
-        # What is said of a list holds for its members, too.
-        words = _words(node) or (words if isinstance(part, int) else "")
+        # What is said of a list holds for its members, too, where they have no keys to tell.
+        of_list = isinstance(part, int) and not _members(node)
+        words = _words(node) or (words if of_list else "")
     alternatives = [*_alternatives(node)]
     kinds = dict.fromkeys(_KINDS[type(each)] for each in alternatives if type(each) in _KINDS)
     return Expected(
         " or ".join(kinds),
         words,
         tuple(choice for each in alternatives for choice in _choices(each)),
-        {
-            each.encode_name: _words(each.type)
-            for node in alternatives
-            if isinstance(node, inspect.StructType)
-            for each in node.fields
-        },
+        _members(node),
     )
 
 
@@ -78,6 +76,15 @@ def _alternatives(node: inspect.Type) -> Iterator[inspect.Type]:
             yield from _alternatives(each)
     else:
         yield node
+
+
+def _members(node: inspect.Type) -> dict[str, str]:
+    return {
+        each.encode_name: _words(each.type)
+        for structure in _alternatives(node)
+        if isinstance(structure, inspect.StructType)
+        for each in structure.fields
+    }
 
 
 def _inner(node: inspect.Type, part: str | int) -> inspect.Type | None:

@@ -129,14 +129,16 @@ def _told(
         unknown = field["name"]
         return (*parts, unknown), f"there is no key {unknown!r}", _known(unknown, expected)
     stands = _part(value, parts)
-    if expected.choices:
+    is_what = kind_of(stands)
+    if expected.choices and not isinstance(stands, list | dict):
         near = suggest(str(stands), expected.choices, "write one of them")
         return parts, f"{stands!r} is none of {', '.join(expected.choices)}", near
     if expected.kind == "a text" and isinstance(stands, bool | int | float | date):
-        return parts, f"this is {kind_of(stands)}, not a text", "put it in quotes"
+        return parts, f"this is {is_what}, not a text", "put it in quotes"
+    then = _write(expected.words or ", ".join(expected.keys))
     if not stands and " of length " in said:
-        return parts, "this is empty", _write(expected.words)
-    return parts, f"this is {kind_of(stands)}, not {expected.kind}", _write(expected.words)
+        return parts, "this is empty", then
+    return parts, f"this is {is_what}, not {expected.kind}", then
 
 
 def _known(unknown: str, expected: Expected) -> str:

@@ -157,7 +157,7 @@ def test_a_broken_file_names_the_place(tmp_path: Path, autoparser: Run) -> None:
     ran = autoparser("roundtrip", GOOD, "--scenarios", own)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(
-        f"{own}: scenarios[0]: there is no key 'mesage'; did you mean message?"
+        f"{own}: scenarios[0].mesage: there is no key 'mesage'; did you mean message?"
     )
     assert ran.err.count("\n") == 1
 

@@ -80,6 +80,7 @@ WRONG: list[tuple[object, str, str, str]] = [
         "",
     ),
     ({"colours": ["red", "rde"]}, "colours[1]", "'rde' is none of red, green", "did you mean red?"),
+    ({"leaves": [{"name": "a", "colour": []}]}, "leaves[0].colour", "a list, not a text", ""),
     # msgspec tells no member's name.
     ({"nests": {"a": {}, "b.c": {"d": [], "e": [1, "x"]}}}, 'nests."b.c".e[1]', "not a number", ""),
     ({"nests": {1: {}}}, "nests", "a key is not a text", "put it in quotes"),

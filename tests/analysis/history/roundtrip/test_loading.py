@@ -76,24 +76,24 @@ DAY = date(2025, 1, 1)
 """What YAML reads where a person means a text."""
 
 WRONG = [
-    ([{"name": "a", "mesage": {}}], "scenarios[0]", "did you mean message?"),
-    ({"scenario": []}, "", "did you mean scenarios?"),
-    ([], "scenarios", "give a list of scenarios"),
-    ("text", "", "expected scenarios, tools"),
-    (["text"], "scenarios[0]", "expected name"),
+    ([{"name": "a", "mesage": {}}], "scenarios[0].mesage", "did you mean message?"),
+    ({"scenario": []}, "scenario", "did you mean scenarios?"),
+    ([], "scenarios", "write a list of them"),
+    ("text", "", "write scenarios, tools"),
+    (["text"], "scenarios[0]", "write name, about"),
     ([{"message": {}}], "scenarios[0]", "add a name"),
     ([{"name": "a"}], "scenarios[0]", "add message, or sampled"),
     ([{"name": "a", "message": {}, "sampled": "x"}], "scenarios[0]", "leave out message"),
     ([{"name": 1, "message": {}}], "scenarios[0].name", "put it in quotes"),
-    ([{"name": "a", "sampled": "x", "cut": 1}], "scenarios[0].cut", "give true or false"),
+    ([{"name": "a", "sampled": "x", "cut": 1}], "scenarios[0].cut", ""),
     ([{"name": "a", "message": {}}, {"name": "a", "message": {}}], "scenarios[1].name", "rename"),
     ([{"name": "a", "message": {"content": 1}}], "scenarios[0].message.content", "in quotes"),
-    ([{"name": "a", "message": {"call": []}}], "scenarios[0].message", "did you mean calls?"),
+    ([{"name": "a", "message": {"call": []}}], "scenarios[0].message.call", "did you mean calls?"),
     ([{"name": "a", "message": {"calls": [{}]}}], "scenarios[0].message.calls[0]", "add the name"),
     (
         [{"name": "a", "message": {"calls": [{"name": "f", "arguments": "{}"}]}}],
         "scenarios[0].message.calls[0].arguments",
-        "give {name: value}",
+        "write {name: value}",
     ),
     (
         [{"name": "a", "message": {}, "variation": "compact"}],
@@ -101,11 +101,11 @@ WRONG = [
         "did you mean compact-json?",
     ),
     ([{"name": "a", "message": {}, "next": "users"}], "scenarios[0].next", "did you mean user?"),
-    ([{"name": "a", "message": {}, "next": []}], "scenarios[0].next", "give tool, user"),
+    ([{"name": "a", "message": {}, "next": []}], "scenarios[0].next", "write tool, user"),
     ([{"name": "a", "message": {}, "answers": "al"}], "scenarios[0].answers", "did you mean all?"),
     (
         [{"name": "a", "message": {}, "engine": {"argument": "string"}}],
-        "scenarios[0].engine",
+        "scenarios[0].engine.argument",
         "did you mean arguments?",
     ),
     (
@@ -148,8 +148,8 @@ WRONG = [
         "scenarios[0].message.calls[0].arguments.at[0]",
         "put it in quotes",
     ),
-    ([{"name": "", "message": {}}], "scenarios[0]", "add a name"),
-    ({"scenarios": [{"name": "a", "message": {}}], "tools": [1]}, "tools[0]", "give {name"),
+    ([{"name": "", "message": {}}], "scenarios[0].name", "write a name"),
+    ({"scenarios": [{"name": "a", "message": {}}], "tools": [1]}, "tools[0]", "write {name"),
     (
         {"scenarios": [{"name": "a", "message": {}}], "tools": [{"name": "f", "params": {}}]},
         "tools[0]",
@@ -158,7 +158,7 @@ WRONG = [
     (
         {"scenarios": [{"name": "a", "message": {}}], "tools": [{"name": "f", "parameters": 1}]},
         "tools[0].parameters",
-        "give a schema",
+        "write a schema",
     ),
 ]
 
