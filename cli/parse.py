@@ -88,6 +88,13 @@ def parse(
             " content with its markers as they came."
         ),
     ] = Reasoning.SEPARATE,
+    keep_reasoning: Annotated[
+        bool,
+        typer.Option(
+            "--keep-reasoning",
+            help="Reasoning that nothing closes is reasoning to its end, calls in it too.",
+        ),
+    ] = False,
     whole_calls: Annotated[
         bool, typer.Option("--whole-calls", help="Stream a call only once it has closed.")
     ] = False,
@@ -159,6 +166,7 @@ def parse(
         prompt=asked,
         chat_template_kwargs=setting,
         reasoning=reasoning.value,
+        unclosed_reasoning="keep" if keep_reasoning else "calls",
         call_deltas="whole" if whole_calls else "incremental",
         strip_code_fence=strip_code_fence,
         # Only ids that the model wrote are shown; in JSON the other calls are numbered.

@@ -2,6 +2,9 @@
 
 Contract: what is rendered holds no character that hides, moves a cursor or changes the writing
 direction, and no address but those of places in the page itself, wherever the texts came from.
+
+Why not ``htpy`` 26.5.1 or ``dominate`` 2.9.1: both escape the signs of markup and nothing else, so
+hidden characters, addresses and ``onclick`` get through; what holds them back is most of this.
 """
 
 from __future__ import annotations

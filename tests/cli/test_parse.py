@@ -223,6 +223,20 @@ def test_raw_reasoning_is_as_it_came(parse: Run) -> None:
     assert message["content"] == text
 
 
+def test_a_call_in_reasoning_that_nothing_closes_is_a_call_unless_reasoning_is_kept(
+    parse: Run,
+) -> None:
+    call = '{"name": "list_rooms", "arguments": {}}'
+    text = f"<think>\nI look.\n<tool_call>\n{call}\n</tool_call>"
+    tools = ("--tools", "fixtures/tools.yaml", "--json")
+    read = json.loads(parse(text, *tools).out)
+    assert [each["function"]["name"] for each in read["tool_calls"]] == ["list_rooms"]
+    assert read["reasoning_content"].strip() == "I look."
+    kept = json.loads(parse(text, *tools, "--keep-reasoning").out)
+    assert "tool_calls" not in kept
+    assert kept["reasoning_content"] == text.removeprefix("<think>\n")
+
+
 def test_the_fence_of_an_answer_is_left_out(tmp_path: Path, parse: Run) -> None:
     schema = tmp_path / "schema.yaml"
     schema.write_text("{type: object}", encoding="utf-8")
@@ -449,6 +463,7 @@ def test_help_names_every_option(autoparser: Run) -> None:
     for option in (
         *("--tools", "--input", "--prompt", "--tool-choice", "--no-parallel", "--cut", "--json"),
         *("--reasoning", "--strip-code-fence", "--whole-calls", "--stream", "--chunk", "--name"),
+        "--keep-reasoning",
     ):
         assert option in out
 

@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-import json
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import cast
+
+from jiter import from_json
 
 from autoparser.analysis.core.conversation import Json
 
 __all__ = ["readable_part"]
 
-_CLOSERS = {"{": "}", "[": "]"}
-
 
 def readable_part(text: str) -> Mapping[str, Json]:
-    """Give the object that stands in the longest beginning of a text that can be closed.
+    """Return the object in the longest beginning of a text that more text could make JSON.
 
-    A string that was cut ends where it was cut, a key without a value is left out, as the partial
-    readers of engines do. Empty where no beginning holds an object.
+    A string that was cut ends where it was cut; a key without a value is left out, and so is a
+    number or a word that was cut in its middle. Empty where no beginning holds an object.
+
+    For example `{"city": "Oslo", "days": 3, "draft": tr` is the city and the days, and so is
+    `{"city": "Oslo", "days": 3, draft`, which no text could make JSON.
     """
-    for end in range(len(text), 0, -1):
-        try:
-            value = cast("Json", json.loads(text[:end] + _closers(text[:end])))
-        except ValueError:
-            continue
-        return value if isinstance(value, dict) else {}
-    return {}
+    text = text.lstrip()
+    # What cannot become JSON cannot with more behind it either, so halving finds where that begins.
+    ends = range(1, len(text) + 1)
+    readable = bisect_left(ends, 1, key=lambda end: _read(text[:end]) is _UNREADABLE)
+    value = _read(text[:readable])
+    return cast("Mapping[str, Json]", value) if isinstance(value, dict) else {}
 
 
-def _closers(text: str) -> str:
-    """Give what closes the strings, arrays and objects that are open at the end of a text."""
-    waiting: list[str] = []
-    quoted = escaped = False
-    for letter in text:
-        if escaped:
-            escaped = False
-        elif quoted:
-            escaped = letter == "\\"
-            quoted = letter != '"'
-        elif letter == '"':
-            quoted = True
-        elif letter in _CLOSERS:
-            waiting.append(_CLOSERS[letter])
-        elif waiting and letter == waiting[-1]:
-            waiting.pop()
-    return ('"' if quoted else "") + "".join(reversed(waiting))
+_UNREADABLE = object()
+
+
+def _read(text: str) -> object:
+    try:
+        return from_json(text.encode(errors="surrogatepass"), partial_mode="trailing-strings")
+    except ValueError:
+        return _UNREADABLE

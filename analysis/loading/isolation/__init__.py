@@ -5,6 +5,10 @@ environment; what keeps it from running forever and from eating all memory is he
 process for each render would cost more than the render, so what is isolated is a task: a function
 that renders as often as it likes.
 
+Why not ``pebble`` 5.2.3 or ``loky`` 3.7.0: the one ends a task by the clock on the wall, so that a
+machine under load cuts it, and holds neither a single render nor memory; the other limits no task's
+time, and looks at memory only when a task is done.
+
 - `Limits`: what a task may take.
 - `run_task(function, *arguments, limits=…)`: one task in a worker, which is kept.
 - `WorkerPool(workers, limits=…).map(function, items)`: many, by workers that are used again.

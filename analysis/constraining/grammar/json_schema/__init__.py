@@ -15,6 +15,11 @@ What is taken, and how it is meant:
   say nothing.
 - All else raises `SchemaError`, which names the keyword and its JSON pointer. A grammar is never
   weaker than its schema.
+
+Why not ``xgrammar`` 0.2.8, which prints a schema as EBNF: its grammars are weaker than the schema
+(they let every value past ``not`` and an ``allOf`` of several, and any number past a ``multipleOf``
+for numbers), its dialect is not llama.cpp's (underscores in names, lookaheads, ``Regex(…)`` for a
+pattern), and it needs torch and transformers.
 """
 
 from autoparser.analysis.core.schema import SchemaError

@@ -3,6 +3,10 @@ r"""Reading a pattern: the part of ECMA-262's regular expressions that describes
 Case counts, ``.`` is any character but a line's end, ``\d`` and ``\w`` are ASCII, ``\s`` is
 ECMA-262's white space. Lazy quantifiers match the same texts as greedy ones. What looks around,
 refers back or depends on Unicode properties is refused.
+
+Why not a library: ``greenery`` 4.2.3 takes ``^`` and ``$`` for the characters and does not read
+``\u0041``, named groups or ``[\d-]``; ``interegular`` 0.3.3 refuses anchors and ``\u0041``; to both
+``\s`` is ASCII alone. What they are made for, automata, is of no use for rules.
 """
 
 from __future__ import annotations
