@@ -14,6 +14,7 @@ from functools import cached_property
 
 from autoparser import ChatTemplate, TemplateRenderError
 from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall, User, tool_for
+from autoparser.analysis.core.format import NamingId
 from autoparser.analysis.inference.probing import Shape
 from autoparser.analysis.inference.probing.shape import offered
 
@@ -132,6 +133,8 @@ class Asker:
     variables: Mapping[str, object]
     """The setting, and what stands for special tokens."""
     tools: bool
+    naming: NamingId | None = None
+    """How an id carries the name, where the format says it."""
 
     def render(self, *messages: Message | User, generation: bool = False) -> str | None:
         """Render the user's message, and what follows it; None where the template refuses."""
@@ -196,9 +199,10 @@ class Asker:
             for call in message.calls
         ):
             return message
-        calls = (
-            replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(message.calls)
-        )
+        if self.naming is None:
+            return message
+        write = self.naming.write
+        calls = (replace(call, id=write(call.name, at)) for at, call in enumerate(message.calls))
         return replace(message, calls=tuple(calls))
 
 

@@ -12,6 +12,7 @@ TRACE = "reasoning that is left out leaves a line break behind"
 CLOSER = "what closes a string is also how a quote inside of it is written"
 COLLAPSED = "empty lines in content are left out"
 ELSEWHERE = "what stands before the turn changes with it: the self-check fails, too"
+INSIDE = "arguments are text inside a JSON string, to which no grammar is made"
 _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     CHANNEL: (
         "CrowtherLabs-Atom-Electron-1.0",
@@ -47,6 +48,7 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     ENDED: ("tiiuae-Falcon-H1-Tiny-Tool-Calling-90M",),
     TRACE: ("NousResearch-Kimi-K2-Thinking-Alternate-Tokenizer",),
     COLLAPSED: ("tiiuae-falcon-7b-instruct",),
+    INSIDE: ("OpenPipe-Llama-3.1-8B-Instruct",),
     ELSEWHERE: ("ai21labs-AI21-Jamba-Reasoning-3B",),
 }
 CAUSES = {name: cause for cause, names in _BY_CAUSE.items() for name in names}
@@ -58,10 +60,8 @@ UNASKED = "open: the generation prompt comes unasked; told the setting alone, it
 UNITED = "open: prompts of two settings end alike; told the prompt alone, one setting's are misread"
 TOOLLESS = "open: turns are written otherwise where no tools are offered"
 LEADING = "open: a header that begins with whitespace is read as content"
-ROLED = "open: the prompt begins reasoning under a header of its own, which is read as content"
 _OPEN = {
     "Featherless-Chat-Models-llama2-13b-chat-hf": LEADING,
-    "ai-sage-GigaChat3.1-Audio-10B-A1.8B": ROLED,
 }
 
 

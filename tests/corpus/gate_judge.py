@@ -80,7 +80,9 @@ def verdicts(analysis: Analysis) -> Iterator[Verdict]:
 def asker(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Asker:
     """Make what renders under a setting."""
     variables = {**analysis.stand_ins, **setting}
-    return Asker(analysis.rendering, analysis.shape, variables, tools)
+    calls = analysis.format.calls
+    naming = None if calls is None else calls.naming
+    return Asker(analysis.rendering, analysis.shape, variables, tools, naming)
 
 
 def _under(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Iterator[Verdict]:
