@@ -75,7 +75,7 @@ class Analysis:
     checks: tuple[Check, ...]
     """The verdict on each of the formats."""
     continuations: tuple[Continuation, ...]
-    """What the template writes behind its generation prompts."""
+    """What the template writes after its generation prompts."""
     switches: tuple[Switch, ...]
     shape: Shape
     string_arguments: StringArguments | None
@@ -87,7 +87,7 @@ class Analysis:
     """How many renders the analysis took."""
 
     def to_dict(self) -> dict[str, Json]:
-        """Give everything as JSON values; the schema is versioned and described in the docs.
+        """Return everything as JSON values; the schema is versioned and described in the docs.
 
         This is `document`, and as `parser` the expression of a turn for any request.
         """
@@ -126,10 +126,10 @@ class Analysis:
         With the model's `tokenizer` (all that `tokenizer_of` takes) texts may be fed
         with their token ids: a marker that came as ordinary text is then text. `strip_code_fence`
         leaves out the fence of Markdown around an answer by `json_schema`. `reasoning_over` says
-        that texts begin behind the reasoning, whatever the prompt says: it was cut off already.
+        that texts begin after the reasoning, whatever the prompt says: it was cut off already.
         Where reasoning never closes, a whole call inside it is a call, so the text is held from
         there on, and what opens content ends it; with `unclosed_reasoning="keep"` all is reasoning.
-        Raises RequestError for tools that are no tools, TokenizerError for what is no tokenizer.
+        Raises RequestError for tools that are no tools, TokenizerError for what is not a tokenizer.
         """
         request = request_of(
             tools,
@@ -297,7 +297,7 @@ class Analysis:
 
     @property
     def gate(self) -> Gate:
-        """Whether what the template writes behind its prompts is accepted and read back.
+        """Whether what the template writes after its prompts is accepted and read back.
 
         It is computed when it is first asked for: it needs a grammar and a parser of every prompt.
         """
@@ -423,7 +423,7 @@ def _learned(template: ChatTemplate) -> Analysis:
 
 
 def _probing_tool(sentinels: Sentinels) -> Tool:
-    """Offer a function with a parameter of every type; null is no type that tools declare."""
+    """Offer a function with a parameter of every type; null is not a type that tools declare."""
     properties = {
         key: str(kind) for kind, key in sentinels.typed_keys.items() if kind is not JsonType.NULL
     }

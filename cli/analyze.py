@@ -113,7 +113,7 @@ def _check_show(show: str | None, *, alone: bool) -> None:
 
 
 def _phases(analysis: Analysis, asked: Sequence[str]) -> list[str]:
-    """Give the phases that are meant, in any case of letters. Raises AutoparserError."""
+    """Return the phases that are meant, in any case of letters. Raises AutoparserError."""
     known = [finding.phase for finding in analysis.phases]
     for name in asked:
         if name.upper() not in known:

@@ -59,7 +59,7 @@ BATCH = 8
 
 
 class EngineName(StrEnum):
-    """What runs behind a server."""
+    """What runs after a server."""
 
     VLLM = "vllm"
     SGLANG = "sglang"

@@ -126,7 +126,7 @@ def load_tokenizer_of(
     local = given or _beside(asked_for.source)
     if local is not None and local.exists():
         return tokenizer_of(local), str(local)
-    # What is no path has no directory that declares the end of an answer; the template does.
+    # What is not a path has no directory that declares the end of an answer; the template does.
     found = asked_for.tokenizer(given, analysis.template, segmenting=False)
     if found is None:
         return made_tokenizer(grammar), MADE

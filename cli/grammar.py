@@ -133,7 +133,7 @@ def grammar(
 def _opaque(
     asked_for: Asked, tokenizer: Path | None, analysis: Analysis, *, needed: bool
 ) -> OpaqueTokens | None:
-    """Give the tokens that a grammar is made for; None where there are none, nor need be."""
+    """Return the tokens that a grammar is made for; None where there are none, nor need be."""
     from autoparser.analysis.loading.tokens import tokenizer_of
 
     loaded = asked_for.tokenizer(
@@ -170,7 +170,7 @@ def _written(
 
 
 def _everything(made: Grammar, known: OpaqueTokens | None) -> dict[str, Json]:
-    """Give a grammar in every form that can be written, and why the others cannot."""
+    """Return a grammar in every form that can be written, and why the others cannot."""
     refused: dict[str, Json] = {}
 
     def attempt(form: str, write: Callable[[], Json]) -> Json:

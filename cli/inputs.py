@@ -31,19 +31,19 @@ __all__ = [
 
 
 def read_output(path: Path | None) -> str:
-    """Give what the model wrote, character for character; None reads standard input."""
+    """Return what the model wrote, character for character; None reads standard input."""
     if path is None or str(path) == STANDARD_INPUT:
         return _decoded(sys.stdin.buffer.read(), "standard input")
     return _read(path, "what the model wrote")
 
 
 def read_prompt(path: Path) -> str:
-    """Give the rendered prompt, or a tail of it."""
+    """Return the rendered prompt, or a tail of it."""
     return _read(path, "the rendered prompt")
 
 
 def read_tools(path: Path) -> list[object]:
-    """Give the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
+    """Return the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
     text = _read(path, "the tools").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     value = _listed(_loaded(text, path))
     kind = kind_of(value)
@@ -60,7 +60,7 @@ def read_tools(path: Path) -> list[object]:
 
 
 def read_messages(path: Path) -> list[dict[str, object]]:
-    """Give the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
+    """Return the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
     text = _read(path, "the messages").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     value: object = _loaded(text, path)
     hint = "give a list of {role: user, content: …}, or {messages: [ … ]}"
@@ -79,7 +79,7 @@ def read_messages(path: Path) -> list[dict[str, object]]:
 
 
 def read_schema(path: Path) -> Mapping[str, object]:
-    """Give the JSON schema of a YAML or JSON file: it, or OpenAI's `json_schema` around it."""
+    """Return the JSON schema of a YAML or JSON file: it, or OpenAI's `json_schema` around it."""
     text = _read(path, "the JSON schema").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     value = _loaded(text, path)
     if not isinstance(value, Mapping):
@@ -97,13 +97,13 @@ def read_schema(path: Path) -> Mapping[str, object]:
 
 
 def read_value(path: Path, what: str) -> object:
-    """Give what a YAML or JSON file holds; `what` that is, in words."""
+    """Return what a YAML or JSON file holds; `what` that is, in words."""
     text = _read(path, what).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     return _loaded(text, path)
 
 
 def _listed(value: object) -> object:
-    """Give what should be the list of tools."""
+    """Return what should be the list of tools."""
     if not isinstance(value, Mapping):
         return value
     members = cast("Mapping[str, object]", value)

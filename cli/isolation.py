@@ -35,7 +35,7 @@ Command = Callable[..., Any]
 
 
 def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Parameter]:
-    """Give the parameters that every command gets; `seconds` is its time where none is given."""
+    """Return the parameters that every command gets; `seconds` is its time where none is given."""
     limits = DEFAULT_LIMITS
     megabytes = (limits.memory or 0) // MEGABYTE
     time = "Processor time that it may take, and a twelfth of it a single render."
@@ -109,7 +109,7 @@ def in_worker(*, seconds: float = 60.0, one_render: bool = False) -> Callable[[C
 
 
 def in_workers(command: Command) -> Command:
-    """Give a command the limits as its argument `limits`: what it runs in workers is its affair.
+    """Return a command the limits as its argument `limits`: what it runs in workers is its affair.
 
     None stands for no isolation.
     """

@@ -44,7 +44,7 @@ class Shown:
     evidence: bool = False
 
     def report(self, run: LintRun, width: int) -> Text:
-        """Give the report for a terminal of this width."""
+        """Return the report for a terminal of this width."""
         from autoparser.reports.lint import lint_report, statistics_report
 
         if self.statistics:
@@ -72,7 +72,7 @@ def reports_of(given: Sequence[str], output: Path | None) -> list[tuple[Format, 
 
 
 def written(run: LintRun, form: Format, shown: Shown) -> str:
-    """Give the text of a file in this form."""
+    """Return the text of a file in this form."""
     from autoparser.reports.lint import (
         concise_report,
         github_report,

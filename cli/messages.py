@@ -19,7 +19,7 @@ _CALL = "give {type: function, function: {name: …, arguments: {…}}}"
 
 
 def checked_message(value: object, place: str, file: str) -> dict[str, object]:
-    """Give a message. Raises AutoparserError where a template could not read it as one."""
+    """Return a message. Raises AutoparserError where a template could not read it as one."""
     for where, wrong, hint in _complaints(value):
         raise AutoparserError(wrong, file=file, place=f"{place}{where}", hint=hint)
     for where, what in beyond_json(value, place):

@@ -126,7 +126,7 @@ WatchOption = Annotated[
 
 
 def format_option(forms: str) -> Any:
-    """Give the option that chooses a form; `forms` says what they are."""
+    """Return the option that chooses a form; `forms` says what they are."""
     return typer.Option("--format", "-f", help=f"What to write: {forms}")
 
 

@@ -58,7 +58,7 @@ def quiet_standard_output() -> None:
 
 
 def report_width() -> int:
-    """Give the width of the terminal, or of plain text where there is none."""
+    """Return the width of the terminal, or of plain text where there is none."""
     from rich.console import Console
 
     return min(Console().width, WIDEST)
@@ -109,21 +109,21 @@ class Outlet:
         return report_width() if self.output is None else PLAIN_WIDTH
 
     def report(self, report: Text) -> None:
-        """Give a report for people."""
+        """Return a report for people."""
         if self.output is None:
             print_report(report)
         else:
             self._pieces.append(f"{report.plain}\n")
 
     def text(self, text: str) -> None:
-        """Give a text that is the result itself."""
+        """Return a text that is the result itself."""
         if self.output is None:
             print_text(text)
         else:
             self._pieces.append(text)
 
     def json(self, value: object, indent: int | None = 2) -> None:
-        """Give a value as JSON, in ASCII: on one line without an indent."""
+        """Return a value as JSON, in ASCII: on one line without an indent."""
         from autoparser.reports import json_text
 
         self.text(f"{json_text(value, indent)}\n")
@@ -136,14 +136,14 @@ class Outlet:
 
 @contextmanager
 def result_to(output: Path | None) -> Generator[Outlet]:
-    """Give where a result goes; a file is written at the end, and not after an error."""
+    """Return where a result goes; a file is written at the end, and not after an error."""
     outlet = Outlet(output)
     yield outlet
     outlet.close()
 
 
 def say(words: str) -> None:
-    """Print a line on standard error, where every character that is no sign is an escape."""
+    """Print a line on standard error, where every character that is not a sign is an escape."""
     typer.echo(one_line(words, longest=LONGEST_LINE), err=True)
 
 

@@ -29,7 +29,7 @@ def progress_of(total: int, words: str = "decoding") -> Generator[Callable[[], o
 
 @contextmanager
 def doing(first: str) -> Generator[Callable[[str], object]]:
-    """Say on a terminal what is being done; give what is to be called with the next words."""
+    """Say on a terminal what is being done; return what is to be called with the next words."""
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -131,7 +131,7 @@ def render(
                 as_json=form is RenderForm.JSON,
             )
         else:
-            # The prompt and nothing else: no newline behind it.
+            # The prompt and nothing else: no newline after it.
             outlet.text(_rendered(template, conversation, offered, switches, prompt=prompt))
 
 

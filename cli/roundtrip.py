@@ -104,7 +104,7 @@ def roundtrip(
 
 
 def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
-    """Give the scenarios to play. Raises AutoparserError for a name that none has."""
+    """Return the scenarios to play. Raises AutoparserError for a name that none has."""
     from autoparser.analysis.history.roundtrip import scenarios_of, shipped_scenarios
 
     known = list(shipped_scenarios())

@@ -32,7 +32,7 @@ _Complaint: TypeAlias = tuple[tuple[str | int, ...], str, str]
 
 
 def check_tool(tool: object, place: str, file: str) -> None:
-    """Raise AutoparserError where this is no tool, or its parameters are no JSON schema."""
+    """Raise AutoparserError where this is not a tool, or its parameters are no JSON schema."""
     if not isinstance(tool, Mapping):
         raise AutoparserError("this is no tool", file=file, place=place, hint=_TOOL)
     members = cast("Mapping[object, object]", tool)
@@ -56,7 +56,7 @@ def check_tool(tool: object, place: str, file: str) -> None:
 
 
 def check_schema(schema: object, file: str) -> None:
-    """Raise AutoparserError where this is no JSON schema of an object or of anything else."""
+    """Raise AutoparserError where this is not JSON schema of an object or of anything else."""
     if not isinstance(schema, Mapping):
         raise AutoparserError("this is no JSON schema", file=file, hint="expected an object")
     for where, wrong, hint in _complaints(cast("object", schema), "schema"):

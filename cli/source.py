@@ -71,7 +71,7 @@ class Asked:
         return template
 
     def tokenizer_name(self, given: Path | None) -> str:
-        """Give what messages about its tokenizer call that."""
+        """Return what messages about its tokenizer call that."""
         from autoparser.analysis.loading.tokens import tokenizer_beside
 
         beside = None if self.source in (None, STANDARD_INPUT) else tokenizer_beside(self.source)

@@ -121,7 +121,7 @@ def _records(
 
 
 def _digest(source: str) -> str:
-    """Give the digest of a template's text; of its file where no text can be read from it."""
+    """Return the digest of a template's text; of its file where no text can be read from it."""
     import hashlib
 
     from autoparser.analysis.loading.sources import load_template
@@ -145,7 +145,7 @@ def _content(path: Path) -> bytes:
 
 @contextmanager
 def _appending(path: Path | None, journal: Journal) -> Generator[TextIO | None]:
-    """Open the file behind its whole lines. Raises AutoparserError."""
+    """Open the file after its whole lines. Raises AutoparserError."""
     if path is None:
         yield None
         return

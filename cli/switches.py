@@ -20,7 +20,7 @@ CLOCK = "strftime_now"
 
 
 def read_switches(given: Iterable[str]) -> dict[str, object]:
-    """Give the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
+    """Return the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
     from autoparser.analysis.loading.template import PASSED, variable_value
 
     found: dict[str, object] = {}

@@ -120,7 +120,7 @@ def _fact(change: FactChange, width: int) -> Lines:
 
 
 def side_words(value: Json) -> str:
-    """Give a fact's value as text; what is no text as JSON."""
+    """Return a fact's value as text; what is not text as JSON."""
     if value is None:
         return ABSENT
     if isinstance(value, str):
@@ -160,7 +160,7 @@ class WaysShown:
 
 
 def ways_shown(found: Comparison) -> Iterator[WaysShown]:
-    """Give the ways that show with nothing set, and those that show under switches alone."""
+    """Return the ways that show with nothing set, and those that show under switches alone."""
     asked = found.asked
     usual = [each for each in found.renders if asked.usual in each.under]
     switched = [each for each in found.renders if asked.usual not in each.under]

@@ -28,7 +28,7 @@ def equal_words(found: Comparison) -> str:
 
 
 def asked_rows(found: Comparison) -> Iterator[tuple[str, str]]:
-    """Give a label and words for each thing that was asked, or was not."""
+    """Return a label and words for each thing that was asked, or was not."""
     asked = found.asked
     yield (
         "conversations",
@@ -84,7 +84,7 @@ def _not_asked(found: Comparison) -> Iterator[str]:
 
 
 def settings_words(settings: Sequence[Setting]) -> str:
-    """Give single values by their switches, such as ``thinking: true, false; effort: high``."""
+    """Return single values by their switches, such as ``thinking: true, false; effort: high``."""
     values: dict[str, list[str]] = {}
     for setting in settings:
         for name, value in setting.items():

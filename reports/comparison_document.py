@@ -12,11 +12,11 @@ from autoparser.analysis.overview.comparison import Asked, Comparison, RenderCha
 __all__ = ["COMPARISON_SCHEMA", "comparison_document"]
 
 COMPARISON_SCHEMA = "autoparser.compare/2"
-"""Name and version of the document's schema; a change that is no mere addition counts it up."""
+"""Name and version of the document's schema; a change that is not a mere addition counts it up."""
 
 
 def comparison_document(found: Comparison) -> dict[str, Json]:
-    """Give all that differs."""
+    """Return all that differs."""
     return {
         "schema": COMPARISON_SCHEMA,
         "equal": found.equal,

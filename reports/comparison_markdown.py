@@ -111,12 +111,12 @@ def _findings(found: Comparison) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Give a text that Markdown takes as it is."""
+    """Return a text that Markdown takes as it is."""
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~&@-])", r"\\\1", visible(text))
 
 
 def cell(text: str) -> str:
-    """Give a code span for a table, whose columns end at any bar that is not escaped."""
+    """Return a code span for a table, whose columns end at any bar that is not escaped."""
     return code(text).replace("|", "\\|")
 
 

@@ -110,7 +110,7 @@ def _cut(text: str) -> str:
 
 
 def decode_document(report: Report, setting: DecodeSetting) -> dict[str, Json]:
-    """Give all of it as JSON values."""
+    """Return all of it as JSON values."""
     figures = setting.model
     document: dict[str, Json] = {
         "tokenizer": setting.tokenizer,

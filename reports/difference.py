@@ -105,7 +105,7 @@ def _left_out(count: int, what: str) -> Text:
 
 
 def _context(text: str, *, first: bool, last: bool) -> Lines:
-    """Keep the end of what stands before a difference, the beginning of what stands behind."""
+    """Keep the end of what stands before a difference, the beginning of what stands after."""
     head = "" if first else _beginning(text)
     tail = "" if last else _end(text)
     if len(head) + len(tail) >= len(text):

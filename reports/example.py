@@ -140,7 +140,7 @@ def _joint(
     marker = closer.get(before, "") if before is not None else ""
     if marker and marker in rest and before is not None:
         end = rest.index(marker) + len(marker)
-        # The whitespace behind a closer goes with it, unless something opens there.
+        # The whitespace after a closer goes with it, unless something opens there.
         if after is None or not rest[end:].strip():
             end += len(rest[end:]) - len(rest[end:].lstrip())
         yield Span(f"{before.value} closes", rest[:end])
@@ -220,7 +220,7 @@ def _arguments(arguments: Arguments, call: ToolCall) -> Iterator[Span]:
 
 
 def members_in_order(arguments: Arguments, call: ToolCall) -> list[tuple[str, Json]]:
-    """Give a call's arguments in the order in which they are written."""
+    """Return a call's arguments in the order in which they are written."""
     order = arguments.members.order.arrange(list(call.arguments))
     return [(key, call.arguments[key]) for key in order]
 

@@ -97,7 +97,7 @@ def _piece(text: str, deviation: Deviation) -> Text:
 
 
 def _cause(cause: Cause, deviation: Deviation) -> Text:
-    """Give a cause as a sentence."""
+    """Return a cause as a sentence."""
     markers = joined([quoted(marker) for marker in cause.markers], ", ")
     match cause.kind:
         case CauseKind.STRIPPED if len(cause.markers) == 1 and deviation is Deviation.NO_END:
@@ -122,7 +122,7 @@ def _cause(cause: Cause, deviation: Deviation) -> Text:
 
 
 def _excerpt(text: str, offset: int, line: int, column: int) -> Lines:
-    """Give the line of a place behind its number, and a caret under the place."""
+    """Return the line of a place after its number, and a caret under the place."""
     begin = offset - (column - 1)
     end = text.find("\n", offset)
     end = len(text) if end < 0 else end + 1
@@ -139,13 +139,13 @@ def _excerpt(text: str, offset: int, line: int, column: int) -> Lines:
 
 
 def place(text: str, offset: int) -> tuple[int, int]:
-    """Give the line and the column of a place, both from 1."""
+    """Return the line and the column of a place, both from 1."""
     before = text[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
 
 def explanations_document(explanations: Sequence[Explanation], text: str) -> list[Json]:
-    """Give all explanations as values that JSON can hold."""
+    """Return all explanations as values that JSON can hold."""
     return list(_documents(explanations, text))
 
 

@@ -69,7 +69,7 @@ def grammar_section(turn: Turn, width: int) -> Lines:
 
 
 def grammar_rows(turn: Turn) -> Iterator[Row]:
-    """Give each rule and its text; the inner ones' names are indented."""
+    """Return each rule and its text; the inner ones' names are indented."""
     yield "prompt", _note(f"the text begins {turn.start.value}")
     reasoning = "reasoning? " if turn.reasoning is not None else ""
     body = "(content / calls)*" if turn.calls is not None else "content"

@@ -21,12 +21,12 @@ _GAP = 2
 
 
 def blank() -> Lines:
-    """Give one empty line."""
+    """Return one empty line."""
     return [Text()]
 
 
 def heading(title: str, width: int) -> Lines:
-    """Give a heading, with an empty line before it."""
+    """Return a heading, with an empty line before it."""
     return [Text(), *wrapped(Text(title, style=HEADING_STYLE), width, words=True)]
 
 

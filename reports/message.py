@@ -37,7 +37,7 @@ ARGUMENTS_STYLE = "cyan"
 
 
 def message_status(message: ParsedMessage) -> Status:
-    """Give the message's status, an unknown tool counted in."""
+    """Return the message's status, an unknown tool counted in."""
     unknown = any(call.status is Status.UNKNOWN_TOOL for call in message.tool_calls)
     return Status.UNKNOWN_TOOL if unknown and message.status in _OUTRANKED else message.status
 
@@ -48,7 +48,7 @@ def all_read(message: ParsedMessage) -> bool:
 
 
 def status_text(message: ParsedMessage) -> Text:
-    """Give a message's status and what it means."""
+    """Return a message's status and what it means."""
     status = message_status(message)
     style = "green" if status in _READ else "red"
     if status is Status.UNFINISHED and message.missing_end:
@@ -104,7 +104,7 @@ def _call(label: str, call: ParsedCall) -> Iterator[Row]:
 
 
 def _pretty(arguments: str) -> str:
-    """Give JSON text broken into lines; what is cut stays as it is."""
+    """Return JSON text broken into lines; what is cut stays as it is."""
     try:
         return json.dumps(json.loads(arguments), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
@@ -119,7 +119,7 @@ def _span_rows(spans: tuple[Span, ...], text: str) -> Iterator[Row]:
 
 
 def message_document(message: ParsedMessage, text: str) -> dict[str, Json]:
-    """Give a message as OpenAI has it, with its statuses and the parts of its text."""
+    """Return a message as OpenAI has it, with its statuses and the parts of its text."""
     statuses: list[Json] = [call.status.value for call in message.tool_calls]
     spans: list[Json] = [
         {
@@ -139,7 +139,7 @@ def message_document(message: ParsedMessage, text: str) -> dict[str, Json]:
 
 
 def status_document(message: ParsedMessage) -> dict[str, Json]:
-    """Give how a message came out, the call that its end cut, and those that broke."""
+    """Return how a message came out, the call that its end cut, and those that broke."""
     partial = message.partial_call
     return {
         "status": message_status(message).value,

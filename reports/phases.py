@@ -88,7 +88,7 @@ def conditions(probe: Probe) -> str:
 
 
 def dialogue_rows(dialogue: Dialogue) -> list[Row]:
-    """Give who says what in a conversation."""
+    """Return who says what in a conversation."""
     pairs: list[Row] = []
     for entry in dialogue:
         match entry:

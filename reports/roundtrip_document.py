@@ -22,11 +22,11 @@ from autoparser.analysis.history.roundtrip import (
 __all__ = ["ROUNDTRIP_SCHEMA", "roundtrip_document"]
 
 ROUNDTRIP_SCHEMA = "autoparser.roundtrip/1"
-"""Name and version of the document's schema; a change that is no mere addition counts it up."""
+"""Name and version of the document's schema; a change that is not a mere addition counts it up."""
 
 
 def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
-    """Give every verdict under every setting, with its conditions."""
+    """Return every verdict under every setting, with its conditions."""
     check = analysis.check
     split: list[Json] = [{"text": text, "tokens": size} for text, size in found.split_stops]
     return {

@@ -21,7 +21,7 @@ FAULTS_SHOWN = 4
 
 
 def gate_words(gate: Gate) -> Text:
-    """Say in one sentence what became of what the template writes behind its prompts."""
+    """Say in one sentence what became of what the template writes after its prompts."""
     if not gate.asked:
         return Text("not asked: no turn that was tried goes on from a generation prompt")
     counted = Text(

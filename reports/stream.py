@@ -52,12 +52,12 @@ def _delta(delta: Delta) -> Text:
 
 
 def chunk_document(chunk: str, deltas: Sequence[Delta]) -> dict[str, Json]:
-    """Give one chunk and its deltas as OpenAI streams them."""
+    """Return one chunk and its deltas as OpenAI streams them."""
     return {"chunk": chunk, "deltas": [delta.to_openai() for delta in deltas]}
 
 
 def end_document(deltas: Sequence[Delta], message: ParsedMessage) -> dict[str, Json]:
-    """Give what the end of the text gives, and how the message came out."""
+    """Return what the end of the text gives, and how the message came out."""
     return {
         "chunk": None,
         "deltas": [delta.to_openai() for delta in deltas],

@@ -49,7 +49,7 @@ def summary_section(analysis: Analysis, width: int) -> Lines:
 
 
 def summary_rows(analysis: Analysis) -> Iterator[Row]:
-    """Give the summary as labels and texts."""
+    """Return the summary as labels and texts."""
     template, format_ = analysis.template, analysis.formats.united
     origin = Text(visible(template.origin or "a text"))
     if template.name not in (None, "default"):

@@ -82,7 +82,7 @@ def survey_report(summary: Summary, width: int) -> Text:
 
 
 def shared_folder(sources: Sequence[str]) -> str:
-    """Give the folder that all sources lie in, its slash included; empty where there is none."""
+    """Return the folder that all sources lie in, its slash included; empty where there is none."""
     folders = [PurePath(source).parent.parts for source in sources]
     shared: list[str] = []
     for names in zip(*folders, strict=False):
@@ -93,7 +93,7 @@ def shared_folder(sources: Sequence[str]) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """Give a share in percent; a dash where there is nothing to share."""
+    """Return a share in percent; a dash where there is nothing to share."""
     return f"{part / whole:.0%}" if whole else "–"
 
 

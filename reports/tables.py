@@ -28,7 +28,7 @@ def marker_section(analysis: Analysis, width: int) -> Lines:
 
 
 def marker_rows(analysis: Analysis) -> Iterator[tuple[str, str, Text]]:
-    """Give each marker: the phase that found it, its name, its text."""
+    """Return each marker: the phase that found it, its name, its text."""
     sources = {name: finding.phase for finding in analysis.phases for name in finding.markers}
     for name, text in analysis.markers.items().items():
         yield sources.get(name, ""), name, _doubted(analysis, name, literal(text))

@@ -76,7 +76,7 @@ def _piece(pieces: Sequence[str], at: int) -> str:
 def tokens_document(
     tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]
 ) -> dict[str, Json]:
-    """Give every token with its owner, as JSON values."""
+    """Return every token with its owner, as JSON values."""
     listed: list[Json] = [
         {
             "id": tokens.token_ids[at],

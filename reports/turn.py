@@ -62,7 +62,7 @@ def _rows(spans: Sequence[Span]) -> Iterator[Row]:
 
 
 def cut_at_prompt(spans: Sequence[Span], prompt: str) -> tuple[list[Span], list[Span]]:
-    """Cut a turn where the generation prompt ends; all is behind it where it differs."""
+    """Cut a turn where the generation prompt ends; all is after it where it differs."""
     text = "".join(span.text for span in spans)
     if not prompt or not text.startswith(prompt):
         return [], list(spans)

@@ -29,17 +29,17 @@ CRASHES_NAMED = 3
 
 
 def score(check: Check) -> str:
-    """Give the verdict in figures."""
+    """Return the verdict in figures."""
     return f"self-check {check.passed}/{check.total}"
 
 
 def verdict(check: Check) -> Text:
-    """Give the verdict as one phrase, such as ``self-check 45/45``."""
+    """Return the verdict as one phrase, such as ``self-check 45/45``."""
     return Text(score(check), style="bold green" if check.ok else "bold red")
 
 
 def whole(check: Check) -> Text:
-    """Give the verdict, and what it rests on where that is not the same for every message."""
+    """Return the verdict, and what it rests on where that is not the same for every message."""
     if check.equal == check.total:
         return verdict(check)
     return sentence(verdict(check), f": {basis(check)}")
@@ -90,7 +90,7 @@ def sandbox_words(check: Check) -> str:
 
 
 def check_doubt(check: Check, consequence: str) -> str:
-    """Say why a verdict is no pass, and the consequence where the format itself is wrong."""
+    """Say why a verdict is not a pass, and the consequence where the format itself is wrong."""
     if check.different:
         return f"{score(check)}, so {consequence}; see autoparser analyze"
     crashes = next(iter(_crashes(check)), "")

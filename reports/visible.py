@@ -43,7 +43,7 @@ LEGEND = "↵ is a newline, ⇥ a tab, ␣ a space at an edge"
 
 
 def visible(text: str) -> str:
-    """Give one line in which every character that has no sign of its own has an escape.
+    """Return one line in which every character that has no sign of its own has an escape.
 
     Control characters, marks that change the writing direction, invisible and unassigned
     characters and lone surrogates come out as escapes; what a person can see stays as it is.
@@ -68,7 +68,7 @@ def runs(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def visible_lines(text: str) -> str:
-    """Give the text as it is, line by line, with escapes for all else that shows no sign.
+    """Return the text as it is, line by line, with escapes for all else that shows no sign.
 
     For a terminal that a text of several lines goes to: newlines and tabs are what they are.
     """
@@ -76,7 +76,7 @@ def visible_lines(text: str) -> str:
 
 
 def xml_text(text: str) -> str:
-    """Give the text for an element or an attribute of XML or HTML, markup and quotes escaped.
+    """Return the text for an element or an attribute of XML or HTML, markup and quotes escaped.
 
     XML 1.0 has no way to write most control characters and lone surrogates, so those are shown.
     """
@@ -84,7 +84,7 @@ def xml_text(text: str) -> str:
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """Give a value as JSON that no reader and no terminal takes for anything else: ASCII alone.
+    """Return a value as JSON that no reader and no terminal takes for anything else: ASCII alone.
 
     Raises ValueError for a number that JSON has no way to write.
     """
@@ -93,17 +93,17 @@ def json_text(value: object, indent: int | None = None) -> str:
 
 
 def shown(text: str) -> str:
-    """Give a marker on one line, with the spaces at its edges as signs too."""
+    """Return a marker on one line, with the spaces at its edges as signs too."""
     return visible(_EDGE_SPACES.sub(lambda match: _SPACE * len(match.group()), text))
 
 
 def literal(text: str, style: str = LITERAL_STYLE) -> Text:
-    """Give a marker as a report shows it."""
+    """Return a marker as a report shows it."""
     return Text(shown(text), style=style)
 
 
 def quoted(text: str, style: str = LITERAL_STYLE) -> Text:
-    """Give a marker inside a sentence."""
+    """Return a marker inside a sentence."""
     quote = "" if "`" in text else "`"
     return Text.assemble(quote, literal(text, style), quote)
 

@@ -18,17 +18,17 @@ DOUBT_STYLE = "yellow"
 
 
 def doubt() -> Text:
-    """Give the mark of what no render confirms."""
+    """Return the mark of what no render confirms."""
     return Text(f" ({UNCONFIRMED})", style=DOUBT_STYLE)
 
 
 def value_words(value: Json) -> str:
-    """Give a value as JSON, a text without its quotes where that is clear."""
+    """Return a value as JSON, a text without its quotes where that is clear."""
     if isinstance(value, str) and value and value.replace("_", "").replace("-", "").isalnum():
         return visible(value)
     return visible(json.dumps(value, ensure_ascii=False))
 
 
 def setting_words(setting: Mapping[str, Json]) -> str:
-    """Give the values of switches as a caller would set them."""
+    """Return the values of switches as a caller would set them."""
     return ", ".join(f"{visible(name)}={value_words(value)}" for name, value in setting.items())

@@ -1,6 +1,6 @@
 """The gate: the template's own continuation of every prompt is accepted and read back.
 
-The template is the judge: what it renders behind a generation prompt has to be accepted by the
+The template is the judge: what it renders after a generation prompt has to be accepted by the
 grammar that is made for this prompt, as llguidance runs it, and read by the parser as a message
 that is written to the same text again. llguidance's own tokenizer of bytes is taken, so that no
 token hides how a text is cut.
@@ -45,14 +45,14 @@ class Question(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GateFault:
-    """A text that the template writes behind its prompt, and what is wrong with it."""
+    """A text that the template writes after its prompt, and what is wrong with it."""
 
     question: Question
     setting: Mapping[str, Json]
     title: str
     """Of the message."""
     text: str
-    """What the template writes behind the prompt."""
+    """What the template writes after the prompt."""
     detail: str
 
 
@@ -61,7 +61,7 @@ class Gate:
     """What came of all continuations."""
 
     asked: int = 0
-    """Texts that the template writes behind one of its prompts."""
+    """Texts that the template writes after one of its prompts."""
     passed: int = 0
     """Those that the grammar accepts and the parser reads back."""
     not_asked: int = 0
@@ -148,7 +148,7 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
         if taken < len(tokens):
             before = bytes(tokens[:taken]).decode(errors="ignore")
             return f"{text[len(before) :][:40]!r} is refused after {before[-40:]!r}"
-        # A text may go on behind the end of what the grammar says.
+        # A text may go on after the end of what the grammar says.
         return "" if matcher.is_accepting() or matcher.is_stopped() else "it may not end there"
 
     return refusal

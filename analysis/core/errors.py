@@ -34,7 +34,7 @@ LONGEST_TEXT = 400
 
 
 def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Give ``text`` as one printable line: escapes for control characters, a cut if long."""
+    """Return ``text`` as one printable line: escapes for control characters, a cut if long."""
     if len(text) > longest:
         kept = longest // 2
         text = f"{text[:kept]} … {text[-kept:]}"

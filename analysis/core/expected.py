@@ -46,7 +46,7 @@ class Expected:
 
 
 def expected_at(kind: type[object], parts: Sequence[str | int]) -> Expected:
-    """Give what `kind` expects at a place in it, such as `("tools", 1, "name")`."""
+    """Return what `kind` expects at a place in it, such as `("tools", 1, "name")`."""
     node: inspect.Type = inspect.type_info(kind)
     words = _words(node)
     for part in parts:
@@ -68,7 +68,7 @@ def expected_at(kind: type[object], parts: Sequence[str | int]) -> Expected:
 
 
 def _alternatives(node: inspect.Type) -> Iterator[inspect.Type]:
-    """Give what a union may be, and what its metadata are about."""
+    """Return what a union may be, and what its metadata are about."""
     if isinstance(node, inspect.Metadata):
         yield from _alternatives(node.type)
     elif isinstance(node, inspect.UnionType):

@@ -37,7 +37,7 @@ _FIELD = re.compile(r"^Object (?P<what>contains unknown|missing required) field 
 
 
 def place_in(place: str, *parts: str | int) -> str:
-    """Give the place of a part: `place_in("tools", 1, "function")` is `tools[1].function`."""
+    """Return the place of a part: `place_in("tools", 1, "function")` is `tools[1].function`."""
     for part in parts:
         if isinstance(part, int):
             place += f"[{part}]"

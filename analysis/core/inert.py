@@ -24,7 +24,7 @@ def is_inert(text: str) -> bool:
 
 
 def escaped(text: str) -> str:
-    """Give the text with a Python escape for each character that is not inert."""
+    """Return the text with a Python escape for each character that is not inert."""
     if is_inert(text):
         return text
     return "".join(

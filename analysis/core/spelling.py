@@ -19,7 +19,7 @@ def nearest(given: str, known: Iterable[object]) -> str | None:
 
 
 def suggest(given: str, known: Iterable[object], then: str = "") -> str:
-    """Give a hint: what was probably meant, if anything is near; and `then`."""
+    """Return a hint: what was probably meant, if anything is near; and `then`."""
     close = nearest(given, known)
     return " ".join(filter(None, (close and f"did you mean {close}?", then)))
 

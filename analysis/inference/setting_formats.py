@@ -109,7 +109,7 @@ def _settings(formats: Formats) -> tuple[Setting, ...]:
 
 
 def _beginning(prober: Prober, turn: str) -> str:
-    """Give a turn's text up to its first part."""
+    """Return a turn's text up to its first part."""
     marks = prober.sentinels
     words = (marks.reasoning, marks.content, *marks.names, *marks.ids)
     return turn[: min((at for word in words if (at := turn.find(word)) >= 0), default=0)]

@@ -57,7 +57,7 @@ def written_as_python(subject: Subject) -> bool:
         marks.typed_keys[JsonType.NULL]: None,
     }
     render = calling(subject, **arguments)
-    # Behind the user's message: the tools may have been described in Python before it.
+    # After the user's message: the tools may have been described in Python before it.
     name, text = marks.names[0], render.text[render.text.rfind(marks.user) :]
     called, quoted = text.rfind(f"{name}("), text.rfind(repr(name))
     if called >= 0:
@@ -67,7 +67,7 @@ def written_as_python(subject: Subject) -> bool:
 
 
 def _pieces(text: str, start: int, close: str) -> Iterator[str]:
-    """Give the text from a place on up to each closing bracket."""
+    """Return the text from a place on up to each closing bracket."""
     for at in range(start, len(text)):
         if text[at] == close:
             yield text[start : at + 1]

@@ -20,17 +20,17 @@ Chat = list[dict[str, Json]]
 
 
 def said(role: str, content: Json) -> dict[str, Json]:
-    """Give a message of a role and a content."""
+    """Return a message of a role and a content."""
     return {"role": role, "content": content}
 
 
 def question(subject: Subject) -> Chat:
-    """Give one user message."""
+    """Return one user message."""
     return [said("user", subject.marks.user)]
 
 
 def second_question(subject: Subject) -> Chat:
-    """Give a user message, its answer, and another user message."""
+    """Return a user message, its answer, and another user message."""
     marks = subject.marks
     return [*question(subject), said("assistant", marks.content), said("user", marks.next_user)]
 
@@ -54,17 +54,17 @@ def called(subject: Subject, content: str = "", reasoning: str = "") -> Render:
 
 
 def calling(subject: Subject) -> Chat:
-    """Give the messages of `called`, to be changed where a rule is about their shape."""
+    """Return the messages of `called`, to be changed where a rule is about their shape."""
     return [dict(each) for each in called(subject).messages]
 
 
 def changed(chat: Chat, **fields: Json) -> Chat:
-    """Give the messages with other fields in the assistant's."""
+    """Return the messages with other fields in the assistant's."""
     return [{**each, **fields} if each["role"] == "assistant" else each for each in chat]
 
 
 def lacking(chat: Chat, field: str) -> Chat:
-    """Give the messages with one field less in the assistant's."""
+    """Return the messages with one field less in the assistant's."""
     return [
         {key: value for key, value in each.items() if key != field}
         if each["role"] == "assistant"
@@ -93,7 +93,7 @@ def under(
 
 
 def appends(subject: Subject) -> bool:
-    """Whether an answer is written behind the question, as in a chat.
+    """Whether an answer is written after the question, as in a chat.
 
     Templates of models that judge or translate a conversation put it into a text of their own:
     what they leave out they may well mean to. An end marker may give way to the answer.

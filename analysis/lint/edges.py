@@ -8,7 +8,7 @@ templates strip nothing else."""
 
 
 def padded(word: str) -> str:
-    """Give a word with whitespace at both edges."""
+    """Return a word with whitespace at both edges."""
     return f"{LEAD}{word}{TRAIL}"
 
 

@@ -64,7 +64,7 @@ def environment(
     undefined: type[Undefined] = Undefined,
     scoped: bool = True,
 ) -> Environment:
-    """Give transformers' environment without some of what it adds to Jinja.
+    """Return transformers' environment without some of what it adds to Jinja.
 
     `newline` keeps the newline at the template's end, which Jinja leaves out; where it is not
     `scoped`, the generation tag is as if it were not there.
@@ -117,7 +117,7 @@ def compiled(subject: Subject, made: Environment) -> CodeType:
 
 
 def loop_control(subject: Subject) -> int | None:
-    """Give the line of the first `break` or `continue`; None where there is none."""
+    """Return the line of the first `break` or `continue`; None where there is none."""
     if not any(kind.__name__.lower() in subject.template.text for kind in _CONTROLS):
         return None  # a quick way out
     tree = subject.template.syntax_tree
@@ -128,7 +128,7 @@ _CONTROLS: tuple[type[nodes.Node], ...] = (nodes.Break, nodes.Continue)
 
 
 def ordinary(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, object]]]:
-    """Give ordinary conversations: in words, as transformers renders them, and the variables."""
+    """Return ordinary conversations: in words, as transformers renders them, and the variables."""
     marks, call = subject.marks, subject.call()
     chat: Dialogue = (subject.user, Message(marks.content), subject.next_user)
     loop: Dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))

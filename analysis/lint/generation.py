@@ -23,7 +23,7 @@ class Marked:
     blocks: tuple[str, ...]
     """The texts of the generation blocks, in order."""
     behind: str
-    """The text behind the last block; all of it where there is none."""
+    """The text after the last block; all of it where there is none."""
 
 
 def marked(subject: Subject, dialogue: Dialogue, *, tools: bool = False) -> Marked | None:

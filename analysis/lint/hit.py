@@ -44,7 +44,7 @@ class Shown:
     error: str = ""
     """The template's own words where it raised instead."""
     messages: tuple[Json, ...] = ()
-    """The conversation that was rendered; empty where the text is no render."""
+    """The conversation that was rendered; empty where the text is not a render."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What is behind a finding; findings of one cause are one."""
+    """What is after a finding; findings of one cause are one."""
 
     kind: str
     """Such as ``raises``."""

@@ -44,7 +44,7 @@ def balance(text: str, but: Collection[str] = ()) -> Balance:
 
 
 def _pair_of(unit: str) -> tuple[Pair | None, bool]:
-    """Give the pair of a marker, and whether the marker opens it."""
+    """Return the pair of a marker, and whether the marker opens it."""
     match = _MARKER.match(unit)
     if match is None:
         return None, False

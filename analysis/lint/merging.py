@@ -2,7 +2,7 @@
 
 Two ways lead there. A finding may name its cause, such as the line that raised and what it said:
 of several with the same cause the weightiest stays. And a rule may cover others: where content is
-dropped altogether, it is no news that it is not written beside calls either. A finding never hides
+dropped altogether, it is not news that it is not written beside calls either. A finding never hides
 one that weighs more.
 """
 
@@ -18,7 +18,7 @@ _WEIGHTS = [*Severity]
 
 
 def merged(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Give the findings that stay, in the order of weight, then of code."""
+    """Return the findings that stay, in the order of weight, then of code."""
     ordered = sorted(findings, key=lambda each: (_weight(each), each.code))
     return tuple(_by_cause(_uncovered(ordered)))
 

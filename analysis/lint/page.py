@@ -21,7 +21,7 @@ class Page:
 
 
 def page_of(doc: str) -> Page:
-    """Read a docstring: summary, paragraphs, and blocks behind ``Before:`` and ``After:``."""
+    """Read a docstring: summary, paragraphs, and blocks after ``Before:`` and ``After:``."""
     text = inspect.cleandoc(doc)
     summary, _, rest = text.partition("\n")
     why, _, examples = rest.partition("\nBefore:\n")

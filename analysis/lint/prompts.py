@@ -17,7 +17,7 @@ from .words import quoted
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A generation prompt, and whole turns that a model may have written behind it."""
+    """A generation prompt, and whole turns that a model may have written after it."""
 
     opening: Opening
     prompt: Render
@@ -81,19 +81,19 @@ _SHOWN = 40
 
 
 def last_line(render: Render) -> int | None:
-    """Give the template's line that wrote the end of a render."""
+    """Return the template's line that wrote the end of a render."""
     emissions = render.emissions
     return next((each.line for each in reversed(emissions) if each.text.strip()), None)
 
 
 def beginnings(subject: Subject) -> Iterator[Beginning]:
-    """Give each setting's generation prompt, and turns of content behind it."""
+    """Return each setting's generation prompt, and turns of content after it."""
     content = subject.marks.content
     yield from _beginnings(subject, Message(content), tools=False)
 
 
 def beginnings_of_calls(subject: Subject) -> Iterator[Beginning]:
-    """Give each setting's generation prompt, and turns of one call behind it."""
+    """Return each setting's generation prompt, and turns of one call after it."""
     yield from _beginnings(subject, Message(calls=(subject.call(),)), tools=True)
 
 

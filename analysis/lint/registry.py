@@ -20,7 +20,7 @@ class UnknownRuleError(AutoparserError):
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Give every rule, by code."""
+    """Return every rule, by code."""
     return tuple(sorted(_found(), key=lambda rule: rule.code))
 
 
@@ -33,7 +33,7 @@ def _found() -> Iterator[Rule]:
 
 
 def rule_of(code_or_name: str) -> Rule:
-    """Give the rule of a code such as ``AP301`` or of a name. Raises UnknownRuleError."""
+    """Return the rule of a code such as ``AP301`` or of a name. Raises UnknownRuleError."""
     wanted = code_or_name.strip()
     for rule in all_rules():
         if wanted.upper() == rule.code or wanted.lower() == rule.name:
@@ -44,7 +44,7 @@ def rule_of(code_or_name: str) -> Rule:
 
 
 def rules_of(selector: str) -> tuple[Rule, ...]:
-    """Give the rules of a code, of the beginning of one such as ``AP3``, of a name, or ``ALL``.
+    """Return the rules of a code, of the beginning of one such as ``AP3``, of a name, or ``ALL``.
 
     Raises UnknownRuleError where there is none.
     """

@@ -48,7 +48,7 @@ class Render:
         return self.error is not None and not self.error.refused
 
     def shown(self, label: str) -> Shown:
-        """Give it as one half of evidence."""
+        """Return it as one half of evidence."""
         reason = "" if self.error is None else self.error.reason
         return Shown(label, self.text, reason, tuple(dict(each) for each in self.messages))
 
@@ -64,11 +64,11 @@ class Render:
         return None if error is None else Cause("raises", error.line, error.reason)
 
     def line_of(self, text: str) -> int | None:
-        """Give the template's line that wrote the first piece that holds `text`."""
+        """Return the template's line that wrote the first piece that holds `text`."""
         return next((each.line for each in self.emissions if text in each.text), None)
 
     def line_at(self, position: int) -> int | None:
-        """Give the template's line that wrote the character at a position, from 0."""
+        """Return the template's line that wrote the character at a position, from 0."""
         end = 0
         for emission in self.emissions:
             end += len(emission.text)
@@ -137,7 +137,7 @@ class Renders:
         clock: datetime.datetime = NOON,
         as_given: bool = False,
     ) -> dict[str, object]:
-        """Give what such a render is made with, for a render elsewhere."""
+        """Return what such a render is made with, for a render elsewhere."""
         sent: object = [*messages] if as_given else prepared_messages(messages)
         return {
             "strftime_now": clock.strftime,

@@ -2,7 +2,7 @@
 
 A rule is a module of its own under `rules/`, in the folder of its group. Its docstring is its
 page: the first line says what is wrong, what follows why it matters, and the indented blocks
-behind ``Before:`` and ``After:`` show a template that has it and the same one mended. The module
+after ``Before:`` and ``After:`` show a template that has it and the same one mended. The module
 ends in ``RULE = Rule(...)``.
 
 A rule fires on behaviour that it has observed: it compares renders. It never decides by a word

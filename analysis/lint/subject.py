@@ -227,7 +227,7 @@ class Subject:
         )
 
     def variables(self, render: Render, *, tools: bool, generation: bool) -> dict[str, object]:
-        """Give what `play` rendered a conversation with, for a render elsewhere."""
+        """Return what `play` rendered a conversation with, for a render elsewhere."""
         return self._renders.variables(
             render.messages,
             tools=self.offered if tools else None,
@@ -276,16 +276,16 @@ class Subject:
         return User(self.marks.next_user)
 
     def call(self, position: int = 0, **arguments: Json) -> ToolCall:
-        """Give a call of one of the tools; without arguments it has one, a string."""
+        """Return a call of one of the tools; without arguments it has one, a string."""
         marks = self.marks
         given = arguments or {marks.keys[0]: marks.values[position]}
         return ToolCall(marks.names[position], given, marks.ids[position])
 
     def answer(self, call: ToolCall, text: str = "") -> Answer:
-        """Give the answer to a call."""
+        """Return the answer to a call."""
         return Answer(text or self.marks.answer, call.name, call.id)
 
     def turn(self, message: Message) -> Dialogue:
-        """Put a message behind a user message, with answers where the template wants them."""
+        """Put a message after a user message, with answers where the template wants them."""
         answers = [self.answer(call) for call in message.calls] if self.shape.answered else []
         return (self.user, message, *answers)

@@ -8,7 +8,7 @@ from autoparser.analysis.inference.probing import Sentinels
 
 
 def functions_for(marks: Sentinels) -> tuple[Tool, ...]:
-    """Give three functions; each takes the string arguments and one of every type."""
+    """Return three functions; each takes the string arguments and one of every type."""
     properties = dict.fromkeys(marks.keys, "string")
     properties |= {
         key: str(kind) for kind, key in marks.typed_keys.items() if kind is not JsonType.NULL

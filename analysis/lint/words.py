@@ -13,7 +13,7 @@ LONGEST_QUOTE = 60
 
 
 def quoted(text: str) -> str:
-    """Give a piece of text in quotes, its control characters as escapes."""
+    """Return a piece of text in quotes, its control characters as escapes."""
     if len(text) > LONGEST_QUOTE:
         kept = LONGEST_QUOTE // 2
         text = f"{text[:kept]}…{text[-kept:]}"

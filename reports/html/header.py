@@ -19,7 +19,7 @@ __all__ = ["name_of", "provenance", "summary", "top"]
 
 
 def name_of(analysis: Analysis) -> str:
-    """Give the short name of a template: the last part of where it came from."""
+    """Return the short name of a template: the last part of where it came from."""
     template = analysis.template
     origin = template.origin or template.name or "a template"
     return visible(origin.replace("\\", "/").rstrip("/").rpartition("/")[2] or origin)

@@ -51,10 +51,10 @@ def opening(summary: Node, *inside: Node, open_: bool = False, printed: bool = T
 
 
 def badge(words: str, kind: str) -> Element:
-    """Give a verdict in a word; `kind` is good, bad, doubt or plain."""
+    """Return a verdict in a word; `kind` is good, bad, doubt or plain."""
     return h("span", words, class_=f"badge {kind}")
 
 
 def lead(*words: Node) -> Element:
-    """Give the sentence below a heading."""
+    """Return the sentence below a heading."""
     return h("p", fragment(words), class_="lead")

@@ -19,7 +19,7 @@ from .styled import styled
 __all__ = ["difference", "phases"]
 
 CONTEXT = 240
-"""Characters of what both renders have that are shown before and behind the difference."""
+"""Characters of what both renders have that are shown before and after the difference."""
 LONGEST = 4000
 """Characters of a difference that are shown."""
 

@@ -110,7 +110,7 @@ def _bridged(step: Step, longest: int, talk: Conversation) -> Element:
 
 
 def _before(step: Step, talk: Conversation) -> int:
-    """Give what the bridge began with: its last prompt, and what the model wrote."""
+    """Return what the bridge began with: its last prompt, and what the model wrote."""
     steps = talk.steps
     at = steps.index(step)
     last = steps[at - 1] if at else None

@@ -15,7 +15,7 @@ _NEWLINE = "↵"
 
 
 def shown(text: str, *, breaks: bool = True) -> Iterator[Node]:
-    """Give a text with its signs; `breaks` begins a new line behind each newline's sign."""
+    """Return a text with its signs; `breaks` begins a new line after each newline's sign."""
     for run, sign in runs(text):
         if not sign:
             yield run
@@ -26,7 +26,7 @@ def shown(text: str, *, breaks: bool = True) -> Iterator[Node]:
 
 
 def literal(text: str, *, breaks: bool = True) -> Element:
-    """Give what a template writes itself: a core, and apart from it the whitespace around it."""
+    """Return what a template writes itself: a core, and apart from it the whitespace around it."""
     core = text.strip()
     if not core:
         return h("span", _edge(text, breaks=breaks), class_="lit")
@@ -48,12 +48,12 @@ def _edge(text: str, *, breaks: bool) -> Element | None:
 
 
 def inline(text: str) -> Element:
-    """Give a literal inside a sentence or a table, on one line."""
+    """Return a literal inside a sentence or a table, on one line."""
     return h("code", literal(text, breaks=False))
 
 
 def whole(text: str, label: str) -> Element:
-    """Give a long text in a box of its own that scrolls and can be reached by the keyboard."""
+    """Return a long text in a box of its own that scrolls and can be reached by the keyboard."""
     # A generated text of many lines: its newlines break lines, and need no sign.
     lines = "\n".join(text.split("\n"))
     return h("pre", lines, class_="whole", tabindex="0", role="region", aria_label=label)

@@ -18,7 +18,7 @@ _KEPT = frozenset({"bold", "dim", "italic"})
 
 
 def styled(text: Text) -> Iterator[Node]:
-    """Give a text's runs, each with the classes of its styles."""
+    """Return a text's runs, each with the classes of its styles."""
     runs = list(_runs(text))
     marked = [False, *("mark" in classes for _, classes in runs), False]
     for at, (run, classes) in enumerate(runs, 1):

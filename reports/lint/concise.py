@@ -13,7 +13,7 @@ __all__ = ["concise_report"]
 
 
 def concise_report(run: LintRun) -> str:
-    """Give ``file:line: AP301 [error] message`` for each finding; line 1 where none is known."""
+    """Return ``file:line: AP301 [error] message`` for each finding; line 1 where none is known."""
     return "".join(f"{line}\n" for line in _lines(run))
 
 

@@ -16,7 +16,7 @@ LINT_SCHEMA = "autoparser.lint/1"
 
 
 def lint_document(run: LintRun) -> dict[str, object]:
-    """Give a run as plain values; texts are whole and as they were."""
+    """Return a run as plain values; texts are whole and as they were."""
     return {
         "schema": LINT_SCHEMA,
         "fail_on": run.fail_on.value,

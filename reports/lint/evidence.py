@@ -41,7 +41,7 @@ def evidence_lines(evidence: Evidence, width: int, indent: int) -> Lines:
 
 
 def messages_text(shown: Shown) -> str:
-    """Give the conversation as JSON, a message a line; empty where there is none."""
+    """Return the conversation as JSON, a message a line; empty where there is none."""
     return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in shown.messages)
 
 
@@ -67,7 +67,7 @@ def _alone(shown: Shown, width: int, indent: int) -> Lines:
 
 
 def text_lines(text: str) -> Iterator[Text]:
-    """Give the lines of a text that is shown alone, of a long one its beginning and its end."""
+    """Return the lines of a text that is shown alone, of a long one its beginning and its end."""
     if not text:
         yield Text("(nothing)", style="dim italic")
     elif len(text) <= HEAD + TAIL:

@@ -17,7 +17,7 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 def excerpt_lines(text: str, line: int | None, width: int, indent: int) -> Lines:
-    """Draw a line (from 1) behind its number, cut at `width`; nothing where there is none."""
+    """Draw a line (from 1) after its number, cut at `width`; nothing where there is none."""
     lines = _NEWLINE.split(text)
     if line is None or not 1 <= line <= len(lines):
         return []

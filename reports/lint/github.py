@@ -20,7 +20,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 
 
 def github_report(run: LintRun) -> str:
-    """Give one annotation for each finding and problem, then the summary as plain text."""
+    """Return one annotation for each finding and problem, then the summary as plain text."""
     return "".join(f"{line}\n" for line in _lines(run))
 
 

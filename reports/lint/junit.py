@@ -31,7 +31,7 @@ class _Case:
 
 
 def junit_report(run: LintRun) -> str:
-    """Give an XML document. Every character in it is one that XML allows."""
+    """Return an XML document. Every character in it is one that XML allows."""
     suites = [(template_title(each), each.path, _cases(each, run)) for each in run.templates]
     suites += [
         (

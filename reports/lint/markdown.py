@@ -1,6 +1,6 @@
 """A run as a comment on a pull request: a table, and the evidence in folded details.
 
-What a template says cannot leave its cell or its block, is no HTML, and mentions, links to
+What a template says cannot leave its cell or its block, is not HTML, and mentions, links to
 and notifies nobody: see `_words`.
 """
 
@@ -27,7 +27,7 @@ _SIGNS = {Severity.ERROR: "🔴 error", Severity.WARNING: "🟡 warning", Severi
 
 
 def markdown_report(run: LintRun) -> str:
-    """Give Markdown of at most `LONGEST` characters; what does not fit is counted."""
+    """Return Markdown of at most `LONGEST` characters; what does not fit is counted."""
     rows, details = [*_rows(run)], [*_details(run)]
     head = f"### autoparser lint: {_words(summary_words(run))}\n"
     title = "\n| severity | rule | where | what happens |\n|---|---|---|---|\n"
@@ -63,7 +63,7 @@ def _left_out(count: int, what: str, more: str = "") -> str:
 
 
 def _by_weight(run: LintRun) -> Iterator[tuple[Inspected, Finding]]:
-    """Give the findings, the weightiest first: what does not fit is at the end."""
+    """Return the findings, the weightiest first: what does not fit is at the end."""
     for severity in Severity:
         yield from (each for each in run.findings if each[1].severity is severity)
 
@@ -158,7 +158,7 @@ _LIVE = re.compile(r"@[\w/.-]+|\bGH-\d+|#\d+|\bhttps?://\S+|\bwww\.\S+")
 
 
 def _words(text: str) -> str:
-    """Give words that Markdown shows as they are, in one line."""
+    """Return words that Markdown shows as they are, in one line."""
     pieces: list[str] = []
     end = 0
     for match in _LIVE.finditer(text):
@@ -172,7 +172,7 @@ def _escaped(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Give a code span, in HTML: there no character needs another rule than `_html`."""
+    """Return a code span, in HTML: there no character needs another rule than `_html`."""
     return f"<code>{_html(visible(text))}</code>"
 
 

@@ -19,7 +19,7 @@ _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
 def rule_page(rule: Rule, width: int) -> Text:
-    """Give a rule's page in lines of at most ``width`` cells."""
+    """Return a rule's page in lines of at most ``width`` cells."""
     head = sentence(
         (rule.code, SEVERITY_STYLES[rule.severity]),
         (f" {rule.name}", "bold"),
@@ -50,7 +50,7 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
 
 
 def page_lines(rule: Rule, width: int, indent: int) -> Lines:
-    """Give what a page says: what is wrong, why it matters, before and after."""
+    """Return what a page says: what is wrong, why it matters, before and after."""
     page = rule.page
     drawn = prose(Text(f"{_capital(page.summary)}.", style="bold"), width, indent)
     for paragraph in _BLANK_LINES.split(page.why):

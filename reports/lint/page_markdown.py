@@ -13,12 +13,12 @@ _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
 def page_file(rule: Rule) -> str:
-    """Give the name of a rule's page in ``docs/rules``."""
+    """Return the name of a rule's page in ``docs/rules``."""
     return f"{rule.code}-{rule.name}.md"
 
 
 def page_markdown(rule: Rule) -> str:
-    """Give a rule's page, ended by a newline."""
+    """Return a rule's page, ended by a newline."""
     return "\n".join(_page(rule)) + "\n"
 
 
@@ -81,7 +81,7 @@ def _capital(text: str) -> str:
 
 
 def rules_index(rules: Sequence[Rule]) -> str:
-    """Give the index of all pages, ended by a newline."""
+    """Return the index of all pages, ended by a newline."""
     return "\n".join(_index(rules)) + "\n"
 
 

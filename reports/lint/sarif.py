@@ -41,7 +41,7 @@ _PROBLEM_SEVERITY = {
 
 
 def sarif_report(run: LintRun, version: str, pages: str | None = None) -> str:
-    """Give a SARIF log in ASCII.
+    """Return a SARIF log in ASCII.
 
     ``version`` is autoparser's own; ``pages`` is where the rules' pages are to be found, without
     the slash at its end, or None where that is not known.
@@ -150,7 +150,7 @@ def _location(path: str, line: int | None) -> Mapping[str, object]:
 
 
 def _artifact(path: str) -> Mapping[str, object]:
-    """Give a place relative to the root of the sources, or an absolute one that is beside it."""
+    """Return a place relative to the root of the sources, or an absolute one that is beside it."""
     encoded = quote(path.encode("utf-8", "surrogatepass"))
     if PurePath(path).is_absolute():
         return {"uri": f"file://{encoded}"}

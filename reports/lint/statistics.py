@@ -53,7 +53,7 @@ def counted(run: LintRun) -> list[Counted]:
 
 
 def statistics_report(run: LintRun, width: int) -> Text:
-    """Give a table in lines of at most ``width`` cells, and the summary."""
+    """Return a table in lines of at most ``width`` cells, and the summary."""
     drawn: Lines = []
     rows = counted(run)
     if rows:

@@ -24,7 +24,7 @@ _PLURALS = {"entry": "entries"}
 
 
 def many(count: int, what: str) -> str:
-    """Give a count with its noun, such as ``3 findings``."""
+    """Return a count with its noun, such as ``3 findings``."""
     return f"{count} {what if count == 1 else _PLURALS.get(what, what + 's')}"
 
 
@@ -35,14 +35,14 @@ def template_title(template: Inspected) -> str:
 
 
 def message_words(template: Inspected, finding: Finding) -> str:
-    """Give a finding's message; with the template's line where the file's line says nothing."""
+    """Return a finding's message; with the template's line where the file's line says nothing."""
     line = "" if template.in_lines or finding.line is None else f" (template line {finding.line})"
     name = f"{visible(template.name)}: " if template.name is not None else ""
     return f"{name}{visible(finding.message)}{line}"
 
 
 def problem_words(problem: Problem) -> str:
-    """Give a problem in one line, without its path and line."""
+    """Return a problem in one line, without its path and line."""
     place = f"{visible(problem.place)}: " if problem.place else ""
     hint = f"; {visible(problem.hint)}" if problem.hint else ""
     return f"{place}{visible(problem.message)}{hint}"
@@ -65,7 +65,7 @@ def counts(run: LintRun) -> str:
 
 
 def summary_words(run: LintRun) -> str:
-    """Give a run in one sentence, without a full stop."""
+    """Return a run in one sentence, without a full stop."""
     total = sum(len(each.findings) for each in run.templates)
     found = f"{many(total, 'finding')}: {counts(run)}" if total else "no finding"
     aside = [

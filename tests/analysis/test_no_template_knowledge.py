@@ -76,14 +76,14 @@ MODELS_AND_VENDORS = (
     "zephyr",
 )
 SUSPICIONS = (
-    # Closed or not: an f-string cuts a tag in two. A regular expression's group is no tag.
+    # Closed or not: an f-string cuts a tag in two. A regular expression's group is not a tag.
     ("a tag", re.compile(r"(?<!\?P)</?\w|(?<!\?P)<[^<>\n]*[^<>\s=!|]+[^<>\n]*>")),
     ("a word in square brackets", re.compile(r"\[/?[A-Z][A-Z0-9_ ]*\]")),
     ("a special token's delimiter", re.compile(r"<\||\|>|<｜|｜>")),
     ("the word of many reasoning markers", re.compile(r"think", re.IGNORECASE)),
     (
         "a model's or a vendor's name",
-        # A part of a longer word, such as "sampling", is no name.
+        # A part of a longer word, such as "sampling", is not a name.
         re.compile(
             rf"(?<![a-z])(?:{'|'.join(map(re.escape, MODELS_AND_VENDORS))})(?![a-z])",
             re.IGNORECASE,
@@ -135,7 +135,7 @@ class Offender(NamedTuple):
 
 
 def constants(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Give the string constants of a module that are no docstrings."""
+    """Return the string constants of a module that are no docstrings."""
     texts = {
         id(statement.value)
         for node in ast.walk(tree)

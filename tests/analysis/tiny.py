@@ -28,7 +28,7 @@ def calls(call: str = JSON_CALL, *, opening: str = "", separator: str = "", clos
 
 
 def turn(*parts: str, opening: str = "A:", end: str = ".\n", prompt: str = "A:") -> ChatTemplate:
-    """Give a template whose assistant turn has these parts."""
+    """Return a template whose assistant turn has these parts."""
     return ChatTemplate(
         "{% for m in messages %}"
         f"{USER}{{% elif m.role == 'assistant' %}}{opening}{''.join(parts)}{end}"
@@ -38,7 +38,7 @@ def turn(*parts: str, opening: str = "A:", end: str = ".\n", prompt: str = "A:")
 
 
 def prober_of(template: ChatTemplate) -> Prober:
-    """Give a prober in the plain shape, with one tool."""
+    """Return a prober in the plain shape, with one tool."""
     marks = choose_sentinels(template.text)
     tool = tool_for(marks.names[0], "Does it.", {marks.keys[0]: "string"})
     return Prober(template, marks, tokens={}, tools=[tool])

@@ -110,7 +110,7 @@ def seconds_for(paths: Sequence[Path], processes: int) -> float:
 
 
 def analyse(path: Path) -> int:
-    """Analyse one template; give the renders it took."""
+    """Analyse one template; return the renders it took."""
     try:
         return analyze(ChatTemplate(path.read_text(encoding="utf-8"))).renders
     except AutoparserError:
@@ -118,7 +118,7 @@ def analyse(path: Path) -> int:
 
 
 def start_time(command: Sequence[str]) -> float:
-    """Give the median time that a command takes from start to end."""
+    """Return the median time that a command takes from start to end."""
     times: list[float] = []
     for _ in range(STARTS):
         start = perf_counter()
@@ -175,7 +175,7 @@ def report(costs: Sequence[Cost]) -> list[str]:
 def main() -> None:
     """Print the table."""
     paths = corpus_paths()
-    for path in paths[:20]:  # What is loaded or cached once is no cost of a template.
+    for path in paths[:20]:  # What is loaded or cached once is not a cost of a template.
         cost_of(path)
     costs = [cost_of(path) for path in paths]
     lines = report(costs)

@@ -61,7 +61,7 @@ class Contender(NamedTuple):
 
 
 def completion(turn: int) -> str:
-    """Give what the model writes in a turn."""
+    """Return what the model writes in a turn."""
     return (
         f"<think>\n{REASONING}\n</think>\n\nLooking at table {turn}.\n<tool_call>\n"
         f'{{"name": "look_up_{turn % 5}", "arguments": {{"query": "amount of {turn}",'
@@ -70,7 +70,7 @@ def completion(turn: int) -> str:
 
 
 def ours() -> Contender:
-    """Give this package's renderer."""
+    """Return this package's renderer."""
     template = ChatTemplate(TEMPLATE.read_text(encoding="utf-8"))
     renderer = Renderer(analyze(template), qwen())
 
@@ -87,7 +87,7 @@ def ours() -> Contender:
 
 
 def peer() -> Contender | None:
-    """Give the peer's renderer for Qwen3; None where it is not installed."""
+    """Return the peer's renderer for Qwen3; None where it is not installed."""
     try:
         module = importlib.import_module("renderers.qwen3")
         transformers = importlib.import_module("transformers")
@@ -111,14 +111,14 @@ def peer() -> Contender | None:
 
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
-    """Give the microseconds that an action takes, and what it gives."""
+    """Return the microseconds that an action takes, and what it gives."""
     start = perf_counter_ns()
     value = action()
     return (perf_counter_ns() - start) / 1000, value
 
 
 def measure(contender: Contender, prompt: Ids) -> tuple[float, float, list[int]]:
-    """Give the median microseconds of a parse and of a bridge, and the last prompt."""
+    """Return the median microseconds of a parse and of a bridge, and the last prompt."""
     tokenizer = qwen()
     outputs = [
         tokenizer.encode(completion(turn), add_special_tokens=False).ids for turn in range(TURNS)

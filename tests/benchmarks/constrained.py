@@ -39,7 +39,7 @@ PROSE = "The quick brown fox, who is < 3 years old, jumps over <b>the lazy dog</
 
 
 def schema(number: int) -> dict[str, Any]:
-    """Give the arguments of a tool: six properties of several types."""
+    """Return the arguments of a tool: six properties of several types."""
     return {
         "type": "object",
         "properties": {
@@ -56,7 +56,7 @@ def schema(number: int) -> dict[str, Any]:
 
 
 def arguments(number: int) -> str:
-    """Give arguments as JSON, with a string of some length."""
+    """Return arguments as JSON, with a string of some length."""
     values = {
         f"path_{number}": PROSE * 8,
         "count": 12,
@@ -69,7 +69,7 @@ def arguments(number: int) -> str:
 
 
 def structural_tag(count: int) -> dict[str, Any]:
-    """Give Hermes' calls of ``count`` tools, in the shape that SGLang and xgrammar share."""
+    """Return Hermes' calls of ``count`` tools, in the shape that SGLang and xgrammar share."""
     tags = [
         {
             "type": "tag",
@@ -84,7 +84,7 @@ def structural_tag(count: int) -> dict[str, Any]:
 
 
 def answer(count: int) -> str:
-    """Give prose, and two calls of the last tool."""
+    """Return prose, and two calls of the last tool."""
     number = count - 1
     call = (
         f'<tool_call>\n{{"name": "tool_{number}", "arguments": {arguments(number)}}}\n</tool_call>'
@@ -93,7 +93,7 @@ def answer(count: int) -> str:
 
 
 def schemas_alone(count: int) -> str:
-    """Give llguidance's grammar of the arguments of any of ``count`` tools."""
+    """Return llguidance's grammar of the arguments of any of ``count`` tools."""
     options = " | ".join(f"%json {json.dumps(schema(number))}" for number in range(count))
     return LLMatcher.grammar_from_lark(f"start: {options}")
 
@@ -110,7 +110,7 @@ def best_ms(run: Callable[[], object], runs: int = RUNS) -> float:
 
 
 def mask_us(grammar: GrammarObject, tokens: list[int]) -> list[float]:
-    """Give the time of each mask in µs, sorted, over the text ``tokens``, twice."""
+    """Return the time of each mask in µs, sorted, over the text ``tokens``, twice."""
     mask = new_mask(1, grammar.tokenizer.mask_words)
     times: list[float] = []
     for _ in range(2):
@@ -124,12 +124,12 @@ def mask_us(grammar: GrammarObject, tokens: list[int]) -> list[float]:
 
 
 def spread(times: list[float]) -> tuple[float, float, float]:
-    """Give median, 99th percentile, most."""
+    """Return median, 99th percentile, most."""
     return statistics.median(times), times[int(len(times) * 0.99)], times[-1]
 
 
 def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
-    """Give what making a grammar costs, and what it costs the second time."""
+    """Return what making a grammar costs, and what it costs the second time."""
     yield (
         f"{'create, ms':<34}{'schemas':>9}{'tag':>9}{'ratio':>7}"
         f"{'hit':>9}{'clone':>9}{'hit-clone':>11}{'new/hit':>9}"
@@ -157,7 +157,7 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
 
 
 def masks(tokenizer: ModelTokenizer) -> Iterator[str]:
-    """Give what masks cost, against those of plain JSON."""
+    """Return what masks cost, against those of plain JSON."""
     yield f"\n{'mask, µs':<34}{'median':>9}{'p99':>9}{'most':>9}{'median x':>10}{'p99 x':>8}"
     with GrammarBackend(tokenizer) as backend:
         plain = Constraint.json_schema(schema(0))
@@ -183,7 +183,7 @@ def _mask_row(
 
 
 def xgrammar_beside(tokenizer: ModelTokenizer) -> Iterator[str]:
-    """Give xgrammar's figures for the same structural tags."""
+    """Return xgrammar's figures for the same structural tags."""
     try:
         xgrammar: Any = importlib.import_module("xgrammar")
     except ImportError as error:
@@ -216,7 +216,7 @@ def xgrammar_beside(tokenizer: ModelTokenizer) -> Iterator[str]:
 
 
 def model_beside(tokenizer: ModelTokenizer) -> Iterator[str]:
-    """Give tokens a second with and without a mask."""
+    """Return tokens a second with and without a mask."""
     try:
         torch: Any = importlib.import_module("torch")
         transformers: Any = importlib.import_module("transformers")

@@ -60,14 +60,14 @@ def tools(count: int, run: int = 0) -> list[Json]:
 
 
 def turn(format_: TurnFormat, count: int) -> str:
-    """Give a turn of prose, and of two calls of the last tool."""
+    """Return a turn of prose, and of two calls of the last tool."""
     number = count - 1
     call = ToolCall(f"tool_{number}", json.loads(arguments(number)))
     return format_.write(Message((PROSE * 8).strip(), calls=(call, call)))
 
 
 def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
-    """Give what making a grammar costs: its text, the load of it, and both against the schemas.
+    """Return what making a grammar costs: its text, the load of it, and both against the schemas.
 
     Every run offers tools that were never offered before. `first` is the writing of the very first
     grammar of a format, of which nothing is known; `further` that of any later request to the same
@@ -108,7 +108,7 @@ def _gbnf(format_: TurnFormat, offers: Iterator[list[Json]]) -> str:
 
 
 def masks(tokenizer: ModelTokenizer) -> Iterator[str]:
-    """Give what masks cost along a turn, against those of plain JSON in the same vocabulary."""
+    """Return what masks cost along a turn, against those of plain JSON in the same vocabulary."""
     columns = ("median", "p99", "most", "median x", "p99 x")
     yield f"\n{'mask, µs':<{WIDTH}}" + "".join(f"{each:>9}" for each in columns)
     known = {title: analysis_of(name).format for title, name in FORMATS.items()}
@@ -118,7 +118,7 @@ def masks(tokenizer: ModelTokenizer) -> Iterator[str]:
 
 
 def _deepseek_format() -> TurnFormat:
-    """Give a format of which every marker is a token of DeepSeek's vocabulary, its end too."""
+    """Return a format of which every marker is a token of DeepSeek's vocabulary, its end too."""
     template = analysis_of("t3-2-fenced-json-closed").template
     text = template.text.replace("<｜end▁of▁turn｜>", "<｜end▁of▁sentence｜>")
     return analyze(ChatTemplate(text, template.special_tokens)).format

@@ -73,13 +73,13 @@ def one_by_one(templates: Sequence[ChatTemplate]) -> None:
 
 
 def processor_time() -> float:
-    """Give the seconds that this process and those that it has waited for have computed."""
+    """Return the seconds that this process and those that it has waited for have computed."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def seconds_of(work: Callable[[], object]) -> tuple[float, float]:
-    """Give the processor time and the time on the wall that something takes."""
+    """Return the processor time and the time on the wall that something takes."""
     computed, began = processor_time(), perf_counter()
     work()
     return processor_time() - computed, perf_counter() - began

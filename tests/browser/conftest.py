@@ -36,5 +36,5 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of the pages that are looked at."""
+    """Return the folder of the pages that are looked at."""
     return tmp_path_factory.mktemp("pages")

@@ -31,7 +31,7 @@ EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
 
 @dataclass(frozen=True)
 class Ran:
-    """What a step left behind."""
+    """What a step left after."""
 
     code: int
     out: str

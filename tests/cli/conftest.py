@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command left behind."""
+    """What a command left after."""
 
     code: int
     out: str

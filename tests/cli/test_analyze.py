@@ -30,7 +30,7 @@ UNFAITHFUL = """
 {%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}
 """
 
-# Numbers and all else that is no string make it crash.
+# Numbers and all else that is not a string make it crash.
 NUMBERS = """
 {%- for message in messages %}{{- '<|' + message.role + '|>' + message.content }}
 {%- for call in message.tool_calls or [] %}{{- '<call ' + call.function.name + '>' }}

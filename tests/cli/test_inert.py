@@ -49,7 +49,7 @@ HIDDEN = "\u3164\u115f\u2800\ufe0f\U000e0101"
 
 
 def hidden(text: str) -> set[str]:
-    """Give the characters of a text that a terminal obeys, or that show nothing."""
+    """Return the characters of a text that a terminal obeys, or that show nothing."""
     return {
         character
         for character in set(text) - {"\n"}
@@ -58,7 +58,7 @@ def hidden(text: str) -> set[str]:
 
 
 def evil_template(text: str = GOOD) -> str:
-    """Give a template with hostile markers around everything it writes."""
+    """Return a template with hostile markers around everything it writes."""
     marked = text.replace("im_start|>", f"im_start|{IN_SOURCE}>")
     marked = marked.replace("im_end|>", f"im_end|{IN_SOURCE}>")
     marked = marked.replace("tool_call>", f"tool_call{IN_SOURCE}>")

@@ -148,7 +148,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 
 
 def children(parent: int) -> list[int]:
-    """Give the processes that a process has started and that still run."""
+    """Return the processes that a process has started and that still run."""
     found: list[int] = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -26,7 +26,7 @@ OF_ITS_OWN = {
 
 
 def options() -> dict[str, dict[str, Any]]:
-    """Give every option by its spelling, in each command that has it."""
+    """Return every option by its spelling, in each command that has it."""
     found: dict[str, dict[str, Any]] = {}
     for command, made in COMMANDS.items():
         for each in made.params:
@@ -161,7 +161,7 @@ COMPLETED = [
 
 @pytest.mark.parametrize(("shell", "line", "answers"), COMPLETED)
 def test_a_shell_completes(shell: str, line: str, answers: str, process: Run) -> None:
-    # As the scripts ask that --install-completion leaves behind.
+    # As the scripts ask that --install-completion leaves after.
     variables = {
         "COMP_WORDS": line,
         "COMP_CWORD": str(line.count(" ")),

@@ -27,7 +27,7 @@ def messages(tmp_path: Path) -> Path:
 
 
 def commands(messages: Path) -> dict[str, tuple[str, ...]]:
-    """Give the options of each command that lead to a document."""
+    """Return the options of each command that lead to a document."""
     output = messages.with_name("output.txt")
     output.write_text("Hello")
     return {

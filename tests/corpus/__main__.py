@@ -8,7 +8,7 @@ template's grammar has to accept what the template writes and to allow only what
 With `--roundtrip`, every scenario of the package is played, and the table counts the verdicts by
 their causes. With `--render`, every template renders conversations to tokens and goes through ten
 turns, by bridge and by render. With `--lint`, every rule looks at every template, and its count
-stands beside the one that an earlier survey gave. With `--gate`, what each template writes behind
+stands beside the one that an earlier survey gave. With `--gate`, what each template writes after
 its prompts, under every setting, is held against grammar and parser, by the analysis and by a
 second judge; the project's own templates are asked, too. With `--scoreboard`, the cases of the
 package canitoolcall are read, and counted by family beside what it publishes of engines.

@@ -1,4 +1,4 @@
-"""What a template writes behind its generation prompts, asked without the engine.
+"""What a template writes after its generation prompts, asked without the engine.
 
 The prompt, and the same conversation with an answer, are rendered by `ChatTemplate.render` alone;
 what the second has more is what the model would have had to write. The engine gives only the shape
@@ -97,7 +97,7 @@ OFFERED = _loose()
 
 
 class Silence(StrEnum):
-    """Why a template does not say how a message goes on behind a prompt."""
+    """Why a template does not say how a message goes on after a prompt."""
 
     UNPROMPTED = "the prompt cannot be rendered"
     REFUSED = "the template refuses the message"
@@ -109,15 +109,15 @@ class Silence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What a template says of one message behind one prompt."""
+    """What a template says of one message after one prompt."""
 
     title: str
     message: Message
     whole: str = ""
     text: str = ""
-    """What stands behind the prompt."""
+    """What stands after the prompt."""
     least: int = 0
-    """So much of it, in bytes, is the turn's; behind it may stand what ends every conversation."""
+    """So much of it, in bytes, is the turn's; after it may stand what ends every conversation."""
     silence: Silence | None = None
 
 
@@ -160,7 +160,7 @@ class Asker:
 
     @cached_property
     def closing(self) -> str:
-        """What may be no turn's, but stands behind every conversation, as far as it can be told.
+        """What may be no turn's, but stands after every conversation, as far as it can be told.
 
         A token that ends training examples, or a generation prompt that nobody asked for.
         """
@@ -171,7 +171,7 @@ class Asker:
         return _shared_end(whole, self.alone or "")
 
     def behind(self, title: str, message: Message) -> Behind:
-        """Find what the template writes of a message behind its generation prompt."""
+        """Find what the template writes of a message after its generation prompt."""
         message = self._identified(message)
         if message.calls and self.shape.answered:
             return Behind(title, message, silence=Silence.UNANSWERED)

@@ -1,7 +1,7 @@
 """Print a digest of each template's analysis: `python tests/corpus/digest.py FILE...`.
 
 Two processes must print the same, whatever their hash seeds. Both the analysis itself and its
-document count. Sets are sorted, since their order in memory is no part of an analysis; everything
+document count. Sets are sorted, since their order in memory is not part of an analysis; everything
 else is taken in the order it stands.
 """
 
@@ -37,7 +37,7 @@ def written(value: object) -> str:
 
 
 def digest(path: Path) -> str:
-    """Give the digest of one template's analysis, or of the error it ends in."""
+    """Return the digest of one template's analysis, or of the error it ends in."""
     template = ChatTemplate(path.read_text(encoding="utf-8"), name=path.stem)
     try:
         analysis = analyze(template)

@@ -81,7 +81,7 @@ def _gate(done: Sequence[Gated]) -> Iterator[str]:
 
 
 def _gate_cause(gated: Gated) -> str:
-    """Give the template's cause, or that of the settings whose self-check fails."""
+    """Return the template's cause, or that of the settings whose self-check fails."""
     causes = Counter(cause_of(gated.name, each, gated.judged) for each in gated.failed)
     most = causes.most_common(1)
     return CAUSES.get(gated.name, "") or (most[0][0] if most else "")

@@ -23,12 +23,12 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def own_paths() -> list[Path]:
-    """Give the project's own templates."""
+    """Return the project's own templates."""
     return [path for name in ("templates", "novel") for path in templates_in(FIXTURES / name)]
 
 
 def templates_in(place: Path) -> list[Path]:
-    """Give the templates in a directory, or the one that is named."""
+    """Return the templates in a directory, or the one that is named."""
     return sorted(place.glob("*.jinja")) if place.is_dir() else [place]
 
 

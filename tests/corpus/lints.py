@@ -35,7 +35,7 @@ class Known:
 
 
 def reference() -> Mapping[str, Known]:
-    """Give what is known of rules, by code."""
+    """Return what is known of rules, by code."""
     rows: dict[str, dict[str, Any]] = yaml.safe_load(REFERENCE.read_text(encoding="utf-8"))
     return {code: Known(**row) for code, row in rows.items()}
 

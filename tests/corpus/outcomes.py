@@ -55,7 +55,7 @@ class Outcome:
 
 
 def corpus_paths() -> list[Path]:
-    """Give the corpus' files; none where the package is not installed."""
+    """Return the corpus' files; none where the package is not installed."""
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         return []
@@ -122,12 +122,12 @@ def _analysed(name: str, template: ChatTemplate) -> Outcome:
 
 
 def worst(analysis: Analysis) -> Check:
-    """Give the verdict on the first format that does not hold, else that on the default's."""
+    """Return the verdict on the first format that does not hold, else that on the default's."""
     return next((check for check in analysis.checks if not check.ok), analysis.check)
 
 
 def _cause_of_error(error: AutoparserError) -> str:
-    """Give the kind of error, without the words of the template itself."""
+    """Return the kind of error, without the words of the template itself."""
     kind = error.message.partition(":")[0]
     return f"{type(error).__name__}: {kind}"
 

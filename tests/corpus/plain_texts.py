@@ -36,7 +36,7 @@ class Lost:
 
 
 def words_of(paths: Sequence[Path]) -> list[str]:
-    """Give the words of the templates' prompts, each once, those with markers among them."""
+    """Return the words of the templates' prompts, each once, those with markers among them."""
     words: dict[str, None] = {}
     for path in paths:
         for text in _prompts(read_template(path)):
@@ -55,7 +55,7 @@ def _prompts(template: ChatTemplate) -> Iterator[str]:
 
 
 def lost_texts(path: Path, words: Sequence[str], count: int) -> tuple[int, list[Lost]]:
-    """Have a template's parser read so many texts; give how many it read, and what it lost."""
+    """Have a template's parser read so many texts; return how many it read, and what it lost."""
     if AMBIGUOUS.get(path.stem) == UNOPENED:
         return 0, []
     try:

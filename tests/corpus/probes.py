@@ -67,14 +67,14 @@ def render(
 
 
 def user_messages() -> tuple[list[Mapping[str, Value]], ...]:
-    """Give the beginnings of a conversation that templates insist on."""
+    """Return the beginnings of a conversation that templates insist on."""
     user: Mapping[str, Value] = {"role": "user", "content": USER}
     parts: Mapping[str, Value] = {"role": "user", "content": [{"type": "text", "text": USER}]}
     return [user], [{"role": "system", "content": "Be brief."}, user], [parts]
 
 
 def call_messages(call_id: str) -> Iterator[dict[str, Value]]:
-    """Give assistant messages that make one call, in every shape."""
+    """Return assistant messages that make one call, in every shape."""
     contents: tuple[Value, ...] = (
         "",
         ABSENT,

@@ -69,7 +69,7 @@ def analysed(path: Path) -> Analysis | None:
 
 @cache
 def vocabulary() -> Tokenizer:
-    """Give the vocabulary."""
+    """Return the vocabulary."""
     return qwen()
 
 
@@ -92,7 +92,7 @@ def shows(analysis: Analysis, part: Part) -> bool:
 
 
 def conversation(analysis: Analysis, *, reasoning: bool, calls: bool = True) -> list[Entry]:
-    """Give ten turns of the model: calls that are answered, then an answer, as far as it goes."""
+    """Return ten turns of the model: calls that are answered, then an answer, as far as it goes."""
     calls = calls and analysis.format.calls is not None and shows(analysis, Part.CALLS)
     thought = reasoning and shows(analysis, Part.REASONING)
     entries: list[Entry] = []
@@ -112,18 +112,18 @@ def conversation(analysis: Analysis, *, reasoning: bool, calls: bool = True) -> 
 
 
 def shaped(analysis: Analysis, entries: Sequence[Entry]) -> Messages:
-    """Give entries as messages of the shape that the template takes."""
+    """Return entries as messages of the shape that the template takes."""
     words = choose_sentinels(analysis.template.text)
     return [dict(each) for each in analysis.shape.messages(tuple(entries), words.system)]
 
 
 def tools_for(analysis: Analysis) -> list[object] | None:
-    """Give the tools in that shape."""
+    """Return the tools in that shape."""
     return offered(battery_tools(), analysis.shape)  # type: ignore[return-value]
 
 
 def texts_of(message: dict[str, object]) -> list[str]:
-    """Give the texts of a message that stand in a render as they are."""
+    """Return the texts of a message that stand in a render as they are."""
     found: list[str] = []
 
     def walk(value: object) -> None:
@@ -256,7 +256,7 @@ def rounds_of(
 
 
 def setting_for(analysis: Analysis, *, reasoning: bool) -> Mapping[str, object]:
-    """Give the switches under which the prompt leaves a turn open that reasons, or does not."""
+    """Return the switches under which the prompt leaves a turn open that reasons, or does not."""
     presence = Presence(reasoning=reasoning and shows(analysis, Part.REASONING), content=True)
     layout = analysis.format.layouts[presence]
     openings = [each for each in analysis.format.openings if each.text]
@@ -330,7 +330,7 @@ def _own_text(
     tools: list[object] | None,
     written: str,
 ) -> tuple[str, bool]:
-    """Give what of an entry's turn is sampled, and whether the turn begins like the prompt."""
+    """Return what of an entry's turn is sampled, and whether the turn begins like the prompt."""
     turn = entries[at]
     assert isinstance(turn, Message)
     messages = shaped(analysis, entries[: at + 1])
@@ -352,7 +352,7 @@ def _sampled(
     tools: list[object] | None,
     prompt: Sequence[int],
 ) -> tuple[Sequence[Entry], tuple[int, ...]]:
-    """Give what the model would write for an entry, and the conversation in which it did."""
+    """Return what the model would write for an entry, and the conversation in which it did."""
     tokenizer = vocabulary()
     turn = entries[at]
     assert isinstance(turn, Message)
@@ -367,7 +367,7 @@ def _sampled(
         opened = [
             each.text for each in analysis.format.openings if each.written is Written.REASONING_OPEN
         ]
-        # Behind the result of a call the prompt may open the reasoning without a header.
+        # After the result of a call the prompt may open the reasoning without a header.
         begun = bool(core) and shown.rstrip().endswith(core)
         thinks = bool(close) and (shown.endswith(tuple(opened)) or begun)
         entries = [*entries]

@@ -30,13 +30,13 @@ OWN = (TEMPLATES, TEMPLATES.parent / "novel")
 
 
 def paths_of(words: Sequence[str]) -> list[Path]:
-    """Give the templates to use: all, or those whose names hold one of the words."""
+    """Return the templates to use: all, or those whose names hold one of the words."""
     paths = [*(path for each in OWN for path in sorted(each.glob("*.jinja"))), *corpus_paths()]
     return [path for path in paths if not words or any(word in path.stem for word in words)]
 
 
 def fuzz(paths: Sequence[Path], edits: int, seed: int) -> tuple[int, list[Find]]:
-    """Spread so many edited turns over templates; give how many were parsed, and the finds."""
+    """Spread so many edited turns over templates; return how many were parsed, and the finds."""
     targets: list[Target] = []
     for path in paths:
         tokens = TOKENS if path.parent in OWN else {}

@@ -82,7 +82,7 @@ def _markers(format_: TurnFormat) -> tuple[str, ...]:
 
 
 def attack(target: Target, rng: random.Random) -> Find | None:
-    """Edit one turn of a template at random and parse it; give what went wrong."""
+    """Edit one turn of a template at random and parse it; return what went wrong."""
     turn, parser = rng.choice(target.turns)
     text = edited(rng, turn, target.pieces, rng.randint(1, MOST_EDITS))
     pieces = cut(rng, text)

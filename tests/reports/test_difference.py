@@ -14,7 +14,7 @@ COMPARED = [
     ("<a>x</a>", "<a>y</a>", " <a>|-x|+y| </a>"),
     ("head one tail", "head tail", " head |-one | tail"),
     ("1 shared words 2", "3 shared words 4", "-1|+3|  shared words |-2|+4"),
-    # Few equal characters by chance do not tear a difference apart.
+    # Few equal characters at random do not tear a difference apart.
     ("abxcd", "efxgh", "-abxcd|+efxgh"),
 ]
 

@@ -75,7 +75,7 @@ class GrammarBackend:
         self._executor.shutdown(wait=True, cancel_futures=True)
 
     def grammar(self, constraint: Constraint | Grammar) -> MatcherGrammar:
-        """Give a grammar object of its own for a request; wait where it is being compiled.
+        """Return a grammar object of its own for a request; wait where it is being compiled.
 
         ``constraint`` may be what ``Analysis.grammar`` gives. Raises ``ConstraintError`` if it
         cannot be compiled, and for such a grammar as its ``lark`` does.
@@ -86,7 +86,7 @@ class GrammarBackend:
     def reasoning_grammar(
         self, constraint: Constraint | Grammar, *, end: str, start: str = "", opening: Opening
     ) -> ReasoningGate:
-        """Give a grammar object that waits for the end of the reasoning (see ``ReasoningGate``).
+        """Return a grammar object that waits for the end of the reasoning (see ``ReasoningGate``).
 
         What a gate learns of a constraint and a marker is kept for the next request.
         """

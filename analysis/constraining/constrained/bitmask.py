@@ -34,7 +34,7 @@ class Row:
 
 
 def new_mask(rows: int, words: int) -> memoryview:
-    """Give memory for ``rows`` rows of ``words`` int32 words, all zero, as a 2-D buffer."""
+    """Return memory for ``rows`` rows of ``words`` int32 words, all zero, as a 2-D buffer."""
     flat = memoryview(array("i", bytes(rows * words * WORD_BYTES)))
     return flat.cast("B").cast("i", (rows, words))
 
@@ -81,7 +81,7 @@ def _check_index(index: int, rows: int) -> None:
 
 
 def row_words(row: Row) -> ctypes.Array[ctypes.c_uint32]:
-    """Give the words of a row, to read and to write."""
+    """Return the words of a row, to read and to write."""
     return (ctypes.c_uint32 * row.words).from_address(row.address)
 
 
@@ -99,7 +99,7 @@ def allow(row: Row, token: int, allowed: bool) -> None:
 
 
 def allow_all(row: Row, tokens: int) -> None:
-    """Allow the first ``tokens`` tokens, and none behind them."""
+    """Allow the first ``tokens`` tokens, and none after them."""
     clear(row)
     ctypes.memset(row.address, 0xFF, tokens // 8)
     for token in range(tokens // 8 * 8, tokens):
@@ -125,7 +125,7 @@ def count_allowed(row: Row) -> int:
 
 
 def allowed_tokens(row: Row) -> Iterator[int]:
-    """Give the tokens that the row allows, in the order of their ids."""
+    """Return the tokens that the row allows, in the order of their ids."""
     for place, word in enumerate(row_words(row)):
         left = word
         while left:

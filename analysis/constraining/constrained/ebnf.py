@@ -32,7 +32,7 @@ _UNICODE_ESCAPE = re.compile(r"\\(?:\\|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
 
 
 def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
-    """Give the grammar in Lark: as it is, or from GBNF with added tokens as ``<[id]>``.
+    """Return the grammar in Lark: as it is, or from GBNF with added tokens as ``<[id]>``.
 
     A text in Lark is its author's, who writes tokens as ``<[id]>``. GBNF knows no tokens, so its
     literals are split where the tokenizer has some. Raises ``ConstraintError`` for bad GBNF.
@@ -101,7 +101,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _literal_text(escaped: str) -> str:
-    r"""Give the text of a literal as the converter keeps it: with JSON's escapes and ``\xNN``."""
+    r"""Return the text of a literal as the converter keeps it: with JSON's escapes and ``\xNN``."""
     return cast("str", json.loads('"' + "".join(_json_escapes(escaped)) + '"'))
 
 

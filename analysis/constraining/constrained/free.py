@@ -65,11 +65,11 @@ class FreeGrammar:
         self._taken, self._ended = 0, False
 
     def clone(self) -> FreeGrammar:
-        """Give a second object in the same state."""
+        """Return a second object in the same state."""
         other = FreeGrammar(self._tokenizer)
         other._taken, other._ended = self._taken, self._ended
         return other
 
     def forced_tokens(self) -> list[int]:
-        """Give nothing: no token has to come."""
+        """Return nothing: no token has to come."""
         return []

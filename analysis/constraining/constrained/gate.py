@@ -2,7 +2,7 @@
 
 While the model thinks every token is allowed. From the end of its thinking on, the constraint
 holds, from its beginning: the marker that ends the thinking is not part of the constrained text,
-what stands behind it is, even in the same token. A token that would end the thinking and go on with
+what stands after it is, even in the same token. A token that would end the thinking and go on with
 text that the constraint refuses is therefore not allowed.
 """
 
@@ -188,7 +188,7 @@ class ReasoningGate:
         self._state, self._steps = self._first, []
 
     def clone(self) -> ReasoningGate:
-        """Give a second object in the same state, which goes its own way."""
+        """Return a second object in the same state, which goes its own way."""
         other = object.__new__(ReasoningGate)
         other.__dict__ |= self.__dict__
         other._grammar = self._grammar.clone()
@@ -196,7 +196,7 @@ class ReasoningGate:
         return other
 
     def forced_tokens(self) -> list[int]:
-        """Give tokens that have to come next whatever a model says; none before it is bound."""
+        """Return tokens that have to come next whatever a model says; none before it is bound."""
         return self._grammar.forced_tokens() if self._state.phase is _Phase.BOUND else []
 
     def _bound(self, token: int) -> _Step | None:
@@ -205,7 +205,7 @@ class ReasoningGate:
         return _Step(self._state, given=1)
 
     def _thinking(self, token: int, *, behind: bytes | None = None) -> _Step | None:
-        """Take a token of the thinking; ``behind`` is its text where it has opened that itself."""
+        """Take a token of the thinking; ``after`` is its text where it has opened that itself."""
         before = self._state
         if token in self.tokenizer.eos_ids:
             self._state = _State(_Phase.ENDED)
@@ -248,7 +248,7 @@ class ReasoningGate:
         return _Step(before, step.given, opened=True)
 
     def _give(self, text: bytes) -> int | None:
-        """Let the constraint take text that stands behind the end of the thinking."""
+        """Let the constraint take text that stands after the end of the thinking."""
         tokens = self.tokenizer.encode_plain(text) if text else []
         for done, token in enumerate(tokens):
             if not self._grammar.try_accept(token):
@@ -257,7 +257,7 @@ class ReasoningGate:
         return len(tokens)
 
     def _opening_tokens(self) -> list[int]:
-        """Give the tokens that go on with the opening marker, or end it."""
+        """Return the tokens that go on with the opening marker, or end it."""
         index = self.tokenizer.index
         left = self._start.text[self._state.matched :]
         found = [token for size in range(1, len(left)) for token in index.equal_to(left[:size])]
@@ -268,7 +268,7 @@ class ReasoningGate:
         return found
 
     def _refused_at(self, matched: int) -> tuple[int, ...]:
-        """Give the tokens that end the thinking and go on in a way that is refused."""
+        """Return the tokens that end the thinking and go on in a way that is refused."""
         if matched not in self._refused:
             index = self.tokenizer.index
             self._refused[matched] = tuple(

@@ -28,7 +28,7 @@ class GrammarObject(Protocol):
         """Write into row ``index`` of ``mask`` which tokens may come next.
 
         ``mask`` is ``(rows, words)`` of int32 on the CPU: a numpy array, a torch tensor, or any
-        buffer. Words behind the vocabulary become 0.
+        buffer. Words after the vocabulary become 0.
         """
         ...
 
@@ -57,11 +57,11 @@ class GrammarObject(Protocol):
         ...
 
     def clone(self) -> GrammarObject:
-        """Give a second object in the same state, which goes its own way."""
+        """Return a second object in the same state, which goes its own way."""
         ...
 
     def forced_tokens(self) -> list[int]:
-        """Give tokens that have to come next whatever a model says; they are not taken yet."""
+        """Return tokens that have to come next whatever a model says; they are not taken yet."""
         ...
 
 
@@ -157,13 +157,13 @@ class MatcherGrammar:
         self.rollback(self._taken)
 
     def clone(self) -> MatcherGrammar:
-        """Give a second object in the same state, which goes its own way."""
+        """Return a second object in the same state, which goes its own way."""
         other = MatcherGrammar(self._matcher.deep_copy(), self._tokenizer, self._statistics)
         other._taken, other._ended = self._taken, self._ended
         return other
 
     def forced_tokens(self) -> list[int]:
-        """Give tokens that have to come next whatever a model says; they are not taken yet."""
+        """Return tokens that have to come next whatever a model says; they are not taken yet."""
         forced = [] if self._ended else list(self._matcher.compute_ff_tokens())
         if forced and self._statistics is not None:
             self._statistics.used(masks=0, mask_seconds=0.0, accepted=0, forced=len(forced))
@@ -182,11 +182,11 @@ def refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedTokenEr
 
 
 def check_rollback(count: int, taken: int) -> None:
-    """Refuse to go back behind the first token."""
+    """Refuse to go back after the first token."""
     if not 0 <= count <= taken:
         raise ConstraintError(f"cannot take back {count} tokens of {taken}")
 
 
 def one_message(message: str) -> str:
-    """Give llguidance's message, which may have several lines, in one."""
+    """Return llguidance's message, which may have several lines, in one."""
     return " ".join(message.split())

@@ -33,7 +33,7 @@ class DeviceError(AutoparserError):
 
 
 def choose_device(wanted: str = "auto") -> Any:
-    """Give torch's device for ``cpu``, ``cuda`` (``cuda:1``), or ``auto``: CUDA where it is.
+    """Return torch's device for ``cpu``, ``cuda`` (``cuda:1``), or ``auto``: CUDA where it is.
 
     Raises ``DeviceError`` where torch or the device is not there.
     """
@@ -63,7 +63,7 @@ def apply_mask(logits: Any, mask: Any) -> Any:
     """Set logits that the mask does not allow to -inf, in place, on their device.
 
     ``logits`` is ``(rows, width)``, ``mask`` ``(rows, words)`` of int32 on the same device, a bit a
-    token; logits behind the mask's last word are not allowed.
+    token; logits after the mask's last word are not allowed.
     """
     torch = _torch()
     places = torch.arange(32, dtype=torch.int32, device=mask.device)

@@ -71,7 +71,7 @@ class StatisticsCounter:
             self._counts.update(masks=masks, accepted=accepted, forced=forced)
 
     def now(self) -> GrammarStatistics:
-        """Give the figures of this moment."""
+        """Return the figures of this moment."""
         with self._lock:
             return GrammarStatistics(
                 hits=self._counts["hits"],

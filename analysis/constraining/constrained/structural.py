@@ -1,6 +1,6 @@
 """A structural tag as nodes of a grammar: free text up to what closes it, and what is bound.
 
-A part is read into `Ways`: from the ways to go on behind it to the ways to write it and go on. So
+A part is read into `Ways`: from the ways to go on after it to the ways to write it and go on. So
 what closes free text is known where the free text is written, and fixed texts that meet are one
 text, as an added token may lie across their border. Take any text and then `</a>`:
 `free(())(fixed(("</a>",))(end))` is the one path `(Prose(), "</a>")`.
@@ -40,11 +40,11 @@ MOST_PATHS = 64
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """The ways to go on behind a part."""
+    """The ways to go on after a part."""
 
     paths: Sequence[Path] = ((),)
     last: bool = False
-    """Whether the answer ends behind them."""
+    """Whether the answer ends after them."""
 
     @property
     def nothing(self) -> bool:
@@ -87,7 +87,7 @@ class TagGrammar:
         self._dispatches = 0
 
     def rules(self, whole: Ways) -> Rules:
-        """Give the grammar of a whole answer. Raises ``ConstraintError``."""
+        """Return the grammar of a whole answer. Raises ``ConstraintError``."""
         return Rules(self._branch(whole(Behind(last=True))), self._table.named)
 
     def _branch(self, paths: Sequence[Path]) -> Node:
@@ -171,7 +171,7 @@ class TagGrammar:
         """Write free text in which triggers lead into arms.
 
         ``starts_with_arm``: an arm comes first, before any free text. ``once``: nothing but what
-        stands behind the whole follows the first arm.
+        stands after the whole follows the first arm.
         """
         cut = {trigger: tags for arm in arms for trigger, tags in self._cut_at_tokens(arm).items()}
 
@@ -197,7 +197,7 @@ class TagGrammar:
         return ways
 
     def _arms(self, cut: dict[str, list[tuple[str, Ways]]], behind: Behind) -> list[Path]:
-        """Give the ways through the arms: behind its trigger each is one node, and bound."""
+        """Return the ways through the arms: after its trigger each is one node, and bound."""
         return [
             (
                 trigger,
@@ -225,7 +225,7 @@ class TagGrammar:
         return cut
 
     def _prose(self, behind: Behind, triggers: Sequence[str], excludes: Sequence[str]) -> Prose:
-        """Give free text; what ends it, leads out of it or is kept out is no token in it."""
+        """Return free text; what ends it, leads out of it or is kept out is not a token in it."""
         closes = behind.closes
         if not closes and not behind.nothing:
             raise ConstraintError(

@@ -133,7 +133,7 @@ class _Reader:
         return self.made.bound(JsonValue(schema, style=None))
 
     def token(self, given: object, place: str) -> str:
-        """Give the text of a token, named by itself or by its id."""
+        """Return the text of a token, named by itself or by its id."""
         for token in self.made.tokenizer.added:
             if given in {token.id, token.text}:
                 return token.text

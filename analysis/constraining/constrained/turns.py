@@ -41,7 +41,7 @@ def reasoning_gate_of(
 
 
 def _between(format_: TurnFormat) -> str:
-    """Give what stands between reasoning and content, but for the whitespace around it."""
+    """Return what stands between reasoning and content, but for the whitespace around it."""
     layout = format_.layouts.get(Presence(reasoning=True, content=True))
     if layout is None or layout.parts[:2] != (Part.REASONING, Part.CONTENT):
         return ""

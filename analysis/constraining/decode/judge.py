@@ -72,7 +72,7 @@ class Judge:
             yield Complaint(Fault.NOT_READ, f"the message's status is {parsed.status}")
         for span in parsed.spans:
             junk = text[span.start : span.end]
-            # Whitespace behind the end is the template's own.
+            # Whitespace after the end is the template's own.
             if span.kind is SpanKind.JUNK and not junk.isspace():
                 yield Complaint(Fault.JUNK, repr(junk))
         for call in parsed.tool_calls:
@@ -112,7 +112,7 @@ class Judge:
 
 
 def _read_object(text: str) -> tuple[Mapping[str, Json], str]:
-    """Read arguments; give what is wrong with them instead, where they are no JSON object."""
+    """Read arguments; return what is wrong with them instead, where they are no JSON object."""
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:

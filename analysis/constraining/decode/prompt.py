@@ -1,4 +1,4 @@
-"""A prompt to decode behind, where none is given: one question, the tools offered."""
+"""A prompt to decode after, where none is given: one question, the tools offered."""
 
 from __future__ import annotations
 

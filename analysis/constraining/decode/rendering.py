@@ -3,7 +3,7 @@
 The prompt wrote the turn's beginning, and a model may stop before the end that the template
 writes; so the answer has to be the last part of the turn, with or without that end, and what
 stands before it has to be what begins such a turn, or the prompt itself. Where the template keeps
-reasoning out of its history, what stands behind the reasoning is compared.
+reasoning out of its history, what stands after the reasoning is compared.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Written:
     first: str
     """What the template writes before its first part."""
     dropped: int
-    """Where the text begins that is compared, behind reasoning that the template drops."""
+    """Where the text begins that is compared, after reasoning that the template drops."""
 
 
 class Rewriter:
@@ -70,7 +70,7 @@ class Rewriter:
         return Rendering.OTHER, _parting(text, again)
 
     def again(self, text: str, parsed: ParsedMessage) -> str | None:
-        """Give what the template has where a model wrote this text; None where it refuses."""
+        """Return what the template has where a model wrote this text; None where it refuses."""
         written = self._written(text, parsed)
         if written is None:
             return None
@@ -92,7 +92,7 @@ class Rewriter:
         return _Written(turn, layout.literals[0], dropped)
 
     def _behind_reasoning(self, text: str, parsed: ParsedMessage) -> int:
-        """Give the position behind the reasoning, its close and the whitespace after it."""
+        """Return the position after the reasoning, its close and the whitespace after it."""
         at = max((span.end for span in parsed.spans if span.kind is SpanKind.REASONING), default=0)
         block = self._parser.turn.reasoning
         close = "" if block is None else block.close.core
@@ -111,7 +111,7 @@ class Rewriter:
         return False
 
     def _ended(self, turn: str) -> Iterator[str]:
-        """Give a turn with its end, without the end's last whitespace, and without the end."""
+        """Return a turn with its end, without the end's last whitespace, and without the end."""
         yield turn
         for end in self._ends:
             if turn.endswith(end):
@@ -119,7 +119,7 @@ class Rewriter:
                 yield turn.removesuffix(end)
 
     def _behind_prompt(self, turn: str, first: str) -> str:
-        """Give what the model would have written of a turn."""
+        """Return what the model would have written of a turn."""
         for prompt in self._prompts or (self._format.header,):
             for begun in (prompt, prompt.rstrip()):
                 if begun and turn.startswith(begun):
@@ -156,7 +156,7 @@ def _finite(value: object) -> bool:
 
 
 def _values(parsed: ParsedMessage) -> tuple[object, ...]:
-    """Give what a message says, without the whitespace at the edges of its texts."""
+    """Return what a message says, without the whitespace at the edges of its texts."""
     calls = [
         (call.name, json.dumps(_stripped(json.loads(call.arguments)), sort_keys=True))
         for call in parsed.tool_calls
@@ -177,7 +177,7 @@ def _stripped(value: Json) -> Json:
 
 
 def _markup(text: str, parsed: ParsedMessage) -> str:
-    """Give a text without its arguments and the numbers of its calls."""
+    """Return a text without its arguments and the numbers of its calls."""
     values = (SpanKind.ARGUMENTS, SpanKind.ID)
     return "".join(text[span.start : span.end] for span in parsed.spans if span.kind not in values)
 

@@ -104,7 +104,7 @@ class Decoding:
 def judged(
     answers: Iterable[Answer], judge: Judge, progress: Callable[[], object] = lambda: None
 ) -> Report:
-    """Judge answers as they come; `progress` is called behind each of them."""
+    """Judge answers as they come; `progress` is called after each of them."""
     decoding = Decoding(judge)
     for answer in answers:
         decoding.add(answer)

@@ -34,7 +34,7 @@ class ServerError(AutoparserError):
 
 
 class Engine(StrEnum):
-    """What runs behind the server."""
+    """What runs after the server."""
 
     VLLM = "vllm"
     SGLANG = "sglang"
@@ -42,7 +42,7 @@ class Engine(StrEnum):
 
 
 def grammar_fields(engine: Engine, grammar: Grammar) -> dict[str, Json]:
-    """Give the fields of a request that hold the answer to a grammar; raises as `gbnf` does."""
+    """Return the fields of a request that hold the answer to a grammar; raises as `gbnf` does."""
     text = grammar.gbnf()
     match engine:
         case Engine.VLLM:
@@ -101,7 +101,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        """Where completions are asked for. Raises ServerError for what is no address."""
+        """Where completions are asked for. Raises ServerError for what is not an address."""
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.netloc:
             raise ServerError(

@@ -62,7 +62,7 @@ class DecodingTrial:
         return marker_fit(self.grammar, self.tokenizer)
 
     def walks(self, count: int, *, seed: int, limit: int) -> Iterator[Answer]:
-        """Walk through the grammar by chance, each walk by a seed of its own, `seed` the first.
+        """Walk through the grammar at random, each walk by a seed of its own, `seed` the first.
 
         `limit` is in tokens. Raises as `compiled` does.
         """

@@ -60,7 +60,7 @@ def marker_fit(grammar: Grammar, tokenizer: ModelTokenizer) -> MarkerFit:
 
 
 def _frame(grammar: Grammar) -> tuple[str, ...]:
-    """Give the markers that begin and end a turn."""
+    """Return the markers that begin and end a turn."""
     ends = (marker for text in grammar.stop_strings for marker in FormatLiteral.of(text).markers)
     return tuple(dict.fromkeys((*grammar.turn.header.markers, *ends)))
 

@@ -63,7 +63,7 @@ class CallWriter:
         self._closed: Closed = {}
 
     def ways(self, behind: Sequence[Path], begun: str = "") -> list[Path]:
-        """Give the ways to write the calls of a turn, and one of the paths behind them.
+        """Return the ways to write the calls of a turn, and one of the paths after them.
 
         `begun` is what the prompt has already written of them.
         """
@@ -90,7 +90,7 @@ class CallWriter:
         return make
 
     def _calls(self, *, first: bool) -> list[Path]:
-        """Give the ways to write one call: what all tools begin with, then a rule for them."""
+        """Return the ways to write one call: what all tools begin with, then a rule for them."""
         first = first or Slot.INDEX not in (*self.calls.row, *(self.calls.empty_row or ()))
         known = self._known.get(first)
         if known is None:
@@ -115,7 +115,7 @@ class CallWriter:
         self.table.named[name] = self.table.brancher.branch(behind)
 
     def _each(self, *, first: bool) -> list[Path]:
-        """Give the ways to call each tool.
+        """Return the ways to call each tool.
 
         A tool is left out where its schema requires what the format never writes.
         """
@@ -131,7 +131,7 @@ class CallWriter:
         return found
 
     def _call(self, name: str, schema: Json, first: bool) -> list[Path]:
-        """Give the ways to call one tool."""
+        """Return the ways to call one tool."""
         row = self.calls.row
         at = row.index(Slot.ARGUMENTS) if Slot.ARGUMENTS in row else len(row)
         head, tail = row[:at], row[at + 1 :]
@@ -148,7 +148,7 @@ class CallWriter:
         return found
 
     def _arguments(self, name: str, schema: Json, behind: str) -> list[tuple[Path, bool]]:
-        """Give the ways to write a tool's arguments, and whether there are none in it."""
+        """Return the ways to write a tool's arguments, and whether there are none in it."""
         arguments = self.calls.arguments
         if arguments.encoded:
             raise GrammarError(
@@ -190,7 +190,7 @@ class CallWriter:
 
 
 def _head(calls: CallFormat, brancher: Brancher) -> str:
-    """Give the text before the first slot of a call."""
+    """Return the text before the first slot of a call."""
     rows = [calls.row] if calls.empty_row is None else [calls.row, calls.empty_row]
     return brancher.shared([literal_at(row, 0) for row in rows])
 
@@ -207,7 +207,7 @@ def _without(path: Path, begun: str) -> Path:
 
 
 def literal_at(row: Row, at: int) -> str:
-    """Give the text at a place of a row; empty where there is a slot, or nothing."""
+    """Return the text at a place of a row; empty where there is a slot, or nothing."""
     piece = row[at] if 0 <= at < len(row) else ""
     return "" if isinstance(piece, Slot) else piece
 

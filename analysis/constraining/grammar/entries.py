@@ -21,12 +21,12 @@ def filled(row: Row, key: Path, value: Path) -> list[Item]:
 
 
 def is_closed(tail: Row) -> bool:
-    """Whether what stands behind a value ends it, whatever it is: one text, and no single sign."""
+    """Whether what stands after a value ends it, whatever it is: one text, and no single sign."""
     return len(tail) == 1 and not isinstance(tail[0], Slot) and len(tail[0].strip()) > 1
 
 
 def closes_of(row: Row, container: Container, outer: Notation) -> list[str]:
-    """Give the texts that end a raw string of an entry: what closes it, what begins the next."""
+    """Return the texts that end a raw string of an entry: what closes it, what begins the next."""
     text = (container.values or outer).string
     tail = row[row.index(Slot.VALUE) + 1 :] if Slot.VALUE in row else ()
     after = "" if not tail or isinstance(tail[0], Slot) else tail[0]

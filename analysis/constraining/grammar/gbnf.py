@@ -43,7 +43,7 @@ class GbnfTable(Protocol):
         ...
 
     def add(self, wish: str, body: str) -> str:
-        """Give the name of a rule with this body, a new one named like `wish` if need be."""
+        """Return the name of a rule with this body, a new one named like `wish` if need be."""
         ...
 
     @property
@@ -52,15 +52,15 @@ class GbnfTable(Protocol):
         ...
 
     def define(self, name: str, body: str) -> str:
-        """Give a reserved rule its body, and its name back."""
+        """Return a reserved rule its body, and its name back."""
         ...
 
     def value(self, value: JsonValue) -> str:
-        """Give the expression of a JSON value, after adding the rules that it needs."""
+        """Return the expression of a JSON value, after adding the rules that it needs."""
         ...
 
     def pattern(self, regex: str) -> str:
-        """Give the expression of what a regular expression matches as a whole."""
+        """Return the expression of what a regular expression matches as a whole."""
         ...
 
     def text(self, root: str) -> str:
@@ -141,7 +141,7 @@ class _GbnfWriter:
     def _states(self, prose: Prose, thens: Mapping[str, Sequence[str]], ends: Sequence[str]) -> str:
         """Write the states of a text, and give the name of the first one.
 
-        `thens` are the ways behind each text that closes it, `ends` those where nothing does.
+        `thens` are the ways after each text that closes it, `ends` those where nothing does.
         """
         if prose.shapes:
             raise GrammarError(

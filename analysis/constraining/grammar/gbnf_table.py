@@ -13,7 +13,7 @@ class SchemaTable(SchemaRules):
     """Writes JSON values by their schemas, and regular expressions, as GBNF rules."""
 
     def value(self, value: JsonValue) -> str:
-        """Give the expression of a JSON value; raises SchemaError where GBNF cannot say it."""
+        """Return the expression of a JSON value; raises SchemaError where GBNF cannot say it."""
         style = value.style or JsonStyle()
         if style.indent:
             raise GrammarError(
@@ -29,7 +29,7 @@ class SchemaTable(SchemaRules):
         )
 
     def pattern(self, regex: str) -> str:
-        """Give the expression of what a regular expression matches as a whole."""
+        """Return the expression of what a regular expression matches as a whole."""
         schema: Json = {"type": "string", "pattern": f"^(?:{regex})$"}
         expression = text_rules(schema, self)
         if expression is None:

@@ -42,7 +42,7 @@ class Grammar:
     """Whether it begins only where one of the triggers was written."""
 
     def rules(self, opaque: OpaqueTokens | None = None) -> Rules:
-        """Give the grammar before any target's syntax; it cuts no opaque token.
+        """Return the grammar before any target's syntax; it cuts no opaque token.
 
         Raises GrammarError where the template writes nothing that the request asks for, and
         SchemaError for schemas that cannot be read or held to.

@@ -82,7 +82,7 @@ class _LarkWriter:
         return self.node(node)
 
     def write(self) -> str:
-        """Give the whole."""
+        """Return the whole."""
         options = "{}" if self.plain else '{"no_forcing": true}'
         lines = [f"%llguidance {options}", "", f"start: {self.root}"]
         lines += [f"{_rule(name)}: {text}" for name, text in self.named.items()]
@@ -207,7 +207,7 @@ class _LarkWriter:
         return _in_row(body, _token(token), self.text(behind), then)
 
     def _decoy(self, node: FreeText, closes: list[tuple[str, int | None, str]]) -> Iterator[str]:
-        """Give the way that takes any text and leads nowhere, where no other takes any text."""
+        """Return the way that takes any text and leads nowhere, where no other takes any text."""
         proses = [exit_.prose for exit_ in node.exits if exit_.prose is not None]
         free = any(
             exit_.prose is not None
@@ -237,7 +237,7 @@ class _LarkWriter:
         return tokens and not prose.shapes
 
     def _first_token(self, text: str) -> tuple[str, int | None, str]:
-        """Cut a text at its first added token: the text before it, its id, the text behind."""
+        """Cut a text at its first added token: the text before it, its id, the text after."""
         before = ""
         for piece in self.opaque.pieces(text):
             if isinstance(piece, int):

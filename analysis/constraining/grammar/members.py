@@ -38,8 +38,8 @@ class Members:
     ) -> None:
         """Take an object's schema apart.
 
-        `close` is what stands behind the last member, and `key` tells the object from all others.
-        What the format does not write is no member.
+        `close` is what stands after the last member, and `key` tells the object from all others.
+        What the format does not write is not a member.
         """
         self.table, self.container, self.entries = table, container, entries
         self.close, self.key = close, key
@@ -65,14 +65,14 @@ class Members:
         """The place of the last member that has to be there."""
 
     def begin(self) -> Ref:
-        """Give the rule for all members; at least one of them is written."""
+        """Return the rule for all members; at least one of them is written."""
         for at in range(len(self.names) - 1, 0, -1):
             # The last ones first: what an object of many members refers to is there already.
             self._state(at)
         return self._state(0)
 
     def _state(self, at: int) -> Ref:
-        """Give the rule for the members from one on; at least one of them is written."""
+        """Return the rule for the members from one on; at least one of them is written."""
         return self.table.rule(f"{self.key} {at}", self._hint(at), lambda: self._from(at))
 
     def _hint(self, at: int) -> str:
@@ -88,7 +88,7 @@ class Members:
         return sequence(Literal(self._opening), self._opened(straight, at))
 
     def _opened(self, members: list[Node], at: int) -> Ref:
-        """Give the rule for the members from one on, behind the text that opens each of them."""
+        """Return the rule for the members from one on, after the text that opens each of them."""
         key = f"{self.key} {at} opened"
         return self.table.rule(key, self._hint(at), lambda: self._chained(members, at))
 
@@ -168,7 +168,7 @@ class Members:
         return self.table.brancher.branch(paths)
 
     def _member(self, place: int) -> list[Path]:
-        """Give the ways to write a member and what follows it."""
+        """Return the ways to write a member and what follows it."""
         following = min(place + 1, len(self.names))
         behind: list[Path] = []
         if following < len(self._entries):

@@ -50,7 +50,7 @@ class Brancher:
         return known
 
     def shared(self, texts: Sequence[str]) -> str:
-        """Give the beginning that texts have in common."""
+        """Return the beginning that texts have in common."""
         if len(texts) == 1:
             return texts[0]
         if not any(self._holds_token(text) for text in texts):
@@ -67,9 +67,9 @@ class Brancher:
         return len(pieces) > 1 or any(isinstance(piece, int) for piece in pieces)
 
     def branch(self, paths: Sequence[Path], marks: Sequence[str] = ()) -> Node:
-        """Give the node that writes any of the paths.
+        """Return the node that writes any of the paths.
 
-        `marks` are texts that end free text wherever they stand: closes may part behind them.
+        `marks` are texts that end free text wherever they stand: closes may part after them.
         """
         rest = distinct(paths)
         if any(path and isinstance(path[0], Prose) for path in rest):
@@ -92,7 +92,7 @@ class Brancher:
         return choice(*options)
 
     def _alone(self, path: Path, marks: Sequence[str]) -> Node:
-        """Give the node of a path that has no other beside it."""
+        """Return the node of a path that has no other beside it."""
         nodes: list[Node] = []
         for at, item in enumerate(path):
             if isinstance(item, Prose):
@@ -110,7 +110,7 @@ class Brancher:
         return same, others
 
     def _front(self, path: Path) -> Item | None:
-        """Give what decides which way a path goes: a unit of text, or a node."""
+        """Return what decides which way a path goes: a unit of text, or a node."""
         head = path[0] if path else None
         if not isinstance(head, str):
             return head
@@ -145,7 +145,7 @@ class Brancher:
             yield Exit(prose, cut, self.branch(behind, marks))
 
     def _closed_alike(self, paths: Sequence[Path], marks: Sequence[str]) -> list[Path]:
-        """Give the paths that close as the first does: the same text up to and with a mark.
+        """Return the paths that close as the first does: the same text up to and with a mark.
 
         Where one close begins another, whatever reads it takes the shorter one.
         """
@@ -217,6 +217,6 @@ def _opened(path: Path) -> tuple[Prose | None, Path]:
 
 
 def _close(path: Path) -> str:
-    """Give the text that closes free text; a node closes it where it begins with nothing else."""
+    """Return the text that closes free text; a node closes it where it begins with nothing else."""
     head = path[0] if path else ""
     return head if isinstance(head, str) else ""

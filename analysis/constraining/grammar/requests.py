@@ -74,7 +74,7 @@ def _says_strict(tool: object) -> bool:
 
 
 def _held(schema: Json, strict: bool | None, marked: bool) -> Json:
-    """Give the schema that a tool's arguments are held to."""
+    """Return the schema that a tool's arguments are held to."""
     if strict or marked:
         return mapped(schema, _closed)
     return {"type": "object"} if strict is False else schema

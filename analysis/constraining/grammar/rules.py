@@ -59,7 +59,7 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Nodes one behind the other; none of them: nothing is written."""
+    """Nodes one after the other; none of them: nothing is written."""
 
     items: tuple[Node, ...] = ()
 
@@ -105,7 +105,7 @@ class Prose:
     shapes: tuple[str, ...] = ()
     """Regular expressions, each of which it has to match as a whole."""
     space: str = ""
-    """Whitespace that may stand behind it, where nothing else closes it."""
+    """Whitespace that may stand after it, where nothing else closes it."""
     tokens: tuple[int, ...] = ()
     """Opaque tokens that may stand in it, by their ids."""
 
@@ -136,7 +136,7 @@ NOTHING = Sequence()
 
 
 def sequence(*items: Node) -> Node:
-    """Put nodes one behind the other; sequences inside are opened, neighbouring texts joined."""
+    """Put nodes one after the other; sequences inside are opened, neighbouring texts joined."""
     flat: list[Node] = []
     for item in items:
         for inner in item.items if isinstance(item, Sequence) else (item,):
@@ -151,7 +151,7 @@ def sequence(*items: Node) -> Node:
 
 
 def choice(*options: Node) -> Node:
-    """Give one of several nodes; the same one twice is one."""
+    """Return one of several nodes; the same one twice is one."""
     different = dict.fromkeys(
         inner
         for option in options

@@ -104,7 +104,7 @@ class SchemaReader:
             raise SchemaError(error.message, place=self.place, hint=error.hint) from None
 
     def only_values(self, schema: Schema, kinds: frozenset[JsonType]) -> list[Json] | None:
-        """Give the only values of some types that are allowed, where they are told."""
+        """Return the only values of some types that are allowed, where they are told."""
         told = [schema["const"]] if "const" in schema else schema.get("enum")
         if not isinstance(told, list):
             return None

@@ -27,7 +27,7 @@ KEY = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
 
 
 def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path]:
-    """Give the ways to write a string; `exclude` are texts that would end it too early."""
+    """Return the ways to write a string; `exclude` are texts that would end it too early."""
     if text.escape in (Escape.JSON, Escape.JSON_ASCII):
         style = JsonStyle(ascii_only=text.escape is Escape.JSON_ASCII)
         value = JsonValue({**schema, "type": "string"}, style)
@@ -64,20 +64,20 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
 
 
 def _by_table(text: Text) -> str:
-    """Give the regular expression of what a table writes, quotes around it."""
+    """Return the regular expression of what a table writes, quotes around it."""
     kept = "".join(map(escaped, text.table))
     written = "|".join(escaped(each) for each in text.table.values() if each)
     return f"{escaped(text.open)}(?:[^{kept}]|{written})*{escaped(text.close)}"
 
 
 def _unwritten(text: Text) -> set[str]:
-    """Give the characters that a table replaces and that no replacement holds."""
+    """Return the characters that a table replaces and that no replacement holds."""
     written = "".join(text.table.values())
     return {char for char in text.table if char not in written}
 
 
 def _shapes(schema: Schema) -> list[str]:
-    """Give the regular expressions for a string's patterns and its length."""
+    """Return the regular expressions for a string's patterns and its length."""
     found: list[str] = []
     pattern = schema.get("pattern")
     least, most = schema.get("minLength"), schema.get("maxLength")
@@ -97,7 +97,7 @@ def _number(value: Json, otherwise: str) -> str:
 
 
 def key_path(text: Text, declared: Sequence[str]) -> Path:
-    """Give the way to write a key that is made up: a name that is none of the declared ones."""
+    """Return the way to write a key that is made up: a name that is none of the declared ones."""
     opening, _, close = text.write("K").partition("K")
     return joined(opening, Pattern(KEY, tuple(declared)), close)
 

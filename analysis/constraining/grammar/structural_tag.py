@@ -74,7 +74,7 @@ def _structure(calls: CallFormat, name: str, schema: Json) -> dict[str, Json]:
 
 
 def _trigger(calls: CallFormat, head: str) -> str:
-    """Give the trigger with what every tag begins with before it."""
+    """Return the trigger with what every tag begins with before it."""
     first = calls.row[0]
     begin = calls.section_open + ("" if isinstance(first, Slot) else first)
     at = begin.find(head)

@@ -44,6 +44,6 @@ class RuleTable:
 
 @lru_cache(maxsize=2048)
 def _name(hint: str) -> str:
-    """Give a name that every target takes: lower case letters, digits, single dashes."""
+    """Return a name that every target takes: lower case letters, digits, single dashes."""
     name = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-") or "rule"
     return name if name[0].isalpha() else f"r-{name}"

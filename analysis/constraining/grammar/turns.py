@@ -132,7 +132,7 @@ class _Maker:
         if lazy:
             rows = tuple(dict.fromkeys(_from_calls(row) for row in rows if row.has(Part.CALLS)))
         if self.json_schema is not None:
-            # An answer without content is no JSON.
+            # An answer without content is not JSON.
             rows = tuple(row for row in rows if row.has(Part.CONTENT) or row.has(Part.CALLS))
         if not rows:
             raise GrammarError(
@@ -146,7 +146,7 @@ class _Maker:
         return _Frame(Rules(root, named), opened)
 
     def _call_stops(self, calls: CallFormat) -> list[str]:
-        """Give the texts that end a value which was not closed, as a reader sees it."""
+        """Return the texts that end a value which was not closed, as a reader sees it."""
         texts = [end.core for end in self.turn.ends]
         begins = map(FormatLiteral.of, (*self.heads, calls.section_close))
         return [*texts, *(each.first for each in begins if FormatLiteral.of(each.first).is_marker)]
@@ -167,7 +167,7 @@ class _Maker:
         return found
 
     def _item(self, item: StrictItem, behind: Sequence[StrictRow]) -> list[Path]:
-        """Give the ways to write one item and what is left behind it."""
+        """Return the ways to write one item and what is left after it."""
         if isinstance(item, str):
             return [joined(item, *path) for path in self.paths(behind)]
         if item.part is Part.CALLS:
@@ -191,7 +191,7 @@ class _Maker:
         return [*found, *(joined(prose, *path) for path in self.paths(others))]
 
     def _end(self, row: StrictRow) -> list[Path]:
-        """Give the ways to end: a model may stop, or write the end that the template has."""
+        """Return the ways to end: a model may stop, or write the end that the template has."""
         end = row.end
         if not end.text:
             return [()]
@@ -200,7 +200,7 @@ class _Maker:
 
 
 def _stray_after_calls(turn: Turn) -> list[str]:
-    """Give what a reader takes for stray closers, where content follows calls."""
+    """Return what a reader takes for stray closers, where content follows calls."""
     parts = [
         [item.part for item in row.items if isinstance(item, Body)] for row in turn.strict.rows
     ]
@@ -213,7 +213,7 @@ def _schema(value: Json) -> dict[str, Json]:
 
 
 def _texts(texts: Sequence[str]) -> tuple[str, ...]:
-    """Give the texts that a reader stops at, once each, without those that hold another.
+    """Return the texts that a reader stops at, once each, without those that hold another.
 
     Of a long one, its beginning is enough; a single sign is too little to be markup.
     """
@@ -241,7 +241,7 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
 
 
 def _forgiven(calls: CallFormat) -> list[str]:
-    """Give what begins a call whose first marker was forgotten: the marker before its name."""
+    """Return what begins a call whose first marker was forgotten: the marker before its name."""
     units = FormatLiteral.of(literal_at(calls.row, 0)).units
     if calls.row[1:2] != (Slot.NAME,) or len(units) == 1:
         return []

@@ -15,7 +15,7 @@ class State:
     """What may come next; a character that is not named leads to the state 0."""
 
     goes: Mapping[str, int]
-    """The state behind each character that leads to another one than 0."""
+    """The state after each character that leads to another one than 0."""
     closes: Mapping[str, int]
     """The close, by its place, that a character completes."""
     refused: frozenset[str]
@@ -25,7 +25,7 @@ class State:
 
 
 def states(closes: Sequence[str], exclude: Sequence[str]) -> list[State]:
-    """Give the states of a text that holds none of `exclude` before one of `closes` ends it.
+    """Return the states of a text that holds none of `exclude` before one of `closes` ends it.
 
     A close may begin with or hold a text that is kept out: then nothing but the close may follow.
     """
@@ -49,7 +49,7 @@ class _Prefixes:
         """Prefixes in which a text stands that is kept out."""
         self.order = [0]
         self.leads = list(self.then)
-        """The longest prefix behind a prefix and a character, where it is not the empty one."""
+        """The longest prefix after a prefix and a character, where it is not the empty one."""
         self.waiting = [0] * len(self.then)
         """The longest prefix that a prefix ends with and from which a text goes on."""
         self._connect()
@@ -86,7 +86,7 @@ class _Prefixes:
             self.leads[at] = {**self.leads[less], **self.then[at]}
 
     def states(self) -> list[State]:
-        """Give a state for each prefix from which a text goes on."""
+        """Return a state for each prefix from which a text goes on."""
         waiting = [at for at in self.order if self.then[at] or not at]
         places = {prefix: place for place, prefix in enumerate(waiting)}
         return [self._state(at, places) for at in waiting]

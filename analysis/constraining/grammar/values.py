@@ -61,7 +61,7 @@ class ValueWriter:
         exclude: Sequence[str],
         kinds: frozenset[JsonType] | None = None,
     ) -> list[Path]:
-        """Give the ways to write a value; `kinds` are the types that are meant here."""
+        """Return the ways to write a value; `kinds` are the types that are meant here."""
         found = self.reader.resolved(schema)
         allowed = self.reader.kinds(found)
         kinds = allowed if kinds is None else kinds & allowed
@@ -113,7 +113,7 @@ class ValueWriter:
     def _written(
         self, schema: Schema, kind: JsonType, notation: Notation, exclude: Sequence[str]
     ) -> list[Path]:
-        """Give the ways to write a value of a type that is not written as JSON."""
+        """Return the ways to write a value of a type that is not written as JSON."""
         self.reader.hold(schema, kind)
         if kind in _CONTAINERS and notation.string.open:
             # What encloses strings is counted where a value ends with its own bracket.
@@ -141,7 +141,7 @@ class ValueWriter:
         return f"{what} {self.reader.place} {told} {id(container)} {list(texts)!r}"
 
     def array(self, schema: Schema, notation: Notation, exclude: Sequence[str]) -> list[Path]:
-        """Give the ways to write an array: an empty one, one with items."""
+        """Return the ways to write an array: an empty one, one with items."""
         container = notation.array
         items = schema.get("items", True)
         key = self.key("items", items, container, exclude)
@@ -177,7 +177,7 @@ class ValueWriter:
         exclude: Sequence[str],
         made_up: Path = (),
     ) -> list[Path]:
-        """Give the ways to write an item or a member; `made_up` writes a key that has no name.
+        """Return the ways to write an item or a member; `made_up` writes a key that has no name.
 
         Where an entry is closed by a text of its own, the value and that text are one rule.
         """
@@ -214,7 +214,7 @@ class ValueWriter:
         return found
 
     def _rows(self, schema: Json, container: Container) -> dict[Row, frozenset[JsonType]]:
-        """Give the rows of an entry, and the types of the values that each holds."""
+        """Return the rows of an entry, and the types of the values that each holds."""
         by_row: dict[Row, set[JsonType]] = {}
         for kind in sorted(self.reader.kinds(schema), key=_ORDER.__getitem__):
             row = container.row(kind)
@@ -231,7 +231,7 @@ class ValueWriter:
         outer: Notation,
         exclude: Sequence[str],
     ) -> list[Path]:
-        """Give the ways to write the value in a row."""
+        """Return the ways to write the value in a row."""
         closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
         return self.ways(schema, container.values or outer, closes, kinds)
 
@@ -242,7 +242,7 @@ class ValueWriter:
     def _alone(
         self, schema: Json, container: Container, outer: Notation, exclude: Sequence[str]
     ) -> tuple[Row, Node] | None:
-        """Give what stands before a value, and the rule for it and its close.
+        """Return what stands before a value, and the rule for it and its close.
 
         None where nothing of its own closes it, or where it refers to other rules.
         """
@@ -274,9 +274,9 @@ class ValueWriter:
         exclude: Sequence[str],
         behind: str = "",
     ) -> list[Path]:
-        """Give the ways to write an object: an empty one, one with members.
+        """Return the ways to write an object: an empty one, one with members.
 
-        `behind` is the text that follows it in every case.
+        `after` is the text that follows it in every case.
         """
         key = self.key("members", dict(schema), container, (*exclude, behind))
 

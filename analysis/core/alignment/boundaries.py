@@ -48,7 +48,7 @@ def _inside(text: str, position: int) -> tuple[int, int] | None:
 
 
 def _line_start(text: str, position: int) -> int:
-    """Give where the line of a position begins; no unit reaches over the end of a line."""
+    """Return where the line of a position begins; no unit reaches over the end of a line."""
     return text.rfind("\n", 0, position) + 1
 
 
@@ -73,7 +73,7 @@ def suffix_length(left: str, right: str) -> int:
 
 
 def common_prefix(first: str, *others: str) -> str:
-    """Give the longest common beginning that ends between units in every text.
+    """Return the longest common beginning that ends between units in every text.
 
     A marker that leads to a different word in each text goes with its word.
     """
@@ -93,7 +93,7 @@ def common_prefix(first: str, *others: str) -> str:
 
 
 def common_suffix(first: str, *others: str) -> str:
-    """Give the longest common end that begins between units in every text.
+    """Return the longest common end that begins between units in every text.
 
     A marker that ends a different word in each text goes with its word.
     """
@@ -117,7 +117,7 @@ def common_suffix(first: str, *others: str) -> str:
 
 
 def _marker_ending(text: str, position: int) -> int | None:
-    """Give the beginning of the bracketed unit that ends at `position`."""
+    """Return the beginning of the bracketed unit that ends at `position`."""
     for match in _UNIT.finditer(text, _line_start(text, position)):
         if match.end() == position and match["marker"]:
             return match.start()
@@ -127,7 +127,7 @@ def _marker_ending(text: str, position: int) -> int | None:
 
 
 def _marker_beginning(text: str, position: int) -> int | None:
-    """Give the end of the bracketed unit that begins at `position`."""
+    """Return the end of the bracketed unit that begins at `position`."""
     match = _UNIT.match(text, position)
     return match.end() if match and match["marker"] else None
 
@@ -152,9 +152,9 @@ _SHORTEST_MARKER = 2
 
 @lru_cache(maxsize=512)
 def first_marker(text: str) -> str:
-    """Cut a text behind its first marker and the whitespace that follows it.
+    """Cut a text after its first marker and the whitespace that follows it.
 
-    A marker that leads to a word goes with the word, up to the marker behind it. A text without
+    A marker that leads to a word goes with the word, up to the marker after it. A text without
     a marker comes back whole.
     """
     units = edge_units(text)

@@ -20,12 +20,12 @@ class Pieces(Generic[Label]):
     slots: tuple[Label, ...]
 
     def first(self, labels: Iterable[Label]) -> int | None:
-        """Give the position of the first slot that has one of these labels."""
+        """Return the position of the first slot that has one of these labels."""
         wanted = set(labels)
         return next((at for at, slot in enumerate(self.slots) if slot in wanted), None)
 
     def last(self, labels: Iterable[Label]) -> int | None:
-        """Give the position of the last slot that has one of these labels."""
+        """Return the position of the last slot that has one of these labels."""
         wanted = set(labels)
         found = [at for at, slot in enumerate(self.slots) if slot in wanted]
         return found[-1] if found else None

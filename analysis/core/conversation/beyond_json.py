@@ -9,7 +9,7 @@ __all__ = ["beyond_json"]
 
 
 def beyond_json(value: object, place: str) -> Iterator[tuple[str, str]]:
-    """Give the place of each value that JSON does not have, and what it is.
+    """Return the place of each value that JSON does not have, and what it is.
 
     A template would see a placeholder for it: `date: 2025-01-01` in YAML is a date, no text.
     """

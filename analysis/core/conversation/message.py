@@ -44,7 +44,7 @@ class Message:
         return Presence(bool(self.reasoning), bool(self.content), bool(self.calls))
 
     def to_dict(self) -> dict[str, Json]:
-        """Give the message in the words of reports: only the parts that are there."""
+        """Return the message in the words of reports: only the parts that are there."""
         parts: dict[str, Json] = {}
         if self.reasoning:
             parts["reasoning"] = self.reasoning

@@ -93,7 +93,7 @@ class CallFormat:
     empty_row: Row | None = None
     """A call without arguments, where it is not `row` with empty arguments."""
     later_close: str = ""
-    """Written behind every call but the first, where a template closes only those."""
+    """Written after every call but the first, where a template closes only those."""
     index_base: int = 0
     limit: Limit = Limit.MANY
     id_row: Row = ()

@@ -16,7 +16,7 @@ REASONED = Presence(reasoning=True, content=True)
 def content_of(format_: TurnShape, reasoning: Block | None) -> Block:
     """Find what opens and closes content; what an empty reasoning block leaves is not it.
 
-    It opens as where content stands alone, else as behind reasoning; what opens it beside other
+    It opens as where content stands alone, else as after reasoning; what opens it beside other
     parts alone is among `others`. What ends the turn closes content where a part may follow it.
     """
     opens: dict[Presence, Literal] = {}
@@ -41,7 +41,7 @@ def content_of(format_: TurnShape, reasoning: Block | None) -> Block:
 
 
 def _close_of_opened(format_: TurnShape) -> str:
-    """Give what closes content that the header has opened: it stands there whatever comes next.
+    """Return what closes content that the header has opened: it stands there whatever comes next.
 
     What ends the turn is not it, so content has to be seen both last and before another part.
     """
@@ -60,7 +60,7 @@ def _close_of_opened(format_: TurnShape) -> str:
 
 
 def _opening(format_: TurnShape, reasoning: Block | None, layout: Layout, at: int) -> str:
-    """Give what stands before content, without header and reasoning."""
+    """Return what stands before content, without header and reasoning."""
     text, mark = layout.literals[at], format_.header_mark
     text = text.removeprefix(format_.header) if at == 0 else text
     if reasoning is not None and reasoning.close.core and reasoning.close.core in text:

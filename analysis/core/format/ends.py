@@ -13,7 +13,7 @@ from .shape import TurnShape
 
 
 def end_literals_of(format_: TurnShape) -> tuple[Literal, ...]:
-    """Give the texts that end a turn, each with the whitespace between it and content."""
+    """Return the texts that end a turn, each with the whitespace between it and content."""
     found: dict[str, Literal] = {}
     for end in format_.ends:
         for text in (end.text, end.historic or ""):
@@ -31,7 +31,7 @@ def end_literals_of(format_: TurnShape) -> tuple[Literal, ...]:
 
 
 def _space_before(end: Literal, texts: Sequence[str]) -> str:
-    """Give the whitespace before the end of a turn, in the texts behind its content."""
+    """Return the whitespace before the end of a turn, in the texts after its content."""
     befores = [text.partition(end.core)[0] for text in texts if end.core in text]
     if not befores:
         return ""

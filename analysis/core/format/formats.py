@@ -38,7 +38,7 @@ class Formats:
 
     @classmethod
     def of(cls, format_: TurnFormat) -> Formats:
-        """Give the formats of a template whose switches change nothing."""
+        """Return the formats of a template whose switches change nothing."""
         return cls((format_,), format_.setting, fullest=format_)
 
     def __iter__(self) -> Iterator[TurnFormat]:
@@ -104,7 +104,7 @@ class Formats:
         return tuple(found)
 
     def within(self, prompt: str) -> tuple[Begun, ...]:
-        """Find what a prompt may belong to that has gone on behind a generation prompt.
+        """Find what a prompt may belong to that has gone on after a generation prompt.
 
         The opening counts that begins last in it, of several the longest one.
         """
@@ -124,7 +124,7 @@ class Formats:
 
     @property
     def alike(self) -> tuple[tuple[Begun, ...], ...]:
-        """Give the groups of formats that a generation prompt's text does not tell apart."""
+        """Return the groups of formats that a generation prompt's text does not tell apart."""
         texts = dict.fromkeys(opening.text for opening in self.openings if opening.text.strip())
         groups = (self.behind(text) for text in texts)
         return tuple(group for group in groups if len(group) > 1)

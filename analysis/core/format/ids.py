@@ -5,7 +5,7 @@ does, one general rule holds. The words of an id are its letters, digits, `_` an
 between them is its own separators. The only offered name that stands in it as whole words names the
 call: `functions.delete:0` calls `delete`, and `functions.undelete:0` does not. Of names of which
 one holds the other, the longer one counts. Else the call is of an unknown function: of the id's
-last word that is no number, or, where several offered names stand in it, of the whole id.
+last word that is not a number, or, where several offered names stand in it, of the whole id.
 """
 
 from __future__ import annotations

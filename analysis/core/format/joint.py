@@ -25,7 +25,7 @@ class Joint:
 
 
 def joints_of(format_: TurnFormat) -> tuple[Joint, ...]:
-    """Give the joints, those of one pair of neighbours together."""
+    """Return the joints, those of one pair of neighbours together."""
     seen: dict[tuple[str, str], dict[str, list[Presence]]] = {}
     for presence, layout in sorted(format_.layouts.items()):
         if layout.refusal:

@@ -33,7 +33,7 @@ class JsonFields:
     before: str = ""
     """The text of a call before its JSON."""
     after: str = ""
-    """The text of a call behind its JSON."""
+    """The text of a call after its JSON."""
 
 
 def json_fields_of(row: Row) -> JsonFields | None:

@@ -37,7 +37,7 @@ class Literal:
     def units(self) -> tuple[str, ...]:
         """The parts of the core between which a model may put whitespace.
 
-        The space behind `(call ` makes a marker of it, so what follows the core is looked at too.
+        The space after `(call ` makes a marker of it, so what follows the core is looked at too.
         """
         units = map(str.strip, edge_units(f"{self.core}{self.after}"))
         return tuple(unit for unit in units if unit)
@@ -69,7 +69,7 @@ class Literal:
 
     @property
     def noticed_by_marker(self) -> bool:
-        """Whether one marker is its trigger: no word behind it belongs to that."""
+        """Whether one marker is its trigger: no word after it belongs to that."""
         return is_unit(self.trigger)
 
     @property
@@ -89,12 +89,12 @@ class Block:
     leads: bool = False
     """The turn begins with it, and nothing opens it."""
     empty: str | None = None
-    """Whitespace behind it where it is empty; None: the template writes no empty block."""
+    """Whitespace after it where it is empty; None: the template writes no empty block."""
 
     def opened_by(self, prompt: str) -> str | None:
-        """Give the whitespace that is missing behind a prompt that opens it at its very end.
+        """Return the whitespace that is missing after a prompt that opens it at its very end.
 
-        None where it opens nothing. The front of a generation prompt varies: behind the result of
+        None where it opens nothing. The front of a generation prompt varies: after the result of
         a call some templates write no header.
         """
         core = prompt.rstrip()

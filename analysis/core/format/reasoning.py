@@ -38,7 +38,7 @@ def reasoning_of(format_: TurnShape) -> Block | None:
 
 
 def _emptied(format_: TurnShape, close: Literal) -> str | None:
-    """Give the whitespace between an empty block and content; None where none is written."""
+    """Return the whitespace between an empty block and content; None where none is written."""
     layout = format_.layouts.get(Presence(content=True))
     if layout is None or layout.parts[:1] != (Part.CONTENT,) or not close.core:
         return None
@@ -47,7 +47,7 @@ def _emptied(format_: TurnShape, close: Literal) -> str | None:
 
 
 def _before_content(format_: TurnShape, close: Literal) -> Literal:
-    """Give the close with the whitespace that it has before content."""
+    """Return the close with the whitespace that it has before content."""
     layout = format_.layouts.get(Presence(reasoning=True, content=True))
     if layout is None or layout.parts[:2] != (Part.REASONING, Part.CONTENT) or not close.core:
         return close
@@ -56,7 +56,7 @@ def _before_content(format_: TurnShape, close: Literal) -> Literal:
 
 
 def _neighbours(format_: TurnShape) -> tuple[list[str], list[str]]:
-    """Collect the literals before and behind reasoning; the header is left out."""
+    """Collect the literals before and after reasoning; the header is left out."""
     befores: list[str] = []
     afters: list[str] = []
     for layout in format_.layouts.values():
@@ -69,7 +69,7 @@ def _neighbours(format_: TurnShape) -> tuple[list[str], list[str]]:
 
 
 def _behind(format_: TurnShape, layout: Layout, at: int) -> str:
-    """Give what is written behind a part, up to the next text."""
+    """Return what is written after a part, up to the next text."""
     text = layout.literals[at + 1]
     calls = format_.calls
     if calls is not None and layout.parts[at + 1 : at + 2] == (Part.CALLS,):

@@ -43,9 +43,9 @@ class End:
 
     after: Part
     text: str
-    """Behind the last turn of a conversation."""
+    """After the last turn of a conversation."""
     historic: str | None
-    """Behind an earlier turn, as far as it can be told from the next message; None: unknown."""
+    """After an earlier turn, as far as it can be told from the next message; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Document:
     known: dict[str, frozenset[JsonType]] = field(
         default_factory=dict[str, frozenset[JsonType]], repr=False, compare=False
     )
-    """The types that were found behind a reference."""
+    """The types that were found after a reference."""
 
     @classmethod
     def of(cls, schema: Json) -> Document:
@@ -65,7 +65,7 @@ def _tokens(reference: str) -> Iterator[str]:
 
 
 def _member(value: Json, token: str) -> tuple[Json] | None:
-    """Give what a container holds under a name or number, as a tuple of one; None if nothing."""
+    """Return what a container holds under a name or number, as a tuple of one; None if nothing."""
     if isinstance(value, dict) and token in value:
         return (value[token],)
     if isinstance(value, list) and re.fullmatch(r"0|[1-9]\d*", token) and int(token) < len(value):

@@ -36,5 +36,5 @@ def escaped(token: str) -> str:
 
 
 def below(pointer: str, *tokens: str | int) -> str:
-    """Give the JSON pointer of something inside."""
+    """Return the JSON pointer of something inside."""
     return "/".join([pointer, *(escaped(str(token)) for token in tokens)])

@@ -22,35 +22,35 @@ def is_number(value: Json | None) -> TypeGuard[int | float]:
 
 
 def count(schema: Schema, keyword: str) -> int | None:
-    """Give a keyword's value where it counts something; None where it is absent."""
+    """Return a keyword's value where it counts something; None where it is absent."""
     value = schema.get(keyword)
     return int(value) if is_number(value) else None
 
 
 def schemas_of(schema: Schema, keyword: str) -> list[Json]:
-    """Give the schemas of a keyword that holds a list; none where it is absent."""
+    """Return the schemas of a keyword that holds a list; none where it is absent."""
     value = schema.get(keyword)
     return value if isinstance(value, list) else []
 
 
 def schema_map(schema: Schema, keyword: str) -> Schema:
-    """Give the schemas of a keyword that holds them by name; none where it is absent."""
+    """Return the schemas of a keyword that holds them by name; none where it is absent."""
     value = schema.get(keyword)
     return value if isinstance(value, dict) else {}
 
 
 def names_of(schema: Schema, keyword: str) -> list[str]:
-    """Give the texts of a keyword that holds a list of them, each once."""
+    """Return the texts of a keyword that holds a list of them, each once."""
     return list(dict.fromkeys(map(str, schemas_of(schema, keyword))))
 
 
 def without(schema: Schema, *keywords: str) -> Schema:
-    """Give a schema without some of its keywords."""
+    """Return a schema without some of its keywords."""
     return {keyword: value for keyword, value in schema.items() if keyword not in keywords}
 
 
 def mapped(schema: Json, change: Callable[[Schema], Json]) -> Json:
-    """Give a schema in which every schema is changed, what is inside it first.
+    """Return a schema in which every schema is changed, what is inside it first.
 
     Keywords that are not known are walked through as well: a reference may lead there.
     """
@@ -70,7 +70,7 @@ def _inside(keyword: str, value: Json, change: Callable[[Schema], Json]) -> Json
 
 
 def references(schema: Json) -> Iterator[str]:
-    """Give the references in a schema and in all schemas in it."""
+    """Return the references in a schema and in all schemas in it."""
     waiting: list[Json] = [schema]
     while waiting:
         value = waiting.pop()

@@ -27,7 +27,7 @@ def kinds_of(
 ) -> frozenset[JsonType]:
     """Name the types of the values that a schema of the document allows.
 
-    `above` holds the references on the way here. Raises SchemaError for what is no schema.
+    `above` holds the references on the way here. Raises SchemaError for what is not a schema.
     """
     if schema is False:
         return NONE

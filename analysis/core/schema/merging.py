@@ -50,7 +50,7 @@ class Contradiction(Exception):
 
 
 def joined(first: Schema, second: Schema) -> tuple[Schema, Schema]:
-    """Give a schema for the values of both, and what of the second has to hold beside it.
+    """Return a schema for the values of both, and what of the second has to hold beside it.
 
     Both are without an ``allOf`` of their own. Of annotations, those of the second stay. Raises
     Contradiction.
@@ -71,7 +71,7 @@ def joined(first: Schema, second: Schema) -> tuple[Schema, Schema]:
 
 
 def conjunction(first: Schema, second: Schema) -> Schema:
-    """Give a schema for the values of both, as flat as it goes."""
+    """Return a schema for the values of both, as flat as it goes."""
     if not first or not second:
         return first or second
     if any(keyword in each for each in (first, second) for keyword in _UNEVALUATED):
@@ -88,7 +88,7 @@ def conjunction(first: Schema, second: Schema) -> Schema:
 
 
 def both(*schemas: Json) -> Json:
-    """Give a schema for the values of all of several, as short as it goes."""
+    """Return a schema for the values of all of several, as short as it goes."""
     parts: dict[str, Json] = {}
     for schema in schemas:
         parts |= {identity(part): part for part in _conjuncts(schema)}

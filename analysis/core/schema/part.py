@@ -27,7 +27,7 @@ _Own: TypeAlias = Callable[[Schema], Json]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A schema inside a document. It never raises: what is no schema says nothing."""
+    """A schema inside a document. It never raises: what is not a schema says nothing."""
 
     document: Document
     schema: Json
@@ -45,11 +45,11 @@ class Part:
         return None if kinds == ANY else kinds
 
     def member(self, name: str) -> Part:
-        """Give what it says of a member of its objects."""
+        """Return what it says of a member of its objects."""
         return Part(self.document, self._inside(JsonType.OBJECT, lambda own: _member(own, name)))
 
     def item(self, at: int) -> Part:
-        """Give what it says of an item of its arrays."""
+        """Return what it says of an item of its arrays."""
         return Part(self.document, self._inside(JsonType.ARRAY, lambda own: _item(own, at)))
 
     @property
@@ -66,7 +66,7 @@ class Part:
             return ANY
 
     def target(self, schema: Schema, above: frozenset[str]) -> Json:
-        """Give what a schema refers to; None where it refers to nothing new."""
+        """Return what a schema refers to; None where it refers to nothing new."""
         reference = schema.get("$ref")
         if not isinstance(reference, str) or reference in above:
             return None
@@ -82,7 +82,7 @@ class Part:
             return True
 
     def _in_place(self, schema: Json, above: frozenset[str]) -> Iterator[Schema]:
-        """Give the schemas that speak of the same value."""
+        """Return the schemas that speak of the same value."""
         if not isinstance(schema, dict):
             return
         yield schema
@@ -102,7 +102,7 @@ class _Inside:
         self.left = MOST_STEPS
 
     def said(self, schema: Json, above: frozenset[str]) -> Json:
-        """Give it as a schema; `above` holds the references on the way."""
+        """Return it as a schema; `above` holds the references on the way."""
         self.left -= 1
         if not isinstance(schema, dict) or self.left < 0:
             return True
@@ -119,7 +119,7 @@ class _Inside:
         return both(*found)
 
     def _either(self, options: list[Json], above: frozenset[str]) -> Json:
-        """Give what holds in one of several schemas: in those that allow the type at all."""
+        """Return what holds in one of several schemas: in those that allow the type at all."""
         fitting = [option for option in options if self.kind in self.part.allowed(option)]
         ways = [self.said(option, above) for option in fitting]
         return {"anyOf": ways} if ways and True not in ways else True

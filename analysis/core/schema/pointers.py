@@ -26,7 +26,7 @@ def is_pointer(reference: str) -> bool:
 
 
 def with_pointers(root: Json) -> Json:
-    """Give a schema whose references are pointers from its root; the same one where they are.
+    """Return a schema whose references are pointers from its root; the same one where they are.
 
     What leads nowhere stays as it is.
     """

@@ -15,7 +15,7 @@ Validate = Callable[[Json], str]
 
 @cache
 def _library() -> tuple[Any, Any]:
-    """Give jsonschema and referencing; neither ships types that say all."""
+    """Return jsonschema and referencing; neither ships types that say all."""
     # Only here: they take longer to import than most grammars to write.
     import jsonschema  # noqa: PLC0415
     import referencing  # noqa: PLC0415
@@ -24,7 +24,7 @@ def _library() -> tuple[Any, Any]:
 
 
 def _dialect(schema: Json) -> Any:
-    """Give the validator of the draft that `$schema` names; of 2020-12 where it names none."""
+    """Return the validator of the draft that `$schema` names; of 2020-12 where it names none."""
     library, _ = _library()
     latest = library.Draft202012Validator
     if not isinstance(schema, dict) or not isinstance(schema.get("$schema"), str):
@@ -48,7 +48,7 @@ def validator(schema: Json) -> Validate:
 
 
 def _told(error: Any) -> Any:
-    """Give the error that tells most: of a list of schemas, the one that is none."""
+    """Return the error that tells most: of a list of schemas, the one that is none."""
     library, _ = _library()
     if error.absolute_path and error.absolute_path[-1] == "type":
         return error

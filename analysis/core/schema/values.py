@@ -39,7 +39,7 @@ def type_of(value: Json) -> JsonType:
 
 
 def identity(value: Json) -> str:
-    """Give a text that equal JSON values share: 1 and 1.0 are equal, 1 and true are not."""
+    """Return a text that equal JSON values share: 1 and 1.0 are equal, 1 and true are not."""
     match value:
         case float() if value.is_integer():
             return repr(int(value))

@@ -14,7 +14,7 @@ from .plain import plain_mapping
 def finding_document(
     finding: Finding, shape: Shape, system: str, markers: dict[str, str]
 ) -> dict[str, Json]:
-    """Give what a phase concluded, and from which renders."""
+    """Return what a phase concluded, and from which renders."""
     return {
         "phase": finding.phase,
         "title": finding.title,
@@ -56,7 +56,7 @@ def _probe(probe: Probe, shape: Shape, system: str) -> dict[str, Json]:
 
 
 def check_document(check: Check) -> dict[str, Json]:
-    """Give the verdict, with every failure."""
+    """Return the verdict, with every failure."""
     return {
         **check_counts(check),
         "crashes": [_crash(crash) for crash in check.crashes],
@@ -65,7 +65,7 @@ def check_document(check: Check) -> dict[str, Json]:
 
 
 def check_counts(check: Check) -> dict[str, Json]:
-    """Give the verdict in figures: what passed, and what it rests on."""
+    """Return the verdict in figures: what passed, and what it rests on."""
     return {
         "passed": check.passed,
         "total": check.total,
@@ -78,7 +78,7 @@ def check_counts(check: Check) -> dict[str, Json]:
 
 
 def sandbox_document(check: Check, file: str | None) -> Json:
-    """Give what transformers' sandbox alone forbids; null where it forbids nothing."""
+    """Return what transformers' sandbox alone forbids; null where it forbids nothing."""
     crash = check.forbidden
     if crash is None:
         return None
@@ -109,7 +109,7 @@ def _failure(failure: Failure) -> dict[str, Json]:
 
 
 def gate_document(gate: Gate) -> dict[str, Json]:
-    """Give what became of the texts that the template writes after its prompts."""
+    """Return what became of the texts that the template writes after its prompts."""
     return {
         "asked": gate.asked,
         "passed": gate.passed,

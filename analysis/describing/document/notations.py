@@ -7,7 +7,7 @@ from autoparser.analysis.core.format import Container, Edges, Notation, Row, Slo
 
 
 def row_document(row: Row) -> list[Json]:
-    """Give a row as a list of literals and slots."""
+    """Return a row as a list of literals and slots."""
     return [
         {"slot": piece.value} if isinstance(piece, Slot) else {"literal": piece} for piece in row
     ]

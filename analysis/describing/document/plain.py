@@ -9,7 +9,7 @@ from autoparser.analysis.core.conversation import Json
 
 
 def plain(value: Json) -> Json:
-    """Give a value as JSON can hold it: what is no number in JSON is given by its name."""
+    """Return a value as JSON can hold it: what is not a number in JSON is given by its name."""
     match value:
         case float() if not math.isfinite(value):
             return str(value)
@@ -22,5 +22,5 @@ def plain(value: Json) -> Json:
 
 
 def plain_mapping(values: Mapping[str, Json]) -> dict[str, Json]:
-    """Give the members of an object as JSON can hold them."""
+    """Return the members of an object as JSON can hold them."""
     return {key: plain(value) for key, value in values.items()}

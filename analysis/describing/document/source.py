@@ -9,7 +9,7 @@ __all__ = ["source_document", "template_document"]
 
 
 def template_document(template: ChatTemplate) -> dict[str, Json]:
-    """Give what names a template, for documents of what was done with it."""
+    """Return what names a template, for documents of what was done with it."""
     return {
         "name": template.name,
         "origin": template.origin,
@@ -18,7 +18,7 @@ def template_document(template: ChatTemplate) -> dict[str, Json]:
 
 
 def source_document(source: Provenance | None) -> dict[str, Json] | None:
-    """Give a source as values that JSON can hold; None for a text given directly."""
+    """Return a source as values that JSON can hold; None for a text given directly."""
     if source is None:
         return None
     return {

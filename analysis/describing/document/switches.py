@@ -24,7 +24,7 @@ def effects_of_text(switch: Switch) -> tuple[Effect, ...]:
 
 
 def prompt_under(formats: Formats, setting: Mapping[str, Json]) -> str | None:
-    """Give the generation prompt under exactly this setting; None where it was not rendered."""
+    """Return the generation prompt under exactly this setting; None where it was not rendered."""
     begun = formats.under(setting)
     if begun is None or begun.opening is None or setting.keys() - begun.opening.setting.keys():
         return None
@@ -32,7 +32,7 @@ def prompt_under(formats: Formats, setting: Mapping[str, Json]) -> str | None:
 
 
 def switch_document(switch: Switch, formats: Formats) -> dict[str, Json]:
-    """Give a switch with its values and what each changes."""
+    """Return a switch with its values and what each changes."""
     return {
         "name": switch.name,
         "default": plain(switch.default),

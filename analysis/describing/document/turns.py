@@ -12,7 +12,7 @@ from .plain import plain_mapping
 
 
 def format_document(format_: TurnFormat) -> dict[str, Json]:
-    """Give all that a format says."""
+    """Return all that a format says."""
     retention = format_.retention
     return {
         "header": format_.header,
@@ -73,7 +73,7 @@ def _layout(presence: Presence, layout: Layout) -> dict[str, Json]:
 
 
 def _joints(format_: TurnFormat) -> list[Json]:
-    """Give what stands between neighbours, over all layouts in which they are neighbours."""
+    """Return what stands between neighbours, over all layouts in which they are neighbours."""
     return [
         {
             "before": before,

@@ -110,7 +110,7 @@ class Documented(Protocol):
 
 
 def document(analysis: Documented) -> dict[str, Json]:
-    """Give all of an analysis as values that JSON can hold, always in the same order."""
+    """Return all of an analysis as values that JSON can hold, always in the same order."""
     template, view = analysis.template, analysis.view
     markers = dict(view.markers.items())
     # The sentinels are chosen by the template's text alone, so these are the ones of the probes.

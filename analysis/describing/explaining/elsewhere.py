@@ -69,7 +69,7 @@ def _called(name: str) -> re.Pattern[str]:
 
 
 def _around(text: str, at: int, name: str) -> tuple[int, str]:
-    """Give the marker that a name stands in, or the name."""
+    """Return the marker that a name stands in, or the name."""
     start = 0
     for unit in edge_units(text):
         if start <= at < start + len(unit) and is_unit(unit):

@@ -112,14 +112,14 @@ def _calls(
 
 
 def _skeleton(calls: CallFormat) -> str:
-    """Give a call as the template writes it, with words for what it is made of."""
+    """Return a call as the template writes it, with words for what it is made of."""
     words = {Slot.NAME: "NAME", Slot.ID: "ID", Slot.INDEX: "0", Slot.ARGUMENTS: "ARGUMENTS"}
     row = "".join(piece if type(piece) is str else words[Slot(piece)] for piece in calls.row)
     return f"{calls.section_open}{row}{calls.section_close}"
 
 
 def _broken_at(parser: OutputParser, text: str) -> int:
-    """Give the position of the character at which a call was first given up."""
+    """Return the position of the character at which a call was first given up."""
 
     def broken(count: int) -> bool:
         stream = parser.stream()
@@ -170,7 +170,7 @@ def _ended(again: str, message: ParsedMessage, ends: Sequence[str]) -> str:
 
 
 def _without_junk(spans: Sequence[Span], text: str) -> tuple[str, list[int]]:
-    """Give what was read, and the place in the text of each of its characters and of its end."""
+    """Return what was read, and the place in the text of each of its characters and of its end."""
     kept = [span for span in spans if span.kind is not SpanKind.JUNK]
     ats = [at for span in kept for at in range(span.start, span.end)]
     return "".join(text[span.start : span.end] for span in kept), [*ats, len(text)]

@@ -10,7 +10,7 @@ from autoparser.analysis.reading.expression import Turn
 
 
 def markers_of(turn: Turn) -> tuple[str, ...]:
-    """Give every marker that the template writes in such a turn, its ends included."""
+    """Return every marker that the template writes in such a turn, its ends included."""
     texts = [text for row in turn.strict.rows for text in (*row.items, row.end.core)]
     if turn.strict.calls is not None:
         texts += call_texts(turn.strict.calls)
@@ -18,7 +18,7 @@ def markers_of(turn: Turn) -> tuple[str, ...]:
 
 
 def call_texts(calls: CallFormat) -> list[str]:
-    """Give the texts that the template writes around calls, and in them around their slots."""
+    """Return the texts that the template writes around calls, and in them around their slots."""
     rows = [*calls.row, *(calls.empty_row or ())]
     # A slot is a text by its type alone.
     texts = [piece for piece in rows if type(piece) is str]
@@ -28,7 +28,7 @@ def call_texts(calls: CallFormat) -> list[str]:
 
 
 def units_in(texts: Iterable[str]) -> tuple[str, ...]:
-    """Give the markers in texts, each once."""
+    """Return the markers in texts, each once."""
     return tuple(dict.fromkeys(_units(texts)))
 
 
@@ -38,7 +38,7 @@ def _units(texts: Iterable[str]) -> Iterator[str]:
 
 
 def without(text: str, markers: Iterable[str]) -> str:
-    """Give a text as it is when these markers are stripped."""
+    """Return a text as it is when these markers are stripped."""
     for marker in sorted(markers, key=len, reverse=True):
         text = text.replace(marker, "")
     return text

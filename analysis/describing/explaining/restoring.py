@@ -62,7 +62,7 @@ def restored(parser: OutputParser, text: str, offered: Collection[str] | None) -
 
 
 def places(back: Restored, text: str) -> Iterator[tuple[str, int]]:
-    """Give each marker that was put back, and its place in the text without it.
+    """Return each marker that was put back, and its place in the text without it.
 
     But for markers and, where the engine has stripped that too, whitespace, both texts have the
     same characters.
@@ -145,7 +145,7 @@ def _texts(items: Sequence[StrictItem], text: str, gone: Sequence[str]) -> str |
 
 
 def _find(text: str, bare: str, at: int, *, free: bool, last: bool) -> int | None:
-    """Find what is left of a literal: right here, or behind a `free` text."""
+    """Find what is left of a literal: right here, or after a `free` text."""
     if not free:
         return at if text.startswith(bare, at) else None
     if last:
@@ -182,7 +182,7 @@ class _Calls:
         self._pattern = re.compile(self._regex(names)) if known and telling else None
 
     def _left(self, piece: str) -> str:
-        """Give what is left of a literal; of a slot, nothing."""
+        """Return what is left of a literal; of a slot, nothing."""
         return without(piece, self._gone) if type(piece) is str else ""
 
     def _regex(self, names: str) -> str:

@@ -39,7 +39,7 @@ class Parse(Protocol):
         prefix: str,
         tools: Sequence[Json],
     ) -> Mapping[str, object]:
-        """Parse what a model wrote behind a prompt."""
+        """Parse what a model wrote after a prompt."""
         ...
 
 
@@ -84,7 +84,7 @@ class Trial:
 
 
 def transformers_parser() -> Parse | None:
-    """Give transformers' parser; None where no transformers with one is installed."""
+    """Return transformers' parser; None where no transformers with one is installed."""
     if find_spec(TARGET_PACKAGE) is None:
         return None
     try:
@@ -98,7 +98,7 @@ def transformers_parser() -> Parse | None:
 def try_out(
     format_: TurnFormat, export: Export, parse: Parse, cases: Sequence[Case] | None = None
 ) -> Trial:
-    """Parse the messages that the template writes, behind every prompt.
+    """Parse the messages that the template writes, after every prompt.
 
     `cases` are the messages; None: the battery.
     """
@@ -136,7 +136,7 @@ def _mismatch(
 
 
 def prompted(format_: TurnFormat, message: Message, turn: str) -> Iterator[tuple[str, str]]:
-    """Give every prompt that a turn may follow, an earlier turn in it, and what is left to write.
+    """Return every prompt that a turn may follow, an earlier turn in it, and what is left to write.
 
     A prompt that opens the reasoning, where no turn in the history shows that, is among them.
     """

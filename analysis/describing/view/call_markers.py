@@ -155,7 +155,7 @@ def _open_call(
 
 
 def _own_opening(opening: str, behind: str, calls: CallFormat) -> str:
-    """Give the part of a call's opening that is a marker of its own, such as a complete tag."""
+    """Return the part of a call's opening that is a marker of its own, such as a complete tag."""
     literal = Literal.of(opening)
     line, _, below = opening.partition("\n")
     if literal.is_marked and below.strip():
@@ -173,13 +173,13 @@ def _own_opening(opening: str, behind: str, calls: CallFormat) -> str:
 
 
 def _finished(unit: str) -> bool:
-    """Whether a unit is closed: it does not lead to the slot behind it."""
+    """Whether a unit is closed: it does not lead to the slot after it."""
     last = unit.rstrip()[-1]
     return not last.isalnum() and (last == ">" or not unit.startswith("<"))
 
 
 def _closes(opening: str, behind: str) -> bool:
-    """Whether the text behind the name closes the tag before it."""
+    """Whether the text after the name closes the tag before it."""
     units = Literal.of(behind).units
     return bool(units) and units[0].replace("/", "", 1) == opening and units[0] != opening
 
@@ -213,7 +213,7 @@ def _argument_brackets(calls: CallFormat, literals: _Literals) -> tuple[str, str
 
 
 def _vanishing(calls: CallFormat, before: str, after: str) -> tuple[str, str, str, str]:
-    """Give to the arguments what is not written when there are none."""
+    """Return to the arguments what is not written when there are none."""
     row = calls.empty_row or ()
     last = str(row[-1]) if row and not isinstance(row[-1], Slot) else ""
     if last == before + after:

@@ -36,7 +36,7 @@ class MarkerRegistry:
     function_namespace: str = ""
 
     def items(self) -> Mapping[str, str]:
-        """Give the markers that are there, by name."""
+        """Return the markers that are there, by name."""
         return {name: text for name, text in asdict(self).items() if text}
 
 

@@ -29,7 +29,7 @@ def reasoning_mode(format_: TurnFormat, openings: Sequence[Opening]) -> Reasonin
 
 
 def content_mode(format_: TurnFormat) -> ContentMode:
-    """Sort the content by what opens it: alone, or only behind reasoning."""
+    """Sort the content by what opens it: alone, or only after reasoning."""
     opening = format_.content.open.core
     if not opening:
         return ContentMode.PLAIN

@@ -22,7 +22,7 @@ _TOOL = "give {type: function, function: {name: …, parameters: …}}"
 
 
 def messages_of(given: object, what: str = "messages") -> list[Message]:
-    """Give messages as a template sees them. Raises RequestError."""
+    """Return messages as a template sees them. Raises RequestError."""
     listed = _listed(given, what, "messages", "[{role: user, content: …}, …]")
     if not listed:
         raise RequestError("there is no message", place=what, hint=_MESSAGE)
@@ -46,7 +46,7 @@ def _message(given: object, place: str) -> Message:
 
 
 def tools_of(given: object) -> list[object] | None:
-    """Give tools as a template sees them; None stays None. Raises RequestError."""
+    """Return tools as a template sees them; None stays None. Raises RequestError."""
     if given is None:
         return None
     listed = _listed(
@@ -61,7 +61,7 @@ def tools_of(given: object) -> list[object] | None:
 
 
 def switches_of(given: object) -> dict[str, object]:
-    """Give the template's variables. Raises RequestError for those that a render sets itself."""
+    """Return the template's variables. Raises RequestError for those that a render sets itself."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -81,7 +81,7 @@ def switches_of(given: object) -> dict[str, object]:
 
 
 def retention_of(given: str) -> Retention:
-    """Give which reasoning a bridge keeps. Raises RequestError."""
+    """Return which reasoning a bridge keeps. Raises RequestError."""
     known = [each.value for each in Retention]
     if given in known:
         return Retention(given)

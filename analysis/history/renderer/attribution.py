@@ -30,7 +30,7 @@ class Segment:
     content: bool
     """Whether the message brought it: its content, its reasoning, a call's name or argument."""
     sampled: bool
-    """Whether the model writes it: behind the generation prompt, up to the stop, which counts."""
+    """Whether the model writes it: after the generation prompt, up to the stop, which counts."""
     loss: bool
     """Whether a loss counts it: what `{% generation %}` marks in a template that has it, else
     what is sampled."""
@@ -150,7 +150,7 @@ class _Cursor:
         self._next = 0
 
     def at(self, place: int) -> int | None:
-        """Give the label of the stretch that holds this place."""
+        """Return the label of the stretch that holds this place."""
         while self._next < len(self._stretches) and self._stretches[self._next][1] <= place:
             self._next += 1
         if self._next == len(self._stretches):

@@ -1,7 +1,7 @@
 """From one turn to the next without rendering the conversation again.
 
 Contract: the previous prompt and what the model wrote stand at the beginning of the result, id for
-id. Behind them comes what the template writes behind such a turn: the rest of its end that the
+id. After them comes what the template writes after such a turn: the rest of its end that the
 engine swallowed after the stop token, or all of it where the turn was cut; the new messages; the
 next generation prompt. Where the template would change what stands before, there is no bridge,
 unless it is reasoning that the caller keeps on purpose; then the result says so in its notes.
@@ -34,7 +34,7 @@ __all__ = ["Bridge", "BridgeRefusal"]
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """The skeleton with the new messages behind it."""
+    """The skeleton with the new messages after it."""
 
     base: Base
     messages: Messages
@@ -44,7 +44,7 @@ class Continued:
     last: str
     """The last text of the turn, as it is written."""
     ends: bool
-    """Whether the turn's end stands right behind it."""
+    """Whether the turn's end stands right after it."""
 
 
 class Bridge:
@@ -81,7 +81,7 @@ class Bridge:
         new: Sequence[object],
         tools: Sequence[object] | None,
     ) -> RenderedTokens | BridgeRefusal:
-        """Give the next prompt, or say why there is none."""
+        """Return the next prompt, or say why there is none."""
         prompt = tuple(prompt)
         if prompt != self._given:
             self._text.check(prompt, "prev_prompt_ids")
@@ -113,7 +113,7 @@ class Bridge:
     ) -> RenderedTokens:
         end = self._responses.end_of(prompt)
         notes: list[str] = []
-        # Where it cannot be told what the prompt ends with, the turn has to stay behind all of it.
+        # Where it cannot be told what the prompt ends with, the turn has to stay after all of it.
         placed = [
             (found, self._place(found, roles, notes))
             for base in self._skeletons.bases(tools, self._switches, end.tail)
@@ -178,7 +178,7 @@ class Bridge:
         return place
 
     def _bare(self, text: str) -> str:
-        """Give a text without its reasoning and the marks of it."""
+        """Return a text without its reasoning and the marks of it."""
         return self._history.bare(text.replace(self._skeletons.marks.reasoning, ""))
 
     def _check_turn(
@@ -242,9 +242,9 @@ class Bridge:
         response: Response,
         notes: list[str],
     ) -> tuple[str, str]:
-        """Give the stop that the ids end with, if they do, and what is to be written behind them.
+        """Return the stop that the ids end with, if they do, and what is to be written after them.
 
-        `rest` is what the template writes behind the turn's last text.
+        `rest` is what the template writes after the turn's last text.
         """
         stop = next((stop for stop in self._stops if rest.lstrip().startswith(stop)), "")
         closed = rest[rest.index(stop) + len(stop) :] if stop else rest
@@ -269,8 +269,8 @@ class Bridge:
         return "", closed[len(said) :]
 
     def _tail(self, found: Continued, stop: str, behind: str) -> RenderedTokens:
-        """Give the tokens of what is written behind the previous ids, and whose they are."""
-        # The stop is there already; it stands here so that the text behind it is encoded as it is
+        """Return the tokens of what is written after the previous ids, and whose they are."""
+        # The stop is there already; it stands here so that the text after it is encoded as it is
         # in the middle of a text.
         tokens = self._text.encode(stop + behind).behind(len(stop))
         stop_id = self._text.single(stop) if stop else None
@@ -293,7 +293,7 @@ class Bridge:
         return own_tokens(Attributed(text, segments, marked=False), tokens)
 
     def _attributed(self, found: Continued, start: int) -> tuple[Segment, ...]:
-        """Attribute what stands behind `start`, as messages of the new ones."""
+        """Attribute what stands after `start`, as messages of the new ones."""
         whole = attribute(
             found.base.renders, found.messages, self._joints, generation=True, text=found.text
         )

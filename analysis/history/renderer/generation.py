@@ -13,7 +13,7 @@ from .renders import Messages, Renders
 def generation_ranges(
     renders: Renders, messages: Messages, text: str, *, generation: bool
 ) -> list[tuple[int, int]] | None:
-    """Give the stretches of `text` that stand in generation blocks.
+    """Return the stretches of `text` that stand in generation blocks.
 
     None where the template has no such block, or writes something else when its blocks are
     marked: where it changes the text of a block afterwards, nobody can tell what it marked.

@@ -49,7 +49,7 @@ class History:
     ) -> Kept:
         """Say what becomes of earlier turns when `new` follows `turn`.
 
-        `rest` is what the template writes behind the turn where no other stands before it.
+        `rest` is what the template writes after the turn where no other stands before it.
         """
         key = (presence, roles, bool(base.renders.tools))
         known = self._known.get(key)
@@ -66,7 +66,7 @@ class History:
         return header not in text.removesuffix(header)
 
     def _is_headed(self, base: Base) -> bool:
-        """Whether a header stands in the history behind each user message that a turn answers."""
+        """Whether a header stands in the history after each user message that a turn answers."""
         tools = bool(base.renders.tools)
         if tools not in self._headed:
             call = self._skeletons.call(base.renders) if self._skeletons.calls else None
@@ -98,7 +98,7 @@ class History:
     def _after(
         self, base: Base, turn: Message, new: Messages, *, reasoning: bool
     ) -> tuple[str, str] | None:
-        """Render a history, and with more behind it; None where the template refuses them all."""
+        """Render a history, and with more after it; None where the template refuses them all."""
         call = self._skeletons.call(base.renders) if self._skeletons.calls else None
         for each in (call, None):
             entries = self._skeletons.earlier(reasoning=reasoning, call=each)
@@ -115,7 +115,7 @@ class History:
         return self.bare(after).startswith(self.bare(before))
 
     def bare(self, text: str) -> str:
-        """Give a text without whitespace and without the marks of reasoning."""
+        """Return a text without whitespace and without the marks of reasoning."""
         for mark in (self._open, self._close):
             text = text.replace(mark, "") if mark else text
         return "".join(text.split())

@@ -50,7 +50,7 @@ def leaves(messages: Messages, reasoning_fields: Sequence[str] = REASONING_FIELD
 
 
 def replaced(messages: Messages, texts: Mapping[tuple[int, Path], str]) -> list[Message]:
-    """Give the conversation with some texts replaced."""
+    """Return the conversation with some texts replaced."""
     touched = {at for at, _ in texts}
     return [
         cast("Message", _replaced(message, (), partial(_text_at, texts, at)))
@@ -90,7 +90,7 @@ _NO_TEXTS = frozenset({"type", "role", "id"})
 def _strings(
     value: object, path: Path, kind: Kind, *, parts: bool = False
 ) -> Iterator[tuple[Path, Kind, str]]:
-    """Give the texts inside a value, each with its path."""
+    """Return the texts inside a value, each with its path."""
     if isinstance(value, str):
         yield path, kind, value
     elif isinstance(value, list | tuple):

@@ -50,7 +50,7 @@ class Marks:
         self._pattern = re.compile(f"{self._prefix}([{_DIGITS}]{{{_WIDTH}}})", re.IGNORECASE)
 
     def put(self, leaf: int, style: Style) -> str:
-        """Give a text with its marks."""
+        """Return a text with its marks."""
         text = self.leaves[leaf].text
         start, end = _edges(text)
         if style is Style.MIDDLE:

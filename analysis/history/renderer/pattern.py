@@ -1,4 +1,4 @@
-"""How a template wrote new messages behind a turn, kept for the next time.
+"""How a template wrote new messages after a turn, kept for the next time.
 
 An attribution costs a second render. Where messages of the same roles come again, the text that
 they should make is put together from what stood around their texts the last time. If that is
@@ -14,7 +14,7 @@ from .attribution import Segment
 from .renders import Messages
 
 MOST_PATTERNS = 8
-"""Kept for the same roles behind the same kind of turn."""
+"""Kept for the same roles after the same kind of turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Pattern:
 
 
 def pattern_of(segments: Sequence[Segment], messages: Messages, text: str) -> Pattern | None:
-    """Give the pattern of an attributed text; None where a content is not written as it is."""
+    """Return the pattern of an attributed text; None where a content is not written as it is."""
     pieces: list[Piece] = []
     for segment in segments:
         said = text[segment.start : segment.end]

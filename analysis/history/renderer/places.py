@@ -30,7 +30,7 @@ class Places:
     """In the order of the render, none of them touching another's characters."""
 
     def marked(self, messages: Messages) -> list[Message]:
-        """Give these messages, or the first of them, with marks in their texts."""
+        """Return these messages, or the first of them, with marks in their texts."""
         return replaced(messages, self._texts(len(messages)))
 
     def read(self, marked: str) -> tuple[str, list[Run]]:

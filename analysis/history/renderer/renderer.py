@@ -79,7 +79,7 @@ class Renderer:
         *,
         add_generation_prompt: bool = False,
     ) -> RenderedTokens:
-        """Give the ids of the conversation's prompt, and whose each token is.
+        """Return the ids of the conversation's prompt, and whose each token is.
 
         The text is what `ChatTemplate.render` gives, or would give if transformers' sandbox let
         the template change its lists (`Analysis.rendering`). Raises TemplateRenderError where the
@@ -89,7 +89,7 @@ class Renderer:
         return self.tokens(found)[0]
 
     def tokens(self, attributed: Attributed) -> tuple[RenderedTokens, tuple[str, ...]]:
-        """Give the tokens of an attributed text, and the text of each.
+        """Return the tokens of an attributed text, and the text of each.
 
         Of tokens that share a character the first has it. Raises TokenizerError.
         """
@@ -103,7 +103,7 @@ class Renderer:
         *,
         add_generation_prompt: bool = False,
     ) -> Attributed:
-        """Give the conversation's text, and whose each character is. Raises as `render` does."""
+        """Return the conversation's text, and whose each character is. Raises as `render` does."""
         return attribute(
             Renders.of(self.analysis.rendering, tools_of(tools), self.switches),
             messages_of(messages),
@@ -113,11 +113,11 @@ class Renderer:
         )
 
     def encode(self, text: str) -> list[int]:
-        """Give the ids of a text, nothing added. Raises TokenizerError."""
+        """Return the ids of a text, nothing added. Raises TokenizerError."""
         return self._text.encode(text).ids
 
     def decode(self, ids: Ids) -> str:
-        """Give the text of ids, special tokens included. Raises TokenizerError."""
+        """Return the text of ids, special tokens included. Raises TokenizerError."""
         self._text.check(ids, "ids")
         return self._text.decode(ids)
 
@@ -129,7 +129,7 @@ class Renderer:
         tools: Sequence[object] | None = None,
         complete: bool = True,
     ) -> ParsedMessage:
-        """Read what a model wrote behind a prompt.
+        """Read what a model wrote after a prompt.
 
         `prompt_ids` is the prompt or its end; without it the template's default prompt stands.
         The text ends at the first stop token; an engine may have taken that away, so its absence
@@ -139,7 +139,7 @@ class Renderer:
         return self._responses.parse(token_ids, prompt_ids, tools=tools, complete=complete).message
 
     def get_stop_token_ids(self) -> list[int]:
-        """Give the ids at which an output ends, that which the template writes first."""
+        """Return the ids at which an output ends, that which the template writes first."""
         return list(self._responses.stop_ids)
 
     def bridge_to_next_turn(
@@ -149,7 +149,7 @@ class Renderer:
         new_messages: Sequence[object],
         tools: Sequence[object] | None = None,
     ) -> RenderedTokens | BridgeRefusal:
-        """Give the next prompt: the previous ids, untouched, and behind them what is new.
+        """Return the next prompt: the previous ids, untouched, and after them what is new.
 
         A refusal is false in a condition, and says why. The numbers of messages are those in
         `new_messages`. Raises TokenizerError for ids that are not in the vocabulary.

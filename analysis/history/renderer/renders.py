@@ -33,7 +33,7 @@ class Clock:
         """Whether a template has asked for the time."""
 
     def __call__(self, form: str) -> str:
-        """Give the moment by `form`."""
+        """Return the moment by `form`."""
         self.asked = True
         return self._moment.strftime(form)
 
@@ -86,5 +86,5 @@ class Renders:
 
 
 def prepared(messages: Sequence[object]) -> list[Message]:
-    """Give messages as a template sees them. Raises ValueError, TypeError."""
+    """Return messages as a template sees them. Raises ValueError, TypeError."""
     return list(prepared_messages(messages))

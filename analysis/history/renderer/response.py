@@ -64,7 +64,7 @@ class Responses:
         openings = analysis.formats.openings
         self._longest = max((len(opening.text) for opening in openings), default=0)
         reasoning = analysis.formats.fullest.reasoning
-        # Behind the result of a call some templates open the reasoning and write no header.
+        # After the result of a call some templates open the reasoning and write no header.
         self._cores = [opening.text.rstrip() for opening in openings] + (
             [] if reasoning is None else [reasoning.open.core]
         )
@@ -112,7 +112,7 @@ class Responses:
         return known
 
     def end_of(self, prompt: Sequence[int]) -> PromptEnd:
-        """Give the end of a prompt: its text, and what of it says where the turn stands."""
+        """Return the end of a prompt: its text, and what of it says where the turn stands."""
         if not len(prompt):
             return PromptEnd("", "")
         ids = tuple(prompt[-PROMPT_TAIL:])
@@ -136,14 +136,14 @@ def _key(tools: Sequence[object] | None) -> str:
 
 
 def stops_of(analysis: Analysis) -> tuple[str, ...]:
-    """Give the texts at which an output may end, that which the template writes first."""
+    """Return the texts at which an output may end, that which the template writes first."""
     eos = str(analysis.template.special_tokens.get("eos_token") or "")
     stops = (stop for format_ in analysis.formats for stop in format_.stop_strings)
     return tuple(dict.fromkeys(stop for stop in (*stops, eos) if stop))
 
 
 def _inner_text(analysis: Analysis) -> str:
-    """Give all that the template writes inside turns, before what ends their last part."""
+    """Return all that the template writes inside turns, before what ends their last part."""
     literals: list[str] = []
     for format_ in analysis.formats:
         layouts = format_.layouts.values()

@@ -48,11 +48,11 @@ class BridgeRefusal:
     """What of the conversation it is about, or the template's own words."""
 
     def __bool__(self) -> bool:
-        """Give False: a refusal is no prompt."""
+        """Return False: a refusal is not a prompt."""
         return False
 
     def __str__(self) -> str:
-        """Give the reason and the detail as one line."""
+        """Return the reason and the detail as one line."""
         return f"{self.reason.value}: {self.detail}" if self.detail else self.reason.value
 
 

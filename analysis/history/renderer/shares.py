@@ -38,7 +38,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What a conversation of the first so many messages ends with, behind a text of theirs."""
+    """What a conversation of the first so many messages ends with, after a text of theirs."""
 
     plain: str | None
     """None: the template refuses to end there, or does not write that text."""
@@ -77,7 +77,7 @@ class Shares:
         self._roles = [str(message.get("role")) for message in messages]
 
     def cut(self) -> list[Share]:
-        """Give the shares in the order of the text; what is in none is the template's."""
+        """Return the shares in the order of the text; what is in none is the template's."""
         return list(self._cut())
 
     def _cut(self) -> Iterator[Share]:
@@ -108,7 +108,7 @@ class Shares:
                 self._joints.headers.setdefault(self._roles[then], set()).add(header)
 
     def _cuts(self, run: Run, end: int, then: int) -> Iterator[tuple[int, int]]:
-        """Say where each message behind `run`, up to `then`, begins, and its prompt ends."""
+        """Say where each message after `run`, up to `then`, begins, and its prompt ends."""
         current = self._places.message(run)
         gap = self._text[run.end : end]
         tails = self._tails(run, gap, then)
@@ -122,9 +122,9 @@ class Shares:
             yield run.end + cut, run.end + prompted
 
     def _prompted(self, prompt: str, start: int, end: int) -> int:
-        """Count the characters behind `start` that a prompt writes; the turn's text is at `end`.
+        """Count the characters after `start` that a prompt writes; the turn's text is at `end`.
 
-        A prompt that goes on otherwise may begin like the model's text by chance.
+        A prompt that goes on otherwise may begin like the model's text at random.
         """
         if self._text.startswith(prompt, start):
             return len(prompt)
@@ -165,7 +165,7 @@ class Shares:
         return Tail(plain, prompt)
 
     def _behind(self, leaf: int, count: int, *, generation: bool) -> str | None:
-        """Render the first messages, and give what stands behind a text of theirs."""
+        """Render the first messages, and give what stands after a text of theirs."""
         marked = self._places.marked(self._messages[:count])
         rendered = self._renders.attempt(marked, generation=generation)
         if rendered is None:
@@ -204,7 +204,7 @@ class Shares:
         return len(before) - max(map(len, known), default=0)
 
     def _learn_header(self, message: int) -> None:
-        """Render a message of that role behind an assistant's, where its header is seen."""
+        """Render a message of that role after an assistant's, where its header is seen."""
         one = self._messages[message]
         dialogue = [one, {"role": "assistant", "content": "done"}, one]
         text = self._renders.attempt(dialogue)

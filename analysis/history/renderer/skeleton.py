@@ -1,8 +1,8 @@
-"""A short conversation that stands for the one behind a prompt.
+"""A short conversation that stands for the one after a prompt.
 
-A bridge is given ids, not messages. So the turn that the model wrote is put behind a user message
+A bridge is given ids, not messages. So the turn that the model wrote is put after a user message
 that stands for all before it: reasoning and content as sentinels, calls with their names and ids,
-since tool results refer to them. What the template writes behind that turn is what it would
+since tool results refer to them. What the template writes after that turn is what it would
 write in the real conversation, as far as that depends on the turn and on what follows.
 """
 
@@ -48,7 +48,7 @@ class Base:
     last: str
     """The last message's text."""
     tail: str
-    """What the prompt has behind that text."""
+    """What the prompt has after that text."""
 
 
 class Skeletons:
@@ -67,7 +67,7 @@ class Skeletons:
     ) -> list[Base]:
         """Render what may stand before the turn: a user message, or a call and its result.
 
-        What the template writes behind the last text tells which of them a prompt ends with; if
+        What the template writes after the last text tells which of them a prompt ends with; if
         it does not, it may be any. Raises TemplateRenderError where the template refuses all.
         """
         known = self._bases
@@ -101,22 +101,22 @@ class Skeletons:
         return Base(renders, messages, before, prompt, last, prompt.rpartition(last)[2])
 
     def call(self, renders: Renders) -> ToolCall:
-        """Give a call of the first tool that is offered."""
+        """Return a call of the first tool that is offered."""
         marks = self.marks
         name = next(iter(request_of(renders.tools).tools or ()), marks.names[0])
         return ToolCall(name, {marks.keys[0]: marks.values[0]}, marks.ids[0])
 
     def dialogue(self, entries: Dialogue) -> list[Message]:
-        """Give a conversation in the shape that the template takes."""
+        """Return a conversation in the shape that the template takes."""
         shape = self._analysis.shape
         return prepared(shape.messages(entries, self.marks.system))
 
     def message(self, turn: Turn) -> Message:
-        """Give one turn in that shape."""
+        """Return one turn in that shape."""
         return prepared([self._analysis.shape.message(turn)])[0]
 
     def turn(self, parsed: ParsedMessage, new: Messages) -> Turn:
-        """Give the turn with what a model wrote replaced by sentinels."""
+        """Return the turn with what a model wrote replaced by sentinels."""
         answered = [str(message.get("tool_call_id") or "") for message in new]
         answered = [id_ for id_ in answered if id_]
         spare = [*answered, *self.marks.ids[len(answered) :]]
@@ -129,7 +129,7 @@ class Skeletons:
         return Turn(content, reasoning, calls)
 
     def last_text(self, turn: Turn) -> tuple[str, bool]:
-        """Give the last text of a turn as it is written, and whether its end stands behind it.
+        """Return the last text of a turn as it is written, and whether its end stands after it.
 
         Where it is not known what ends such a turn, markup of its last part may come first.
         """
@@ -146,7 +146,7 @@ class Skeletons:
         return (turn.content if part is Part.CONTENT else turn.reasoning) + close, known
 
     def earlier(self, *, reasoning: bool, call: ToolCall | None) -> Dialogue:
-        """Give a history with a finished exchange and one that is under way, with this call."""
+        """Return a history with a finished exchange and one that is under way, with this call."""
         marks = self.marks
         thought = marks.reasoning if reasoning else ""
         told = Turn(marks.content, thought)
@@ -165,7 +165,7 @@ class Skeletons:
 
 
 def refused_as(error: TemplateRenderError) -> RefusedBridge:
-    """Give a template's refusal as one of the bridge."""
+    """Return a template's refusal as one of the bridge."""
     return RefusedBridge(Reason.REFUSED, error.reason)
 
 

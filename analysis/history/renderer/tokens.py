@@ -38,7 +38,7 @@ class RenderedTokens:
 
 
 def own_tokens(attributed: Attributed, tokens: Encoded) -> RenderedTokens:
-    """Give each token of a text its owner."""
+    """Return each token of a text its owner."""
     messages: list[int] = []
     content: list[bool] = []
     sampled: list[bool] = []
@@ -69,7 +69,7 @@ def own_tokens(attributed: Attributed, tokens: Encoded) -> RenderedTokens:
 
 
 def _under(segments: Sequence[Segment], at: int, end: int) -> Sequence[Segment]:
-    """Give the segments that a token touches, the one at `at` first."""
+    """Return the segments that a token touches, the one at `at` first."""
     last = at + 1
     while last < len(segments) and segments[last].start < end:
         last += 1

@@ -1,8 +1,8 @@
 """A template with `{% generation %}` markers, written around one that has none.
 
 The markers are transformers' extension: they say which part of a conversation the model writes,
-and change no text. The template itself is not touched. It becomes a macro; behind it stands what
-renders it, finds in its text what each assistant message has added behind the generation prompt,
+and change no text. The template itself is not touched. It becomes a macro; after it stands what
+renders it, finds in its text what each assistant message has added after the generation prompt,
 and writes the text again in pieces, those inside a generation block. So the text is the same by
 construction; the proof renders both all the same.
 """
@@ -56,7 +56,7 @@ class TrainingTemplate:
 
 
 def training_template(analysis: Analysis) -> TrainingTemplate:
-    """Give the template with generation markers. Raises TrainingTemplateError."""
+    """Return the template with generation markers. Raises TrainingTemplateError."""
     original = analysis.template
     if original.source is not None and original.source.ran_code:
         raise TrainingTemplateError(
@@ -140,7 +140,7 @@ def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _dialogues() -> Iterator[Dialogue]:
-    """Give every message of the battery, alone and between others."""
+    """Return every message of the battery, alone and between others."""
     for case in battery():
         answers = tuple(Answer("done", call.name, call.id) for call in case.message.calls)
         yield (User("Please look into it."), case.message, *answers)

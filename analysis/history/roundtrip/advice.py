@@ -181,7 +181,7 @@ def advice_of(row: Row) -> tuple[Advice, ...]:
 
 
 def mending(row: Row) -> Setting | None:
-    """Give the setting nearest to the usual one under which the row holds."""
+    """Return the setting nearest to the usual one under which the row holds."""
     usual = row.verdict.setting
     holding = [each.setting for each in row.others if each.holds]
     best = min(holding, key=lambda each: len(changed(usual, each)), default=None)
@@ -189,7 +189,7 @@ def mending(row: Row) -> Setting | None:
 
 
 def changed(usual: Setting, setting: Setting) -> Setting:
-    """Give what differs between two settings; None unsets a switch."""
+    """Return what differs between two settings; None unsets a switch."""
     return {
         name: setting.get(name)
         for name in {**usual, **setting}

@@ -39,7 +39,7 @@ class Case:
         before, after = self.exchange.sampled, exchange.sampled
         if before == after:
             return other.at > self.at
-        # Only behind the edit can the text be compared; what is left there is the same text.
+        # Only after the edit can the text be compared; what is left there is the same text.
         behind = _common_end(before, after)
         return len(other.whole) - other.at < behind
 

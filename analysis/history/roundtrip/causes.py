@@ -2,7 +2,7 @@
 
 Nothing is concluded from names: one thing is changed (the sampled text, what the engine made of
 it, the message in the history), the step is played again, and the cause is the change by which
-the difference goes away, or moves behind what was changed.
+the difference goes away, or moves after what was changed.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _order(case: Case) -> bool:
 
 
 def _turned(call: Json) -> Json:
-    """Give a call with its arguments in the opposite order."""
+    """Return a call with its arguments in the opposite order."""
     if not isinstance(call, dict):
         return call
     function = call.get("function")
@@ -198,7 +198,7 @@ def _call_lost(case: Case) -> bool:
 
 
 def _call_repaired(case: Case) -> bool:
-    """Closers were missing in the call that the break lies in or behind, or were put there."""
+    """Closers were missing in the call that the break lies in or after, or were put there."""
     parsed = case.replay.parsed
     if len(case.replay.kept.calls) > len(parsed.tool_calls):
         return True

@@ -46,7 +46,7 @@ _LITERALS = ({"true", "True"}, {"false", "False"}, {"null", "None"})
 
 
 def edits_at(replay: Replay, at: int) -> Iterator[Edit]:
-    """Give the edits that are possible where the texts part, `at` characters into the whole."""
+    """Return the edits that are possible where the texts part, `at` characters into the whole."""
     sampled, text = replay.exchange.sampled, replay.text
     here = at - len(replay.prompt.text)
     if here < 0:

@@ -43,7 +43,7 @@ class ScenarioError(AutoparserError):
 
 @lru_cache(maxsize=1)
 def shipped_scenarios() -> tuple[Scenario, ...]:
-    """Give the scenarios that come with the package."""
+    """Return the scenarios that come with the package."""
     return scenarios_of(yaml.safe_load(SHIPPED.read_text(encoding="utf-8")), SHIPPED.name)
 
 

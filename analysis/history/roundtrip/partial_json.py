@@ -23,7 +23,7 @@ def readable_part(text: str) -> Mapping[str, Json]:
     `{"city": "Oslo", "days": 3, draft`, which no text could make JSON.
     """
     text = text.lstrip()
-    # What cannot become JSON cannot with more behind it either, so halving finds where that begins.
+    # What cannot become JSON cannot with more after it either, so halving finds where that begins.
     ends = range(1, len(text) + 1)
     readable = bisect_left(ends, 1, key=lambda end: _read(text[:end]) is _UNREADABLE)
     value = _read(text[:readable])

@@ -40,7 +40,7 @@ class Remembered:
 def remembered(
     shape: Shape, format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: Engine
 ) -> Remembered:
-    """Give the message that goes into the history, as an engine with these habits makes it."""
+    """Return the message that goes into the history, as an engine with these habits makes it."""
     content = _content(format_, parsed, sampled, engine)
     reasoning = parsed.reasoning_content or ""
     if engine.strips_reasoning:
@@ -54,7 +54,7 @@ def remembered(
 
 
 def _calls(parsed: ParsedMessage, engine: Engine) -> Sequence[ParsedCall]:
-    """Give the calls that the engine sees."""
+    """Return the calls that the engine sees."""
     broken = [*parsed.malformed_calls[-1:], *filter(None, [parsed.partial_call])]
     if engine.malformed is not Kept.READ or not any(call.name for call in broken):
         return parsed.tool_calls
@@ -76,7 +76,7 @@ def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: E
 
 
 def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
-    """Give the text from behind the reasoning or the content on, where a call was cut."""
+    """Return the text from after the reasoning or the content on, where a call was cut."""
     said = (SpanKind.CONTENT, SpanKind.REASONING)
     start = max((span.end for span in parsed.spans if span.kind in said), default=0)
     text = sampled[start:].removeprefix("" if start else format_.header)
@@ -89,7 +89,7 @@ def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
 
 
 def call_opener(format_: TurnFormat) -> str:
-    """Give what opens calls, without the whitespace at its edges; empty where nothing does."""
+    """Return what opens calls, without the whitespace at its edges; empty where nothing does."""
     calls = format_.calls
     if calls is None:
         return ""
@@ -120,7 +120,7 @@ def _text(call: ParsedCall, engine: Engine) -> str:
 def _with_arguments(
     message: dict[str, Json], texts: Sequence[str], shape: Shape, engine: Engine
 ) -> Mapping[str, Json]:
-    """Give the arguments in the form that the engine gives them."""
+    """Return the arguments in the form that the engine gives them."""
     string = engine.arguments is ArgumentsAs.STRING or (
         engine.arguments is ArgumentsAs.TEMPLATE and shape.arguments_as_string
     )
@@ -161,7 +161,7 @@ def following(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dial
 
 
 def _tagged(part: Json) -> Json:
-    """Put the tag behind the text of a part of the content."""
+    """Put the tag after the text of a part of the content."""
     if not isinstance(part, dict):
         return part
     return {key: text if key == "type" else f"{text}{_TAG}" for key, text in part.items()}
@@ -175,7 +175,7 @@ def continued(
 ) -> str:
     """Render a conversation whose last message goes on, as transformers 5.23.0 does.
 
-    `apply_chat_template(continue_final_message=…)` puts a tag behind the text to continue and
+    `apply_chat_template(continue_final_message=…)` puts a tag after the text to continue and
     cuts the render there. Raises TemplateRenderError where it is not to be found.
     """
     last = dict(messages[-1])

@@ -129,7 +129,7 @@ class Stage:
         return self._rendered(exchange, begun.format, prompt, parsed, kept)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
-        """Give the next prompt with another message in the history; empty where it raises."""
+        """Return the next prompt with another message in the history; empty where it raises."""
         kept = Remembered(message, replay.kept.calls)
         known = replay.exchange, replay.format, replay.prompt, replay.parsed
         return self._rendered(*known, kept).text

@@ -122,7 +122,7 @@ _MATTERING = frozenset({Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING, Effe
 
 
 def settings_of(analysis: Analysis) -> Iterator[Setting]:
-    """Give the settings of the switches that may matter, the template's usual one first.
+    """Return the settings of the switches that may matter, the template's usual one first.
 
     Those are the values that change the generation prompt, the turn or what becomes of earlier
     reasoning, and the pairs of a value that changes the prompt and one that changes the history.
@@ -163,7 +163,7 @@ def _values(switch: Switch) -> Iterator[tuple[Json, tuple[Effect, ...]]]:
 
 
 def failing(rows: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
-    """Give the rows whose usual verdict is one of these: `any`, `string`, `tokens`, causes."""
+    """Return the rows whose usual verdict is one of these: `any`, `string`, `tokens`, causes."""
     return [row for row in rows if _kinds(row.verdict) & set(wanted)]
 
 
@@ -179,5 +179,5 @@ def _kinds(verdict: Verdict) -> set[str]:
 
 
 def code_of(cause: Cause) -> str:
-    """Give a cause as one word for a command line."""
+    """Return a cause as one word for a command line."""
     return cause.value.lower().replace(" ", "-")

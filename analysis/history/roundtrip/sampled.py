@@ -47,7 +47,7 @@ Pieces = tuple[Piece, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the model wrote behind the prompt."""
+    """What the model wrote after the prompt."""
 
     pieces: Pieces
     cut: bool = False
@@ -87,7 +87,7 @@ def text_of(pieces: Iterable[Piece]) -> str:
 def sample(
     format_: TurnFormat, message: Message, prompt: Prompt, opening: Opening | None
 ) -> Sample:
-    """Say what a model writes behind a prompt to say this, up to the string that stops it.
+    """Say what a model writes after a prompt to say this, up to the string that stops it.
 
     `opening` says how much of the turn the prompt has written, where the format knows it.
     Raises NotWrittenError where the format does not write such a message, or where the prompt
@@ -156,7 +156,7 @@ def _part(format_: TurnFormat, part: Part, message: Message) -> Piece:
 
 
 def _ended(format_: TurnFormat, tail: str) -> Pieces:
-    """Cut what closes a turn behind the string at which the model stops."""
+    """Cut what closes a turn after the string at which the model stops."""
     found = [(tail.find(stop), stop) for stop in format_.stop_strings if stop in tail]
     if not found:
         return (Piece(Kind.MARKUP, tail.rstrip()),)
@@ -165,7 +165,7 @@ def _ended(format_: TurnFormat, tail: str) -> Pieces:
 
 
 def _reasoned(format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bool) -> Pieces:
-    """Put a reasoning block behind the header of a turn that the template writes without one."""
+    """Put a reasoning block after the header of a turn that the template writes without one."""
     block = _block(format_)
     if not opened and not block.open.core:
         raise NotWrittenError("nothing shows how reasoning is opened")
@@ -256,7 +256,7 @@ def _unreasoned(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces:
 
 
 def common_start(left: str, right: str) -> str:
-    """Give what two texts begin with, to the character."""
+    """Return what two texts begin with, to the character."""
     return left[: prefix_length(left, right)]
 
 

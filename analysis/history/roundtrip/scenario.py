@@ -70,7 +70,7 @@ class Engine:
     ids: Ids = Ids.KEPT
     malformed: Kept = Kept.CONTENT
     strips_reasoning: bool = False
-    """It strips the whitespace behind the reasoning, as many engines do."""
+    """It strips the whitespace after the reasoning, as many engines do."""
     rewrites_json: bool = False
     """It reads arguments and writes them again with `json.dumps`, as many engines do."""
 

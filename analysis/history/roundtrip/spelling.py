@@ -35,7 +35,7 @@ class Spelling:
 
 
 def respelled(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
-    """Give the format with its calls' values spelled so.
+    """Return the format with its calls' values spelled so.
 
     Raises NotWrittenError for a format without calls.
     """

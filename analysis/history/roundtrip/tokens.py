@@ -39,7 +39,7 @@ class Encoder:
         self._known: dict[str, list[int]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Give the ids of a text. Raises TokenizerError where there are none."""
+        """Return the ids of a text. Raises TokenizerError where there are none."""
         if text not in self._known:
             self._known[text] = self._tokenizer.encode(text)
         return self._known[text]

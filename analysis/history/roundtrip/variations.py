@@ -69,7 +69,7 @@ def _before(kind: Kind, text: str) -> Rewrite:
 
 
 def _close_of_reasoning(text: Callable[[str], str]) -> Rewrite:
-    """Change the whitespace behind what closes the reasoning."""
+    """Change the whitespace after what closes the reasoning."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
         del format_, message
@@ -196,7 +196,7 @@ VARIATIONS: Mapping[str, Variation] = {
 
 
 def respelled_by(format_: TurnFormat, names: Sequence[str]) -> TurnFormat:
-    """Give the format as these variations spell it.
+    """Return the format as these variations spell it.
 
     Raises NotWrittenError where one of them spells nothing otherwise.
     """
@@ -210,7 +210,7 @@ def respelled_by(format_: TurnFormat, names: Sequence[str]) -> TurnFormat:
 def rewritten_by(
     sample: Sample, format_: TurnFormat, message: Message, names: Sequence[str]
 ) -> Sample:
-    """Give the sample as these variations write it. Raises NotWrittenError as above."""
+    """Return the sample as these variations write it. Raises NotWrittenError as above."""
     pieces, cut, single = sample.pieces, sample.cut, sample.single_newlines
     for name in names:
         variation = VARIATIONS[name]

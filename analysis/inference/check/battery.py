@@ -73,7 +73,7 @@ _MIXED: dict[str, Json] = {
 
 @lru_cache(maxsize=1)
 def battery() -> tuple[Case, ...]:
-    """Give the messages: parts in every combination, values of every type, hostile texts."""
+    """Return the messages: parts in every combination, values of every type, hostile texts."""
     cases: list[Case] = []
     for calls, reasoning, content in product(range(4), (False, True), (False, True)):
         names = ["reasoning"] * reasoning + ["content"] * content
@@ -112,7 +112,7 @@ def _one_call(arguments: dict[str, Json]) -> Message:
 
 @lru_cache(maxsize=1)
 def battery_tools() -> tuple[Tool, ...]:
-    """Give the tools that the messages call."""
+    """Return the tools that the messages call."""
     return (
         tool_for(CITY_TOOL, "Look up the weather.", {"city": "string", "days": "integer"}),
         tool_for(
@@ -134,7 +134,7 @@ def battery_tools() -> tuple[Tool, ...]:
 
 @lru_cache(maxsize=1)
 def loose_tools() -> tuple[Json, ...]:
-    """Give the tools as a request offers them, with schemas that all of the arguments meet."""
+    """Return the tools as a request offers them, with schemas that all of the arguments meet."""
     loose: dict[str, Json] = {
         "parent": {"type": ["string", "null"]},
         "labels": {"type": "array"},

@@ -1,4 +1,4 @@
-"""What the template itself writes behind its generation prompts, under every setting."""
+"""What the template itself writes after its generation prompts, under every setting."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ ASKED = (
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """One message, as the template writes it behind a generation prompt."""
+    """One message, as the template writes it after a generation prompt."""
 
     opening: Opening
     """With the setting that both were rendered under."""
     title: str
     message: Message
     text: str | None
-    """What stands behind the prompt; None: the template's turn does not go on from the prompt."""
+    """What stands after the prompt; None: the template's turn does not go on from the prompt."""
 
 
 def continuations(formats: Formats, prober: Prober) -> tuple[Continuation, ...]:
-    """Render the messages behind every generation prompt; `prober` has nothing set."""
+    """Render the messages after every generation prompt; `prober` has nothing set."""
     return tuple(
         continuation
         for format_ in formats
@@ -48,7 +48,7 @@ def continuations(formats: Formats, prober: Prober) -> tuple[Continuation, ...]:
 
 
 def _different(format_: TurnFormat) -> Iterator[Opening]:
-    """Give one opening for each text: settings whose prompts end alike go on alike."""
+    """Return one opening for each text: settings whose prompts end alike go on alike."""
     seen: set[str] = set()
     for opening in format_.openings:
         if opening.text.strip() and opening.text not in seen:

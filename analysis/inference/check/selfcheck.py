@@ -149,7 +149,7 @@ class _Judge:
         self._strict = self.observer if strict is prober else Observer(strict)
 
     def asked(self) -> Iterator[tuple[Case, bool]]:
-        """Give the cases, and of each whether it is told from all before it."""
+        """Return the cases, and of each whether it is told from all before it."""
         shape = self.observer.prober.shape
         told: set[str] = set()
         for case in battery():
@@ -175,7 +175,7 @@ class _Judge:
         return Failure(case.title, case.message, written, turn.text, reason)
 
     def crash(self, case: Case, turn: Turn) -> Crash | None:
-        """Give transformers' crash on a message; None where it renders or refuses it."""
+        """Return transformers' crash on a message; None where it renders or refuses it."""
         error = self._crash_on(case.message)
         if error is None:
             return None
@@ -189,7 +189,7 @@ class _Judge:
         )
 
     def crashed(self, case: Case, crash: Crash) -> Failure:
-        """Give the failure of a message that the format is right about, crash and all."""
+        """Return the failure of a message that the format is right about, crash and all."""
         written = self._written(case.message)
         return Failure(case.title, case.message, written, None, crash.reason, crash, foretold=True)
 

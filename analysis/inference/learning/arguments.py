@@ -26,7 +26,7 @@ class ArgumentList:
     """What stands around a JSON string that holds the arguments; None: there is none."""
 
     def place(self, observer: Observer) -> Place:
-        """Give the place where arguments are chosen, and seen without the string around them."""
+        """Return the place where arguments are chosen, and seen without the string around them."""
         return _place(observer, self.quoted)
 
 

@@ -101,7 +101,7 @@ def container_of(entries: Entries, strings: Strings, types: TypedRows, key: Text
 
 
 def known_object(types: TypedRows) -> Notation | None:
-    """Give the known notation that the objects inside a container are written in."""
+    """Return the known notation that the objects inside a container are written in."""
     container = types.containers.get(JsonType.OBJECT)
     values = None if container is None else container.values
     if container is None or values is None or replace(container, values=None) != values.object:

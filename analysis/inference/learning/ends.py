@@ -22,7 +22,7 @@ class SeenEnd:
 
     end: End
     stop: str
-    """What a model's output stops at: the first marker behind the part; empty: nothing does."""
+    """What a model's output stops at: the first marker after the part; empty: nothing does."""
     last: Probe
     later: Probe
 
@@ -35,7 +35,7 @@ def learn_ends(
     section: Section,
     frame: Frame | None,
 ) -> tuple[SeenEnd, ...]:
-    """See what closes a turn behind content and behind calls."""
+    """See what closes a turn after content and after calls."""
     calls = "" if frame is None else f"{section.open}{frame.written(0)}{section.close}"
     found: list[SeenEnd] = []
     for part, presence, shown, later in (
@@ -63,7 +63,7 @@ def learn_ends(
 
 
 def _stop(observer: Observer, end: End, closer: str) -> str:
-    """Name what a model's output stops at: the first marker behind the turn's last part.
+    """Name what a model's output stops at: the first marker after the turn's last part.
 
     Where nothing may follow a call and nothing ends the turn, the call's `closer` does.
     """

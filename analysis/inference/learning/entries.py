@@ -29,18 +29,18 @@ class Place:
     keyed: bool
 
     def one(self, value: Json, kind: JsonType = JsonType.STRING) -> Json:
-        """Give a container with one entry."""
+        """Return a container with one entry."""
         return {self.sentinels.typed_keys[kind]: value} if self.keyed else [value]
 
     def strings(self, count: int) -> Json:
-        """Give a container with so many strings, its keys in descending order."""
+        """Return a container with so many strings, its keys in descending order."""
         values = self.sentinels.values[:count]
         if self.keyed:
             return dict(zip(self.sentinels.keys, values, strict=False))
         return list(values)
 
     def key(self, kind: JsonType) -> str | None:
-        """Give the key under which `one` puts a value of this type."""
+        """Return the key under which `one` puts a value of this type."""
         return self.sentinels.typed_keys[kind] if self.keyed else None
 
 
@@ -53,7 +53,7 @@ class Entries:
     order: Order = Order.GIVEN
 
     def inside(self, text: str | None) -> str | None:
-        """Give the text of the entries alone."""
+        """Return the text of the entries alone."""
         if text is None:
             return None
         head, tail = self.repetition.prefix, self.repetition.suffix

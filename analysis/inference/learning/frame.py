@@ -37,7 +37,7 @@ class Frame:
     index_base: int = 0
     limit: Limit = Limit.MANY
     later_close: str = ""
-    """Written behind every call but the first."""
+    """Written after every call but the first."""
 
     def without_header(self, header: str) -> Frame:
         """Leave the header of a turn out of what opens a call, where each call repeats it."""
@@ -57,7 +57,7 @@ class Frame:
     def with_close_before(self, afters: Sequence[str]) -> Frame:
         """Keep of a call's close what is written whatever comes next.
 
-        `afters` are the texts behind the last call of a turn of one.
+        `afters` are the texts after the last call of a turn of one.
         """
         cut = self.repetition
         written = self.close_of(0)
@@ -83,15 +83,15 @@ class Frame:
         return f"{self.repetition.open}{self.inner}{self.repetition.close}"
 
     def written(self, at: int) -> str:
-        """Give the call number `at`, in the sentinels of the first."""
+        """Return the call number `at`, in the sentinels of the first."""
         return numbered(self.call, self.index_base + at)
 
     def first_open(self) -> str:
-        """Give what opens the first call."""
+        """Return what opens the first call."""
         return numbered(self.repetition.open, self.index_base)
 
     def close_of(self, at: int) -> str:
-        """Give what closes the call number `at`."""
+        """Return what closes the call number `at`."""
         return numbered(self.repetition.close, self.index_base + at)
 
 
@@ -169,7 +169,7 @@ def _limit(observer: Observer) -> Limit:
 
 
 def _unified(observer: Observer, three: list[Group]) -> list[str]:
-    """Give each call's inner text in the words of the first call."""
+    """Return each call's inner text in the words of the first call."""
     marks = observer.prober.sentinels
     texts: list[str] = []
     for at, group in enumerate(three):
@@ -191,7 +191,7 @@ def _frame_of_three(observer: Observer, three: list[Group]) -> Frame | None:
     if between[1] >= 0:
         head, _, tail = text.partition(INDEX_MARK)
         first = between[1]
-        # The number between two calls belongs to the call behind it or to the one before it.
+        # The number between two calls belongs to the call after it or to the one before it.
         if before.endswith(f"{first - 1}{tail}"):
             base = first - 1
             before = before[: -len(f"{base}{tail}")] + INDEX_MARK + tail
@@ -204,7 +204,7 @@ def _frame_of_three(observer: Observer, three: list[Group]) -> Frame | None:
 
 
 def _frame_of_later(one: Group, three: list[Group]) -> Frame | None:
-    """Recognise a template that writes something behind every call but the first."""
+    """Recognise a template that writes something after every call but the first."""
     first, second = three[1].before, three[2].before
     head = common_prefix(first, second)
     tail = common_suffix(first[len(head) :], second[len(head) :])

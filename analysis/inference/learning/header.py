@@ -42,7 +42,7 @@ def learn_header(
 def _agreeing(
     prompts: Sequence[str], beginnings: Sequence[str], everywhere: Sequence[str]
 ) -> list[str]:
-    """Give the generation prompts that begin as turns do, of `everywhere` in all settings.
+    """Return the generation prompts that begin as turns do, of `everywhere` in all settings.
 
     Some begin with the text before the turn, some differ in the header's own front under a switch;
     those tell nothing where there are others from which turns go on.

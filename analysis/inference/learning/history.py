@@ -17,7 +17,7 @@ def historic_turn(observer: Observer) -> Probe:
 
 
 def historic_opening(observer: Observer) -> str | None:
-    """Give what stands before the content of an earlier turn; None where it is not to be seen."""
+    """Return what stands before the content of an earlier turn; None where it is not to be seen."""
     probe = historic_turn(observer)
     content = observer.prober.sentinels.content
     if not probe.text.startswith(observer.before) or content not in probe.text:
@@ -28,7 +28,7 @@ def historic_opening(observer: Observer) -> str | None:
 def historic_end(
     observer: Observer, probe: Probe, last: str, usual: str, header_of_turn: str
 ) -> str | None:
-    """Give what ends a turn that another message follows; None where it cannot be told.
+    """Return what ends a turn that another message follows; None where it cannot be told.
 
     `last` is the turn's last text, `usual` what ends it as the last of the conversation.
     """
@@ -75,7 +75,7 @@ def called_turn(observer: Observer) -> Probe:
 
 
 def following_text(observer: Observer, after: Part) -> str:
-    """Give what stands between a turn and the next message's text: the next header."""
+    """Return what stands between a turn and the next message's text: the next header."""
     marks = observer.prober.sentinels
     if after is Part.CALLS:
         probe, last, following = called_turn(observer), marks.values[0], marks.answer

@@ -92,7 +92,7 @@ _IN_AN_ID = re.compile(r"""[^\s{}\[\]<>"']*[^\s{}\[\]<>"'\w][^\s{}\[\]<>"']*""")
 
 
 def _taken_apart(observer: Observer, suggestions: Suggestions) -> Row:
-    """Give ids that hold the template's own constants, and see what part of one shows alone.
+    """Return ids that hold the template's own constants, and see what part of one shows alone.
 
     With `a.b:c` for the id, a template that writes `b` before the result takes it for the name.
     """
@@ -108,7 +108,7 @@ def _taken_apart(observer: Observer, suggestions: Suggestions) -> Row:
 
 
 def _shown_parts(observer: Observer, signs: Sequence[str]) -> Iterator[Row]:
-    """Give the row of an id with these signs between its words, where a part of it shows."""
+    """Return the row of an id with these signs between its words, where a part of it shows."""
     marks = observer.prober.sentinels
     words = [f"{marks.next_user}{chr(ord('a') + at)}" for at in range(len(signs) + 1)]
     whole = words[0] + "".join(sign + word for sign, word in zip(signs, words[1:], strict=True))

@@ -65,7 +65,7 @@ def _part(slot: Mark) -> Part:
 
 
 def behind_calls(layouts: Mapping[Presence, Layout]) -> list[str]:
-    """Give what stands right behind the calls, in every layout that has some."""
+    """Return what stands right after the calls, in every layout that has some."""
     return [
         layout.literals[layout.parts.index(Part.CALLS) + 1]
         for layout in layouts.values()
@@ -133,7 +133,7 @@ def cut_section(layouts: Mapping[Presence, Layout], header: str, turn_end: str =
     """Tell the markers of the section from the joints around it.
 
     What stands before the calls whatever comes before them opens the section; what stands
-    behind them and is not what ends every other turn closes it.
+    after them and is not what ends every other turn closes it.
     """
     befores: dict[Presence, str] = {}
     afters: list[str] = []

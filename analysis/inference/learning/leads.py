@@ -54,6 +54,6 @@ def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
 
 
 def _new(text: str, usual: Turn) -> list[str]:
-    """Give the markers of a text that the usual turn does not have."""
+    """Return the markers of a text that the usual turn does not have."""
     units = (unit.strip() for unit in edge_units(text)) if text else ()
     return [unit for unit in units if is_unit(unit) and unit not in usual.text]

@@ -16,7 +16,7 @@ _ORDERS = (Order.GIVEN, Order.SORTED, Order.SORTED_FOLDED)
 def known_notations(
     *, comma: str = ", ", colon: str = ": ", indent: str = ""
 ) -> Iterator[Notation]:
-    """Give the notations that Python itself writes, the usual ones first."""
+    """Return the notations that Python itself writes, the usual ones first."""
     for order in _ORDERS:
         for ascii_only in (False, True):
             yield json_notation(
@@ -27,7 +27,7 @@ def known_notations(
 
 
 def rich_object(sentinels: Sentinels) -> dict[str, Json]:
-    """Give an object that tells the known notations apart: every type, nested, out of order."""
+    """Return an object that tells the known notations apart: every type, nested, out of order."""
     keys, values = sentinels.keys, sentinels.values
     return {
         keys[0]: [1, hostile_string(values[0]), None],
@@ -38,12 +38,12 @@ def rich_object(sentinels: Sentinels) -> dict[str, Json]:
 
 
 def rich_array(sentinels: Sentinels) -> list[Json]:
-    """Give an array that tells the known notations apart."""
+    """Return an array that tells the known notations apart."""
     return [1, hostile_string(sentinels.values[0]), None, False, [2.5, []], rich_object(sentinels)]
 
 
 def every_type(sentinels: Sentinels) -> dict[str, Json]:
-    """Give an object that has a member of each type, and the containers that tell most."""
+    """Return an object that has a member of each type, and the containers that tell most."""
     members = (hostile_string(sentinels.values[0]), 1, 2.5, True, False, None)
     named = {f"{sentinels.keys[0]}{at}": value for at, value in enumerate(members)}
     return {**named, **rich_object(sentinels)}

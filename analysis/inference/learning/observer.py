@@ -79,7 +79,7 @@ class Observer:
 
     @cached_property
     def behind(self) -> str:
-        """What a template writes behind every conversation.
+        """What a template writes after every conversation.
 
         Its tools, or a generation prompt that nobody asked for.
         """
@@ -153,14 +153,14 @@ class Observer:
         return labels
 
     def call(self, at: int = 0, arguments: Mapping[str, Json] | None = None) -> ToolCall:
-        """Give the call number `at`; one string argument of its own unless others are given."""
+        """Return the call number `at`; one string argument of its own unless others are given."""
         marks = self.prober.sentinels
         if arguments is None:
             arguments = {marks.keys[at]: marks.values[at]}
         return ToolCall(marks.names[at], arguments, marks.ids[at])
 
     def message(self, presence: Presence, calls: int = 1) -> Message:
-        """Give a message of sentinels that has these parts."""
+        """Return a message of sentinels that has these parts."""
         marks = self.prober.sentinels
         return Message(
             content=marks.content if presence.content else "",
@@ -177,7 +177,7 @@ class Observer:
         return self.turn(Message(calls=(self.call(0, arguments),)))
 
     def text_of_arguments(self, arguments: Mapping[str, Json]) -> str | None:
-        """Give the text of such a turn; None where the template raises."""
+        """Return the text of such a turn; None where the template raises."""
         turn = self.with_arguments(arguments)
         return None if turn.refusal else turn.text
 

@@ -74,7 +74,7 @@ def find_worded_call(observer: Observer) -> WordedCall | None:
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str, str]]:
-    """Give the tags of a text that come with their closing tag, and what stands between them."""
+    """Return the tags of a text that come with their closing tag, and what stands between them."""
     units = edge_units(text)
     for at, unit in enumerate(units):
         if not is_unit(unit):

@@ -10,7 +10,7 @@ from autoparser.analysis.core.format import JsonType, Row, Slot
 
 
 def shape_of(row: Row) -> tuple[Slot, ...]:
-    """Give the slots of a row, in order."""
+    """Return the slots of a row, in order."""
     return tuple(piece for piece in row if isinstance(piece, Slot))
 
 
@@ -32,7 +32,7 @@ def cut_at(row: Row, word: str, slot: Slot) -> Row:
 
 
 def around(row: Row, slot: Slot) -> tuple[str, str]:
-    """Give the literals right before and right after the first such slot."""
+    """Return the literals right before and right after the first such slot."""
     if slot not in row:
         return "", ""
     at = row.index(slot)
@@ -42,7 +42,7 @@ def around(row: Row, slot: Slot) -> tuple[str, str]:
 
 
 def quotes_around(row: Row, slot: Slot) -> tuple[str, str]:
-    """Give what stands around a slot; of what stands farther out than quotes, nothing."""
+    """Return what stands around a slot; of what stands farther out than quotes, nothing."""
     before, after = around(row, slot)
     sign = _same_sign(before, after)
     return (sign, sign) if sign else (before, after)
@@ -54,7 +54,7 @@ def _same_sign(before: str, after: str) -> str:
 
 
 def with_around(row: Row, before: str, after: str) -> Row:
-    """Give the row with other literals right before and right behind the value."""
+    """Return the row with other literals right before and right after the value."""
     at = row.index(Slot.VALUE)
     start = at - 1 if at and not isinstance(row[at - 1], Slot) else at
     has_after = at + 1 < len(row) and not isinstance(row[at + 1], Slot)
@@ -83,7 +83,7 @@ def without_equal_quotes(row: Row) -> Row | None:
 
 
 def match_row(row: Row, text: str, key: str | None) -> str | None:
-    """Give the text of the value where an entry reads like `row`."""
+    """Return the text of the value where an entry reads like `row`."""
     pattern = ""
     for piece in row:
         if piece is Slot.VALUE:
@@ -132,7 +132,7 @@ def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str
 
 
 def _padded(row: Row) -> Row:
-    """Give the row with a literal on both sides of the value, be it empty."""
+    """Return the row with a literal on both sides of the value, be it empty."""
     before, after = around(row, Slot.VALUE)
     at = row.index(Slot.VALUE)
     start = at - 1 if before else at
@@ -141,7 +141,7 @@ def _padded(row: Row) -> Row:
 
 
 def _varying(literals: Sequence[str]) -> str:
-    """Give the pattern of a literal of which only the two ends are sure."""
+    """Return the pattern of a literal of which only the two ends are sure."""
     if len(set(literals)) == 1:
         return re.escape(literals[0])
     head = common_prefix(*literals)

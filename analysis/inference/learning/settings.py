@@ -66,7 +66,7 @@ def settings_to_learn(base: Setting, showing: Setting, switches: Sequence[Switch
 
 
 def turns_under(prober: Prober, setting: Setting) -> tuple[str, ...]:
-    """Give turns under a setting that show together how it writes: equal ones share a format."""
+    """Return turns under a setting that show together how it writes: equal ones share a format."""
     observer = Observer(prober.using(setting=setting))
     marks = prober.sentinels
     typed: dict[str, Json] = {

@@ -50,7 +50,7 @@ _LEAD, _TRAIL = "\n\n ", " \n\n"
 
 
 def hostile_string(word: str) -> str:
-    """Give a string of `word` and of every character that some notation escapes."""
+    """Return a string of `word` and of every character that some notation escapes."""
     return _LEAD + word + "".join(char + word for char in _HOSTILE) + _TRAIL
 
 

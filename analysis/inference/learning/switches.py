@@ -148,7 +148,7 @@ def find_switches(
 
 
 def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Ground]:
-    """Give the grounds, the usual one first."""
+    """Return the grounds, the usual one first."""
     yield Ground(prober, tools=True, calls=calls, only="")
     yield Ground(prober, tools=False, calls=False, only="without tools")
     system = replace(prober.shape, system=True)
@@ -219,7 +219,7 @@ class _Trial:
         )
 
     def _default(self, seen: Mapping[tuple[tuple[str, ...], ...], Json]) -> Json:
-        """Give the value that does what the unset variable does; None where none does.
+        """Return the value that does what the unset variable does; None where none does.
 
         Another switch may hide what the value does, so what that one adds counts only where the
         variable does nothing without it.
@@ -244,7 +244,7 @@ class _Trial:
         return texts[0][0].startswith("\0") and not self._usual[0][0].startswith("\0")
 
     def _differing(self, seen: Sequence[Sequence[tuple[str, ...]]]) -> list[Ground]:
-        """Give the grounds on which any value shows, the first of them leading."""
+        """Return the grounds on which any value shows, the first of them leading."""
         return [
             ground
             for at, ground in enumerate(self._grounds)

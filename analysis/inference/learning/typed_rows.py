@@ -1,4 +1,4 @@
-"""How entries are written whose value is no string: by what differs from an entry with one."""
+"""How entries are written whose value is not a string: by what differs from an entry with one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TypedRows:
 
 
 def typed_samples(marks: Sentinels) -> list[tuple[JsonType, Json]]:
-    """Give a value of every type but string; of a type that has two, the usual one comes last."""
+    """Return a value of every type but string; of a type that has two, the usual one comes last."""
     word = marks.values[1]
     return [
         (JsonType.INTEGER, marks.integer),

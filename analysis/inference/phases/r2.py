@@ -17,7 +17,7 @@ from .finding import Evidence, Finding
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """See what each setting's generation prompt has written of the turn, and of reasoning.
 
-    It needs the header, and so comes behind T3.
+    It needs the header, and so comes after T3.
     """
     prober = observer.prober
     default, *others = draft.settings

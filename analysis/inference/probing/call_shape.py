@@ -27,7 +27,7 @@ class StringArguments(StrEnum):
 
 
 def _call_variants() -> Iterator[dict[str, object]]:
-    """Give changes of shape, fewest first."""
+    """Return changes of shape, fewest first."""
     single: list[dict[str, object]] = [
         {"arguments_as_string": True},
         {"empty_content": EmptyContent.ABSENT},

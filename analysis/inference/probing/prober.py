@@ -110,7 +110,7 @@ class Prober:
         return other
 
     def as_transformers(self) -> Prober:
-        """Give a prober that renders nothing but what transformers renders, on the same meter."""
+        """Return a prober that renders nothing but what transformers renders, on the same meter."""
         if self.template.sandbox is Sandbox.IMMUTABLE:
             return self
         other = Prober(
@@ -182,7 +182,7 @@ class Prober:
         return text
 
     def _check_text(self, text: str) -> None:
-        """Raise TemplateRenderError where the template has put together what is no text."""
+        """Raise TemplateRenderError where the template has put together what is not text."""
         try:
             text.encode()
         except UnicodeEncodeError as error:

@@ -116,10 +116,10 @@ def _reasoned(prober: Prober, *, with_calls: bool) -> Message:
 def _fields_shown(
     prober: Prober, fields: Sequence[str], setting: Setting, with_calls: bool
 ) -> tuple[list[str], set[str]]:
-    """Give every field its own word in one render, and see where each word stands.
+    """Return every field its own word in one render, and see where each word stands.
 
     The fields before the rest of the turn come first, the usual ones of reasoning leading,
-    then those behind it.
+    then those after it.
     """
     marks = prober.sentinels
     message = replace(_reasoned(prober, with_calls=with_calls), reasoning="")
@@ -142,7 +142,7 @@ def _fields_shown(
 
 
 def _numbered(word: str, number: int) -> str:
-    """Give a word of its own to each number; none begins another."""
+    """Return a word of its own to each number; none begins another."""
     letters = ""
     for _ in range(_LETTERS):
         number, letter = divmod(number, _ALPHABET)

@@ -42,7 +42,7 @@ class Sentinels:
     number: float
 
     def words(self) -> tuple[str, ...]:
-        """Give every sentinel's text."""
+        """Return every sentinel's text."""
         return (
             self.system,
             self.user,

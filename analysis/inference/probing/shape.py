@@ -74,7 +74,7 @@ class Shape:
     """The name of the field, or the type of the part."""
 
     def message(self, message: Message) -> dict[str, Json]:
-        """Give an assistant message in this shape."""
+        """Return an assistant message in this shape."""
         shaped: dict[str, Json] = {"role": "assistant"}
         content = self._content(message)
         if content is not None or self.empty_content is EmptyContent.NULL:
@@ -103,7 +103,7 @@ class Shape:
         return "" if self.empty_content is EmptyContent.EMPTY else None
 
     def call(self, call: ToolCall) -> Json:
-        """Give one call in this shape."""
+        """Return one call in this shape."""
         arguments: Json = dict(call.arguments)
         if self.arguments_as_string:
             arguments = json.dumps(arguments, ensure_ascii=False)
@@ -113,11 +113,11 @@ class Shape:
         return {"id": call.id, "type": "function", "function": function}
 
     def tool(self, tool: Tool) -> Json:
-        """Give one tool in this shape."""
+        """Return one tool in this shape."""
         return tool if self.tools is ToolForm.BARE else {"type": "function", "function": tool}
 
     def messages(self, dialogue: Dialogue, system: str = "") -> list[dict[str, Json]]:
-        """Give a whole conversation in this shape."""
+        """Return a whole conversation in this shape."""
         shaped: list[dict[str, Json]] = []
         if self.system and system:
             shaped.append({"role": "system", "content": self._text(system, self.user_content)})
@@ -140,7 +140,7 @@ class Shape:
         return shaped
 
     def user_text(self, text: str) -> Json:
-        """Give the content of a user or system message in this shape."""
+        """Return the content of a user or system message in this shape."""
         return self._text(text, self.user_content)
 
     def _text(self, text: str, form: ContentForm) -> Json:
@@ -148,7 +148,7 @@ class Shape:
 
 
 def offered(tools: Sequence[Tool], shape: Shape) -> list[Json] | None:
-    """Give the tools in this shape; None where the shape has none."""
+    """Return the tools in this shape; None where the shape has none."""
     return None if shape.tools is ToolForm.NONE else [shape.tool(tool) for tool in tools]
 
 

@@ -27,7 +27,7 @@ class Suggestions:
     values: dict[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
     """Constants that a variable is compared with."""
     searched: tuple[str, ...] = ()
-    """Variables in which something is searched for that is no constant, as in a list."""
+    """Variables in which something is searched for that is not a constant, as in a list."""
     names: frozenset[str] = frozenset()
     """Every variable that the template reads."""
     fields: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What all negotiations share: the trials they leave behind, and conversations of sentinels."""
+"""What all negotiations share: the trials they leave after, and conversations of sentinels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UnusableTemplateError(Exception):
 
 
 def call_of(prober: Prober, position: int = 0) -> ToolCall:
-    """Give a call made of sentinels: one string argument."""
+    """Return a call made of sentinels: one string argument."""
     marks = prober.sentinels
     return ToolCall(
         marks.names[position],

@@ -86,7 +86,7 @@ class Branches(NodeTransformer):
         return node
 
     def visit_Macro(self, node: nodes.Macro) -> list[nodes.Node]:  # noqa: N802
-        """Call it once, behind where it is defined."""
+        """Call it once, after where it is defined."""
         self.generic_visit(node)
         name = nodes.Name(node.name, "load", lineno=node.lineno)
         called = nodes.Call(name, [], [], None, None, lineno=node.lineno)

@@ -56,7 +56,7 @@ class Watched(ImmutableSandboxedEnvironment):
         return super().is_safe_attribute(obj, attr, value)
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
-        """Give nothing, so that the run goes on."""
+        """Return nothing, so that the run goes on."""
         return Nothing(obj=obj, name=attribute)
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -156,14 +156,14 @@ def _small(left: object, right: object) -> bool:
 
 
 def _either(first: object, *others: object) -> object:
-    """Give the first, or the next one that is something; of two texts both."""
+    """Return the first, or the next one that is something; of two texts both."""
     if isinstance(first, str) and others and isinstance(others[0], str):
         return first if first == others[0] else f"{first}{others[0]}"
     return next((each for each in (first, *others) if not isinstance(each, Undefined)), first)
 
 
 def _items(value: object, width: int) -> list[Any]:
-    """Give a few items to go round with, one that is nothing where there is none."""
+    """Return a few items to go round with, one that is nothing where there is none."""
     found: list[object] = []
     if isinstance(value, Iterable):
         found = [*islice(cast("Iterable[object]", value), MOST_ITEMS)]
@@ -172,7 +172,7 @@ def _items(value: object, width: int) -> list[Any]:
 
 
 def _unpacked(value: object, width: int) -> Any:
-    """Give as many values as there are names."""
+    """Return as many values as there are names."""
     if isinstance(value, list | tuple):
         found = [*cast("Iterable[object]", value)]
         if len(found) == width:

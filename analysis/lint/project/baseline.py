@@ -41,7 +41,7 @@ class Key(NamedTuple):
 
 
 def digest_of(finding: Finding) -> str:
-    """Give what stays of a message when lines move: 16 characters."""
+    """Return what stays of a message when lines move: 16 characters."""
     words = _LINE_NUMBER.sub("line", finding.message)
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -73,7 +73,7 @@ class Baseline:
         return sum(count for key, count in left.items() if count > 0 and key[:3] in looked_at)
 
     def text(self) -> str:
-        """Give the file."""
+        """Return the file."""
         entries = [{**key._asdict(), "message": message} for key, message in sorted(self.entries)]
         return json.dumps({"schema": VERSION, "findings": entries}, indent=1) + "\n"
 

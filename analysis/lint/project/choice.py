@@ -38,12 +38,12 @@ class Choice:
 
 
 def codes_of(selectors: Iterable[str]) -> frozenset[str]:
-    """Give the codes of all rules that the selectors mean. Raises UnknownRuleError."""
+    """Return the codes of all rules that the selectors mean. Raises UnknownRuleError."""
     return frozenset(rule.code for each in selectors for rule in rules_of(each))
 
 
 def _strengths(selectors: Sequence[str]) -> dict[str, int]:
-    """Give for each code how much the selector says that means it most closely."""
+    """Return for each code how much the selector says that means it most closely."""
     found: dict[str, int] = {}
     for selector in selectors:
         for rule in rules_of(selector):

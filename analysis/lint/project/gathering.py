@@ -64,7 +64,7 @@ class Source:
 def gather(
     arguments: Sequence[str], exclude: Sequence[str] = (), root: Path | None = None
 ) -> tuple[tuple[Source, ...], tuple[Problem, ...]]:
-    """Give the sources that the arguments mean, each once, and the arguments that mean none.
+    """Return the sources that the arguments mean, each once, and the arguments that mean none.
 
     `exclude` are patterns of paths below `root` (the working directory where it is None); they
     are for what is found, not for what is named.
@@ -86,7 +86,7 @@ def gather(
 
 
 def nothing_below(directory: str) -> Problem:
-    """Give the problem of a directory that holds no template: to pass it would check nothing."""
+    """Return the problem of a directory that holds no template: to pass it would check nothing."""
     return _nothing(directory)
 
 
@@ -165,7 +165,7 @@ class _Walk:
 
 
 def relative_to(path: str, root: Path) -> str | None:
-    """Give a path below `root` with slashes; None where it is not below, or is no path."""
+    """Return a path below `root` with slashes; None where it is not below, or is not a path."""
     try:
         return Path(path).resolve().relative_to(root).as_posix()
     except (OSError, ValueError):

@@ -37,7 +37,7 @@ class Ignore:
 
 
 def ignores_of(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[Problem, ...]]:
-    """Give the ignores in a template's comments, and what is wrong with others."""
+    """Return the ignores in a template's comments, and what is wrong with others."""
     found: list[Ignore] = []
     problems: list[Problem] = []
     for line, comment in comments(text):
@@ -70,5 +70,5 @@ def _ignore(verb: str, rest: str, line: int) -> Ignore:
 
 
 def unused(ignores: tuple[Ignore, ...], seen: frozenset[str]) -> Iterator[Ignore]:
-    """Give the ignores none of whose codes are among those that were seen."""
+    """Return the ignores none of whose codes are among those that were seen."""
     yield from (each for each in ignores if not each.codes & seen)

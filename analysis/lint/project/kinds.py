@@ -1,4 +1,4 @@
-"""What a file is that is no template, in words for the person who named it."""
+"""What a file is that is not a template, in words for the person who named it."""
 
 from __future__ import annotations
 

@@ -79,13 +79,13 @@ def load_targets(
 
 
 def _revision(source: Source, revision: str | None) -> str | None:
-    """Give the revision of a source; what is here has none."""
+    """Return the revision of a source; what is here has none."""
     return None if source.given == "-" or Path(source.given).exists() else revision
 
 
 def _target(template: ChatTemplate, source: Source, *, named: bool) -> Target:
     place = Path(source.given)
-    # Of what is no path here, a file that it was fetched to would say nothing to anybody else.
+    # Of what is not a path here, a file that it was fetched to would say nothing to anybody else.
     path = ((place.exists() or source.given == "-") and template.origin) or source.given
     beside = tokenizer_beside(source.given) or tokenizer_beside(path)
     tokenizer = None if beside is None else str(beside)
@@ -99,7 +99,7 @@ def _target(template: ChatTemplate, source: Source, *, named: bool) -> Target:
 
 
 def _problem(error: AutoparserError, source: Source) -> Problem | None:
-    """Give an error as a problem; None for a directory that turns out to be no model's."""
+    """Return an error as a problem; None for a directory that turns out to be no model's."""
     path = Path(source.given)
     if isinstance(error, TemplateNotFoundError) and source.within is not None and path.is_dir():
         return None

@@ -24,7 +24,7 @@ def in_order(
     failed: Callable[[AutoparserError], _Answer],
     progress: Callable[[int], Callable[[], object]],
 ) -> Iterator[_Answer]:
-    """Give the answers to all values, in their order.
+    """Return the answers to all values, in their order.
 
     With `limits` each value's work is held to them, in a worker; without, there are workers only
     where several jobs are wanted. `failed` answers where a limit is reached or a worker died.

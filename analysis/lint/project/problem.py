@@ -1,4 +1,4 @@
-"""What could not be looked at, and why: it is no finding, and stops no other template."""
+"""What could not be looked at, and why: it is not a finding, and stops no other template."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Problem:
     hint: str = ""
     """What to do about it."""
     place: str = ""
-    """Where in the file, where that is no line, such as ``byte 42``."""
+    """Where in the file, where that is not a line, such as ``byte 42``."""
     line: int | None = None
 
 
 def problem_of(error: AutoparserError, path: str) -> Problem:
-    """Give an error as a problem of `path`, unless it names a file itself."""
+    """Return an error as a problem of `path`, unless it names a file itself."""
     line = error.line if isinstance(error, TemplateSyntaxError) else None
     place = "" if line is not None else error.place or ""
     return Problem(error.file or path, error.message, error.hint or "", place, line)

@@ -43,7 +43,7 @@ class Inspected:
     """Rules that could not look, and what they lack."""
 
     def line_in_file(self, line: int | None) -> int | None:
-        """Give a template's line as a line of the file; None where that cannot be said."""
+        """Return a template's line as a line of the file; None where that cannot be said."""
         return line if self.in_lines else None
 
 

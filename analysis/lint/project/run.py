@@ -88,12 +88,12 @@ def lint_project(
 
 
 def _unseen(error: AutoparserError) -> Seen:
-    """Give what is seen of a template that is beyond a limit."""
+    """Return what is seen of a template that is beyond a limit."""
     return Seen(troubles=(Trouble(error.message, error.hint or ""),), looked=False)
 
 
 def places_of(sources: Sequence[str], settings: Settings) -> list[Path]:
-    """Give the files and folders by which one sees that something has changed."""
+    """Return the files and folders by which one sees that something has changed."""
     found, _ = gather(sources, settings.exclude, settings.root)
     places = [Path(each) for each in sources]
     for source in found:
@@ -104,7 +104,7 @@ def places_of(sources: Sequence[str], settings: Settings) -> list[Path]:
 
 
 def shown_path(path: str) -> str:
-    """Give a path as reports show it: from the working directory where it is below that."""
+    """Return a path as reports show it: from the working directory where it is below that."""
     with suppress(OSError, ValueError):
         if Path(path).exists():
             return relative_to(path, Path.cwd().resolve()) or Path(path).as_posix()
@@ -112,7 +112,7 @@ def shown_path(path: str) -> str:
 
 
 def baseline_of(run: LintRun) -> Baseline:
-    """Give the baseline that knows every finding of a run."""
+    """Return the baseline that knows every finding of a run."""
     return Baseline(
         tuple((_key(template, finding), finding.message) for template, finding in run.findings)
     )
@@ -180,7 +180,7 @@ def _sure(finding: Finding, request: Request) -> bool:
 def _parted(
     findings: Sequence[Finding], aside: Callable[[Finding], bool]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Give those that stay, and those that are set aside."""
+    """Return those that stay, and those that are set aside."""
     return (
         tuple(each for each in findings if not aside(each)),
         tuple(each for each in findings if aside(each)),

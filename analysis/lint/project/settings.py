@@ -56,7 +56,7 @@ class Settings:
 
 
 def find_settings(start: Path) -> Settings:
-    """Give the settings of the nearest file from `start` upward; the plain ones without any.
+    """Return the settings of the nearest file from `start` upward; the plain ones without any.
 
     Raises SettingsError.
     """
@@ -72,7 +72,7 @@ def find_settings(start: Path) -> Settings:
 
 
 def read_settings(file: Path) -> Settings:
-    """Give the settings of a file. Raises SettingsError also where it has none."""
+    """Return the settings of a file. Raises SettingsError also where it has none."""
     found = _read(file)
     if found is None:
         raise SettingsError(

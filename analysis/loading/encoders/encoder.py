@@ -1,7 +1,7 @@
 """Encoders: a function of a Python module that a person names, and what it takes.
 
 Nothing is imported or run unless it is named as ``path/to/module.py:function`` or
-``package.module:function``. Values for its parameters may be named behind that, as in
+``package.module:function``. Values for its parameters may be named after that, as in
 ``module.py:function?thinking_mode=thinking&drop=false``; a value is JSON where it can be.
 
 What it takes is read from its signature. The messages go to the parameter ``messages`` or
@@ -219,7 +219,7 @@ class _Adapter:
         return parameters
 
     def _stand_ins(self, names: Sequence[str], text: str) -> dict[str, object]:
-        """Give a value to what must be given: the first that the module itself mentions."""
+        """Return a value to what must be given: the first that the module itself mentions."""
         mentioned = compared_values(ast.parse(text), names)
         for name in names:
             if name not in mentioned:
@@ -268,7 +268,7 @@ class _Adapter:
         return self._text(self.function(**{self.messages: given}, **named))
 
     def _prompt(self, arguments: Mapping[str, object]) -> str:
-        """Give the start of the model's turn under these arguments."""
+        """Return the start of the model's turn under these arguments."""
         key = repr(arguments)
         if key not in self.prompts:
             try:

@@ -1,6 +1,6 @@
 """Where the next turn begins in what an encoder writes that cannot be asked to leave it out.
 
-Such a function writes the start of the model's turn behind every conversation that waits for
+Such a function writes the start of the model's turn after every conversation that waits for
 one. Two encodings tell it from what ends a user's turn: with one user message V, and with two, U
 and V. What stands before V in both is how a user's turn begins; the rest of what stands between
 U and V is how one ends; and what follows V beyond that end is the start of the model's turn.
@@ -18,7 +18,7 @@ U, V = "Uqaz7", "Vwsx8"
 
 
 def generation_prompt(encode: Callable[[list[object]], str]) -> str:
-    """Give the start of the model's turn, as `encode` writes it; empty where it writes none.
+    """Return the start of the model's turn, as `encode` writes it; empty where it writes none.
 
     Raises what `encode` raises.
     """

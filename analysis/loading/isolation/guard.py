@@ -43,7 +43,7 @@ _current: Guard | None = None
 
 
 def current_guard() -> Guard | None:
-    """Give the guard of the task that runs here; None outside of workers."""
+    """Return the guard of the task that runs here; None outside of workers."""
     return _current
 
 
@@ -78,7 +78,7 @@ class Guard:
         self._kill_after = None if seconds is None else seconds + GRACE
 
     def kept(self, pieces: Iterable[Piece], length: Callable[[Piece], int]) -> list[Piece]:
-        """Give the pieces that a render writes, of this length each. Raises LimitReached."""
+        """Return the pieces that a render writes, of this length each. Raises LimitReached."""
         most = self.limits.characters
         # No context manager: this is all that a worker adds to a render, thousands of times.
         self.begin()

@@ -2,7 +2,7 @@
 
 Contract: time is processor time of the worker, of all its threads, so that a machine under load,
 a command that waits for its standard input and one that was stopped for a while are not cut. A
-field of None is no limit.
+field of None is not a limit.
 """
 
 from __future__ import annotations

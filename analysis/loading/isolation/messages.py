@@ -1,6 +1,6 @@
 """What a worker and its parent send each other: pickled values.
 
-Contract: a worker runs the engine on untrusted templates, and is no sandbox itself: what comes
+Contract: a worker runs the engine on untrusted templates, and is not a sandbox itself: what comes
 from it is unpickled, as from a part of this program. Frozen mappings are pickled as such.
 """
 
@@ -56,7 +56,7 @@ def dumped(value: object) -> bytes:
 
 
 def loaded(content: bytes) -> object:
-    """Give the value that was pickled."""
+    """Return the value that was pickled."""
     with _no_collection():
         return cast("object", pickle.loads(content))  # noqa: S301 - from this program's own worker
 

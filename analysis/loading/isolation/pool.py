@@ -2,7 +2,7 @@
 
 Contract: results come in the order of the items, whichever is done first. A task that fails, is
 beyond a limit or loses its worker costs its own result and nothing else: it comes out as an
-`TaskOutcome` with the error. Leaving the pool, by an exception too, leaves no process behind.
+`TaskOutcome` with the error. Leaving the pool, by an exception too, leaves no process after.
 
     with WorkerPool(workers=4, limits=Limits(seconds=30)) as pool:
         for path, outcome in zip(paths, pool.map(analysis_of, paths, name=str)):
@@ -52,7 +52,7 @@ class TaskOutcome(Generic[Value]):
     """What the function raised, which limit it went beyond, or how its worker died."""
 
     def result(self) -> Value:
-        """Give the value. Raises the error."""
+        """Return the value. Raises the error."""
         if self.error is not None:
             raise self.error
         return cast("Value", self.value)
@@ -131,7 +131,7 @@ class WorkerPool:
         waiting: Iterable[tuple[int, Item]],
         name: Callable[[Item], str] | None,
     ) -> bool:
-        """Give the next item to a worker; False where there is none."""
+        """Return the next item to a worker; False where there is none."""
         for at, item in waiting:
             worker = self._idle.popleft()
             if not worker.idle:
@@ -175,6 +175,6 @@ def fit(worker: Worker) -> bool:
 
 
 def usual_jobs() -> int:
-    """Give how many processes are worth while: one for each processor that this one may use."""
+    """Return how many processes are worth while: one for each processor that this one may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

@@ -39,7 +39,7 @@ class Process(Protocol):
         ...
 
     def wait(self) -> int:
-        """Wait for its end; give its exit code, or the number of the signal below zero."""
+        """Wait for its end; return its exit code, or the number of the signal below zero."""
         ...
 
 
@@ -65,7 +65,7 @@ class _Forked:
 
 
 def started(*, terminal: bool = False) -> tuple[Process, Connection]:
-    """Start a process that serves; give it and this end of its pipe.
+    """Start a process that serves; return it and this end of its pipe.
 
     With `terminal` it has the standard files of this one and takes interrupts as this one does;
     else it reads nothing, prints nothing, and an interrupt leaves it alone.

@@ -25,7 +25,7 @@ def raise_it(limit: Limit) -> str:
 
 
 def beyond(limit: Limit, limits: Limits, file: str | None) -> TaskLimitError:
-    """Give the error of a task that went beyond a limit."""
+    """Return the error of a task that went beyond a limit."""
     return TaskLimitError(limit, _too_much(limit, limits), file=file, hint=raise_it(limit))
 
 
@@ -44,7 +44,7 @@ def _too_much(limit: Limit, limits: Limits) -> str:
 
 
 def of_death(status: int, limits: Limits, file: str | None) -> AutoparserError:
-    """Give the error of a task whose worker ended with this exit code, as `subprocess` has it."""
+    """Return the error of a task whose worker ended with this exit code, as `subprocess` has it."""
     name = _signal_name(status)
     if name == "SIGPROF":
         return beyond(Limit.RENDER_TIME, limits, file)
@@ -62,7 +62,7 @@ def of_death(status: int, limits: Limits, file: str | None) -> AutoparserError:
 
 
 def of_fault(fault: BaseException, file: str | None) -> WorkerDiedError:
-    """Give the error of a task that ended in a fault of this program."""
+    """Return the error of a task that ended in a fault of this program."""
     words = f"its task failed ({type(fault).__name__}: {fault})"
     died = WorkerDiedError(words, file=file, hint="this is a fault of autoparser; please report it")
     died.__cause__ = fault
@@ -70,7 +70,7 @@ def of_fault(fault: BaseException, file: str | None) -> WorkerDiedError:
 
 
 def of_silence(seconds: float, file: str | None) -> AutoparserError:
-    """Give the error of a task whose worker was killed since it did not answer."""
+    """Return the error of a task whose worker was killed since it did not answer."""
     return TaskLimitError(
         Limit.TASK_TIME,
         f"its worker gave no answer in {seconds:.3g} s and was killed",

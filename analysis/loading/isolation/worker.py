@@ -82,7 +82,7 @@ class Worker:
         file: str | None = None,
         named: Mapping[str, object] = NOTHING,
     ) -> None:
-        """Give it a task. Raises what pickle does for arguments that cannot be sent."""
+        """Return it a task. Raises what pickle does for arguments that cannot be sent."""
         self._request = Request(function, arguments, named, limits, file)
         content = dumped(self._request)
         self._due = None
@@ -93,7 +93,7 @@ class Worker:
             self.connection.send_bytes(content)
 
     def answer(self) -> object:
-        """Give the value of its task.
+        """Return the value of its task.
 
         Raises what the task raised, and TaskLimitError or WorkerDiedError where it has no end.
         """
@@ -147,7 +147,7 @@ class Worker:
         return True
 
     def _buried(self) -> int:
-        """Give the exit code of a worker that has hung up."""
+        """Return the exit code of a worker that has hung up."""
         self._end.detach()
         self.connection.close()
         return self._process.wait()

@@ -19,10 +19,10 @@ TEMPLATE_KEY = "chat_template"
 
 
 def templates_in_json(path: Path) -> dict[str, FoundTemplate]:
-    """Give the templates by name under the file's ``chat_template``; none if it has no such key.
+    """Return the templates by name under the file's ``chat_template``; none if it has no such key.
 
     The value is a text, a list of objects with ``name`` and ``template``, or an object from
-    names to texts. Raises TemplateReadError for any other, and for a file that is no JSON.
+    names to texts. Raises TemplateReadError for any other, and for a file that is not JSON.
     """
     value = read_json_object(path).get(TEMPLATE_KEY)
     if value is None:

@@ -46,7 +46,7 @@ LOOKED_IN = (
 
 
 def templates_in_directory(directory: Path, source: Provenance | None = None) -> FoundTemplates:
-    """Give the templates and special tokens of a model directory.
+    """Return the templates and special tokens of a model directory.
 
     ``source`` is what the directory stands for, if it is not what was asked for. Raises
     TemplateNotFoundError if no file holds a template, TemplateReadError for files that cannot
@@ -97,7 +97,7 @@ def _in_jinja_files(directory: Path) -> dict[str, FoundTemplate]:
 
 
 def _additional_files(directory: Path) -> dict[str, str]:
-    """Give the files by the names of their templates, each with its folder."""
+    """Return the files by the names of their templates, each with its folder."""
     files = sorted((directory / ADDITIONAL_TEMPLATES).glob("*.jinja"))
     return {
         path.name.removesuffix(".jinja"): f"{ADDITIONAL_TEMPLATES}/{path.name}" for path in files

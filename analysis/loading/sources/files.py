@@ -40,7 +40,7 @@ JSON_KINDS: dict[type[object], str] = {
 
 
 def part_of(directory: Path, name: str) -> Path | None:
-    """Give a file of a directory; None where there is none of this name.
+    """Return a file of a directory; None where there is none of this name.
 
     Raises TemplateReadError where it is a link out of the directory: whoever made the directory
     would choose what is read here. A snapshot in the Hub's cache is made of links into that
@@ -64,7 +64,7 @@ def part_of(directory: Path, name: str) -> Path | None:
 
 
 def read_bounded(stream: BinaryIO, file: str) -> bytes:
-    """Give all of a stream. Raises TemplateReadError for more than `LARGEST` bytes."""
+    """Return all of a stream. Raises TemplateReadError for more than `LARGEST` bytes."""
     content = stream.read(LARGEST + 1)
     if len(content) <= LARGEST:
         return content
@@ -76,7 +76,7 @@ def read_bounded(stream: BinaryIO, file: str) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Give the file's text. Raises TemplateReadError with the byte offset of bad UTF-8."""
+    """Return the file's text. Raises TemplateReadError with the byte offset of bad UTF-8."""
     try:
         with path.open("rb") as stream:
             content = read_bounded(stream, str(path))
@@ -91,7 +91,7 @@ def read_text(path: Path) -> str:
 
 
 def decoded(content: bytes, file: str) -> str:
-    """Give the bytes of ``file`` as text. Raises TemplateReadError where they are not UTF-8."""
+    """Return the bytes of ``file`` as text. Raises TemplateReadError where they are not UTF-8."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -105,7 +105,7 @@ def decoded(content: bytes, file: str) -> str:
 
 
 def read_json_object(path: Path) -> Mapping[str, object]:
-    """Give the JSON object in the file. Raises TemplateReadError with line and column."""
+    """Return the JSON object in the file. Raises TemplateReadError with line and column."""
     text = read_text(path)
     try:
         value = cast("object", json.loads(text))

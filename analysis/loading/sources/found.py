@@ -40,7 +40,7 @@ class FoundTemplates:
     """Where they are from; its file is that of the template that is chosen."""
 
     def choose(self, name: str | None, source: str) -> ChatTemplate:
-        """Give the template called ``name``; for None the default one, or the only one.
+        """Return the template called ``name``; for None the default one, or the only one.
 
         Raises TemplateNotFoundError with the names there are, TemplateReadError if the
         template is empty.

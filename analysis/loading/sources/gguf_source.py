@@ -45,7 +45,7 @@ def templates_in_gguf(path: Path, source: Provenance, part: str | None = None) -
 def templates_of_gguf(
     contents: GgufContents, source: Provenance, part: str | None
 ) -> FoundTemplates:
-    """Give the templates of a header that was read."""
+    """Return the templates of a header that was read."""
     by_name = {
         name or DEFAULT_NAME: FoundTemplate(text, contents.file, part)
         for name, text in contents.templates.items()

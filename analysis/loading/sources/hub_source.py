@@ -60,7 +60,7 @@ def templates_on_hub(name: HubName, revision: str | None) -> FoundTemplates:
 
 
 def template_files(listing: Listing) -> list[str]:
-    """Give the names of a listing that hold templates and their special tokens."""
+    """Return the names of a listing that hold templates and their special tokens."""
     return [
         each for each in sorted(listing.files) if each in READ_FILES or _ADDITIONAL.fullmatch(each)
     ]

@@ -24,7 +24,7 @@ MAP_FILE = "special_tokens_map.json"
 
 
 def special_tokens_of(directory: Path) -> dict[str, str]:
-    """Give the named special tokens of a model directory; empty where no file names any.
+    """Return the named special tokens of a model directory; empty where no file names any.
 
     Raises TemplateReadError for files that cannot be read.
     """
@@ -51,7 +51,7 @@ def _named_tokens(values: Mapping[str, object]) -> dict[str, str]:
 
 
 def _token_text(value: object) -> str | None:
-    """Give a token's text: itself, or the content of an added token written as an object."""
+    """Return a token's text: itself, or the content of an added token written as an object."""
     if isinstance(value, Mapping):
         value = cast("Mapping[str, object]", value).get("content")
     return value if isinstance(value, str) else None

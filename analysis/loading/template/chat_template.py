@@ -73,7 +73,7 @@ class ChatTemplate:
         documents: Sequence[object] | None = None,
         **switches: object,
     ) -> str:
-        """Give the text that transformers' ``apply_chat_template(tokenize=False)`` gives.
+        """Return the text that transformers' ``apply_chat_template(tokenize=False)`` gives.
 
         ``messages``, ``tools`` and ``documents`` are lists of dicts; ``switches`` are any
         other variables of the template and override special tokens. Raises
@@ -144,7 +144,7 @@ class ChatTemplate:
         return self._held(rendered)
 
     def _own(self, variables: Mapping[str, object]) -> dict[str, object]:
-        """Give the variables of one render: whatever the template may change is a copy."""
+        """Return the variables of one render: whatever the template may change is a copy."""
         given = {**variables}
         return given if self.sandbox is Sandbox.IMMUTABLE else deepcopy(given)
 
@@ -317,7 +317,7 @@ def _in_words(error: Exception) -> str:
 
 
 def _template_line(traceback: TracebackType | None) -> int | None:
-    """Give the template's line of the innermost frame that is compiled from a template."""
+    """Return the template's line of the innermost frame that is compiled from a template."""
     line: int | None = None
     while traceback is not None:
         template = traceback.tb_frame.f_globals.get("__jinja_template__")

@@ -12,7 +12,7 @@ __all__ = ["comments"]
 
 
 def comments(text: str) -> Iterator[tuple[int, str]]:
-    """Give each comment with the line (from 1) on which it begins.
+    """Return each comment with the line (from 1) on which it begins.
 
     What only looks like a comment, within ``raw`` or a string, is none. Of a text that Jinja
     cannot read, the comments before the place where it stops are given.

@@ -46,7 +46,7 @@ def _lines(template: Template) -> _Lines:
 
 
 def _line(pieces: GeneratorType[str, None, None]) -> int:
-    """Give the line of the compiled code where the innermost generator stands."""
+    """Return the line of the compiled code where the innermost generator stands."""
     # A block or a recursive loop is a generator of its own.
     while isinstance(pieces.gi_yieldfrom, GeneratorType):
         pieces = cast("GeneratorType[str, None, None]", pieces.gi_yieldfrom)

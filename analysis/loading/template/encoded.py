@@ -104,7 +104,7 @@ class EncodedTemplate(ChatTemplate):
         )
 
     def _line(self, traceback: TracebackType | None) -> int | None:
-        """Give the line of the innermost frame that is the encoder's own."""
+        """Return the line of the innermost frame that is the encoder's own."""
         line: int | None = None
         while traceback is not None:
             if traceback.tb_frame.f_code.co_filename == self.path:

@@ -91,7 +91,7 @@ class TemplateDict:
         return dict(*args, **kwargs)
 
     def fromkeys(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
-        """Give ``dict.fromkeys`` of the arguments."""
+        """Return ``dict.fromkeys`` of the arguments."""
         return dict.fromkeys(*args, **kwargs)
 
 
@@ -115,7 +115,7 @@ class TemplateNamespace(Namespace):
 def chat_environment(
     sandbox: Sandbox = Sandbox.IMMUTABLE, *, marked: bool = False
 ) -> SandboxedEnvironment:
-    """Give the one environment that all templates share; `marked` shows generation blocks."""
+    """Return the one environment that all templates share; `marked` shows generation blocks."""
     environment = _ENVIRONMENTS[sandbox](
         trim_blocks=True,
         lstrip_blocks=True,
@@ -146,7 +146,7 @@ def tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Give ``x`` as JSON; the parameters have the names by which templates pass them."""
+    """Return ``x`` as JSON; the parameters have the names by which templates pass them."""
     return json.dumps(
         x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )
@@ -158,5 +158,5 @@ def raise_exception(message: str) -> NoReturn:
 
 
 def strftime_now(format: str) -> str:  # noqa: A002 - templates may pass it by this name
-    """Give the time of now by ``format``."""
+    """Return the time of now by ``format``."""
     return datetime.now().strftime(format)  # noqa: DTZ005 - local time, as transformers does

@@ -36,7 +36,7 @@ EXCERPT_WIDTH = 72
 
 
 def find_column(environment: Environment, text: str, error: JinjaSyntaxError) -> int | None:
-    """Give the column (from 1) in line ``error.lineno`` that the error is about, or None."""
+    """Return the column (from 1) in line ``error.lineno`` that the error is about, or None."""
     lines = NEWLINE.split(text)
     if not 1 <= error.lineno <= len(lines):
         return None
@@ -54,7 +54,7 @@ def find_column(environment: Environment, text: str, error: JinjaSyntaxError) ->
 
 
 def excerpt(text: str, line: int, column: int | None) -> str:
-    """Give the template's line behind its number and, where known, a caret under the column."""
+    """Return the template's line after its number and, where known, a caret under the column."""
     lines = NEWLINE.split(text)
     if not 1 <= line <= len(lines):
         return ""
@@ -77,7 +77,7 @@ def _lexer_position(message: str) -> int | None:
 
 
 def _parser_position(environment: Environment, text: str) -> int | None:
-    """Parse again, counting; give where the token begins that the parser stopped at."""
+    """Parse again, counting; return where the token begins that the parser stopped at."""
     start = 0
 
     def counted() -> Iterator[tuple[int, str, str]]:

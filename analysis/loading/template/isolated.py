@@ -86,7 +86,7 @@ class IsolatedTemplate(ChatTemplate):
         return self._parsed()
 
     def plain(self) -> ChatTemplate:
-        """Give the same template as one that renders in this process."""
+        """Return the same template as one that renders in this process."""
         if self.original is not None:
             return self.original
         return ChatTemplate(
@@ -121,7 +121,7 @@ class IsolatedTemplate(ChatTemplate):
 
 
 def isolated(template: ChatTemplate, limits: Limits = DEFAULT_LIMITS) -> IsolatedTemplate:
-    """Give the same template as one that renders in workers, under these limits."""
+    """Return the same template as one that renders in workers, under these limits."""
     if isinstance(template, IsolatedTemplate):
         return replace(template, limits=limits)
     return IsolatedTemplate(

@@ -22,9 +22,9 @@ Message = dict[str, object]
 
 
 def prepared_messages(messages: Sequence[object]) -> list[Message]:
-    """Give plain copies of ``messages`` with None dropped and the reasoning fields filled.
+    """Return plain copies of ``messages`` with None dropped and the reasoning fields filled.
 
-    Raises ValueError for an empty conversation, TypeError for a message that is no mapping,
+    Raises ValueError for an empty conversation, TypeError for a message that is not a mapping,
     dataclass or pydantic model.
     """
     if not messages:
@@ -33,7 +33,7 @@ def prepared_messages(messages: Sequence[object]) -> list[Message]:
 
 
 def prepared_tools(tools: Sequence[object] | None) -> list[object] | None:
-    """Give plain copies of the tools' JSON schemas; None stays None.
+    """Return plain copies of the tools' JSON schemas; None stays None.
 
     Raises TypeError for anything but a mapping: Python functions are not turned into schemas.
     """

@@ -12,7 +12,7 @@ Constant: TypeAlias = str | int | float | bool
 
 
 def compared_values(tree: ast.AST, names: Collection[str]) -> Mapping[str, tuple[Constant, ...]]:
-    """Give the constants that each of these names is compared with, or annotated by."""
+    """Return the constants that each of these names is compared with, or annotated by."""
     found: dict[str, dict[str, Constant]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
@@ -39,7 +39,7 @@ def _constants(node: ast.expr) -> Iterator[Constant]:
 
 
 def mentioned_fields(tree: ast.AST) -> tuple[str, ...]:
-    """Give the names by which it asks for members: ``m["x"]``, ``m.get("x")``, ``m.x``."""
+    """Return the names by which it asks for members: ``m["x"]``, ``m.get("x")``, ``m.x``."""
     found: dict[str, None] = {}
     for node in ast.walk(tree):
         match node:
@@ -57,7 +57,7 @@ def mentioned_fields(tree: ast.AST) -> tuple[str, ...]:
 
 
 def text_constants(tree: ast.AST) -> tuple[str, ...]:
-    """Give its text constants, each once."""
+    """Return its text constants, each once."""
     return tuple(
         dict.fromkeys(
             node.value

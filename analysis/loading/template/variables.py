@@ -14,7 +14,7 @@ _WORDS: dict[str, object] = {"True": True, "False": False, "None": None}
 
 
 def variable_value(text: str) -> object:
-    """Give the value that a text stands for: JSON, Python's and YAML's words, else the text."""
+    """Return the value that a text stands for: JSON, Python's and YAML's words, else the text."""
     try:
         return cast("object", json.loads(text))
     except ValueError:

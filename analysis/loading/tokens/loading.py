@@ -69,7 +69,7 @@ def load_tokenizer(
 
 
 def tokenizer_files(listing: Listing) -> list[str]:
-    """Give the names of a listing that its tokenizer is read from."""
+    """Return the names of a listing that its tokenizer is read from."""
     if TOKENIZER_FILE in listing.files:
         return [TOKENIZER_FILE]
     ranks = sorted(each for each in listing.files if each.endswith(".tiktoken"))
@@ -79,7 +79,7 @@ def tokenizer_files(listing: Listing) -> list[str]:
 
 
 def tokenizer_beside(source: str) -> str | None:
-    """Give what to load for the tokenizer of the model that a source is of; None without any.
+    """Return what to load for the tokenizer of the model that a source is of; None without any.
 
     That is the source itself for a GGUF file and a model on the Hub, else a file of its
     directory, or of the directory that it is in.
@@ -94,7 +94,7 @@ def tokenizer_beside(source: str) -> str | None:
 
 
 def tokenizer_file(directory: Path) -> Path | None:
-    """Give the file of a directory that holds its tokenizer; None where there is none."""
+    """Return the file of a directory that holds its tokenizer; None where there is none."""
     for name in (TOKENIZER_FILE, *_ranks(directory), SENTENCEPIECE_FILE):
         file = part_of(directory, name)
         if file is not None:

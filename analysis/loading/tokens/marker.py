@@ -41,7 +41,7 @@ class Marker:
         """Go on from ``matched`` bytes of the marker over ``more``.
 
         Give the matched length at its end and None; or, where the marker ends in ``more``, its
-        whole length and the bytes behind it (none left: ``b""``).
+        whole length and the bytes after it (none left: ``b""``).
         """
         if not matched and self.text[:1] not in more:
             return 0, None
@@ -55,7 +55,7 @@ class Marker:
         return matched, None
 
     def overshooting(self, matched: int, index: TokenIndex) -> Iterator[tuple[int, bytes]]:
-        """Give the tokens that end the marker and go on behind it, each with what is behind.
+        """Return the tokens that end the marker and go on after it, each with what is behind.
 
         ``matched`` bytes of the marker stand before the token.
         """

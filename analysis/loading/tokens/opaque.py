@@ -26,7 +26,7 @@ OPEN, CLOSE = "\ue000", "\ue001"
 
 
 def opaque_ids(tokenizer: Tokenizer) -> frozenset[int]:
-    """Give the ids of the added tokens that llguidance never takes as text.
+    """Return the ids of the added tokens that llguidance never takes as text.
 
     llguidance is asked, with a vocabulary of single bytes, which loads in a moment.
     """

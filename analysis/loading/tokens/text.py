@@ -38,7 +38,7 @@ class Encoded(NamedTuple):
     ends: list[int]
 
     def behind(self, place: int) -> Encoded:
-        """Give the tokens that end behind a place in the text, which becomes its beginning."""
+        """Return the tokens that end after a place in the text, which becomes its beginning."""
         first = bisect_right(self.ends, place)
         return Encoded(
             self.ids[first:],
@@ -69,7 +69,7 @@ class TokenText:
         self.single = lru_cache(maxsize=256)(self._single)
 
     def ids(self, text: str) -> list[int]:
-        """Give the ids of a text. Raises TokenizerError where there are none."""
+        """Return the ids of a text. Raises TokenizerError where there are none."""
         ids = self._encoding(text).ids
         if text.strip() and not ids:
             raise _cannot_encode(text, "it gives no tokens for it")
@@ -82,10 +82,10 @@ class TokenText:
             raise _cannot_encode(text, str(error)) from error
 
     def encode(self, text: str) -> Encoded:
-        """Give the tokens of a text: together their places cover it.
+        """Return the tokens of a text: together their places cover it.
 
         A character that makes several tokens is the place of each of them; whitespace that a
-        tokenizer leaves out of a token's place belongs to the token behind it.
+        tokenizer leaves out of a token's place belongs to the token after it.
         """
         if not text:
             return Encoded([], [], [])
@@ -119,7 +119,7 @@ class TokenText:
         return None if token is None else self.single(token)
 
     def gives_back(self, encoded: Encoded, text: str, before: Sequence[int]) -> bool:
-        """Whether the tokens of a text, behind others, are decoded to that text."""
+        """Whether the tokens of a text, after others, are decoded to that text."""
         return self._byte_level or self.decode(encoded.ids, before) == text
 
     @cached_property
@@ -138,7 +138,7 @@ class TokenText:
         )
 
     def decode(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
-        """Give the text of ids that stand behind others; special tokens are written out.
+        """Return the text of ids that stand after others; special tokens are written out.
 
         Raises TokenizerError for an id that the vocabulary does not have.
         """
@@ -157,7 +157,7 @@ class TokenText:
         `first` is the place of the first of them in what the caller gave.
         """
         ids = cast("Iterable[object]", given)
-        with suppress(TypeError):  # of what is no list, or an item that is no number
+        with suppress(TypeError):  # of what is not a list, or an item that is not a number
             if self._seen.issuperset(ids):
                 return
             new = set(ids).difference(self._seen)
@@ -174,7 +174,7 @@ class TokenText:
         raise _unknown_id(bad, f"{what}[{first + at}]")
 
     def _single(self, text: str) -> int | None:
-        """Give the id of the one token that this text is; None where it is several."""
+        """Return the id of the one token that this text is; None where it is several."""
         known = self._tokenizer.token_to_id(text)
         if known is not None:
             return known
@@ -184,12 +184,12 @@ class TokenText:
     def _has(self, id_: object) -> bool:
         try:
             return self._tokenizer.id_to_token(index(cast("SupportsIndex", id_))) is not None
-        except (TypeError, OverflowError):  # of what is no number, and of one below 0
+        except (TypeError, OverflowError):  # of what is not a number, and of one below 0
             return False
 
 
 def _places(offsets: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Give where each token begins and ends, so that no character lies between two."""
+    """Return where each token begins and ends, so that no character lies between two."""
     starts = [start for start, _ in offsets]
     ends = [end for _, end in offsets]
     if starts[1:] == ends[:-1] and starts[:1] == [0]:

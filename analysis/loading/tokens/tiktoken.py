@@ -93,7 +93,7 @@ def _entry(line: bytes) -> tuple[bytes, int] | None:
 
 
 def _halves(token: bytes, ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
-    """Give the last merge that makes a token; none where lower ranks do not lead to it."""
+    """Return the last merge that makes a token; none where lower ranks do not lead to it."""
     parts = [token[at : at + 1] for at in range(len(token))]
     limit = ranks[token]
     while len(parts) > 2:  # noqa: PLR2004 - two parts are the merge
@@ -109,7 +109,7 @@ def _halves(token: bytes, ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, b
 
 
 def _alphabet() -> list[str]:
-    """Give GPT-2's letter for each byte."""
+    """Return GPT-2's letter for each byte."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     letters = {byte: chr(byte) for byte in printable}
     others = (byte for byte in range(256) if byte not in letters)

@@ -178,7 +178,7 @@ class ModelTokenizer:
         return TokenIndex(self.token_bytes)
 
     def bytes_of(self, token: int) -> bytes:
-        """Give the exact bytes of one token; they need not be whole characters.
+        """Return the exact bytes of one token; they need not be whole characters.
 
         Raises ``TokenizerError`` for an id that is out of the vocabulary.
         """
@@ -191,23 +191,23 @@ class ModelTokenizer:
         return self.token_bytes[token]
 
     def encode(self, text: str) -> list[int]:
-        """Give the tokens of ``text``, added ones among them; nothing is put around it.
+        """Return the tokens of ``text``, added ones among them; nothing is put around it.
 
         Raises ``TokenizerError`` where it has none for it.
         """
         return self.text.ids(text)
 
     def encode_plain(self, text: bytes) -> list[int]:
-        """Give tokens for ``text`` (any bytes) as a grammar takes them: no opaque one."""
+        """Return tokens for ``text`` (any bytes) as a grammar takes them: no opaque one."""
         return self.ll.tokenize_bytes(text)
 
     def encode_marked(self, text: str) -> list[int]:
-        """Give tokens for ``text`` in the middle of an answer: its opaque ones by their ids."""
+        """Return tokens for ``text`` in the middle of an answer: its opaque ones by their ids."""
         tokens: list[int] = []
         for piece in self.opaque.pieces(text):
             tokens += [piece] if isinstance(piece, int) else self.encode_plain(piece.encode())
         return tokens
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """Give the text of ``tokens``, added ones kept; broken UTF-8 shows as U+FFFD."""
+        """Return the text of ``tokens``, added ones kept; broken UTF-8 shows as U+FFFD."""
         return b"".join(self.bytes_of(token) for token in tokens).decode(errors="replace")

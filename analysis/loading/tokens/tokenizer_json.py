@@ -101,7 +101,7 @@ def _check_growth(tokenizer: Tokenizer, path: Path) -> None:
 
 
 def _growth(normalizer: object) -> int:
-    """Give how many characters one may become, at most."""
+    """Return how many characters one may become, at most."""
     if not isinstance(normalizer, dict):
         return 1
     fields = cast("dict[str, object]", normalizer)

@@ -55,7 +55,7 @@ class Difference:
 
 @lru_cache(maxsize=4096)
 def differences(left: str, right: str) -> tuple[Difference, ...]:
-    """Give all differences, in the order of the texts."""
+    """Return all differences, in the order of the texts."""
     return tuple(
         Difference(
             start,

@@ -43,7 +43,7 @@ class FactChange:
 
 
 def changed_facts(left: Analysis, right: Analysis) -> tuple[FactChange, ...]:
-    """Give the facts that differ, by aspects; those that only one of them has, too."""
+    """Return the facts that differ, by aspects; those that only one of them has, too."""
     ours, theirs = dict(_facts(left)), dict(_facts(right))
     names = dict.fromkeys([*ours, *theirs])
     found = [
@@ -103,7 +103,7 @@ def _documented(whole: Mapping[str, Json], *aspects: str) -> Iterator[Fact]:
 
 
 def _leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
-    """Give what is no object by its dotted name; lists are rows, and stay whole."""
+    """Return what is not an object by its dotted name; lists are rows, and stay whole."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}" if path else key)

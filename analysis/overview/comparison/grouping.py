@@ -48,7 +48,7 @@ class _Seen:
 
 
 def grouped(rounds: Sequence[Round]) -> tuple[RenderChange, ...]:
-    """Give the ways in which renders part: those with nothing set first, the frequent first."""
+    """Return the ways in which renders part: those with nothing set first, the frequent first."""
     known: dict[tuple[str, ...], list[_Seen]] = {}
     for round_ in rounds:
         for sighting in round_.sightings:

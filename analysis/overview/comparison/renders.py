@@ -63,7 +63,7 @@ class Asked:
 def changed_renders(
     left: Analysis, right: Analysis, setting: Setting | None = None
 ) -> tuple[tuple[RenderChange, ...], Asked]:
-    """Play everything through both; give how the renders differ, and what was asked.
+    """Play everything through both; return how the renders differ, and what was asked.
 
     Each template gets the messages in the shape that it takes, and one that reads a special token
     which only the other's files name gets it from there. What `setting` sets stays as it is.
@@ -115,7 +115,7 @@ def _distinct(first: Round, rounds: Sequence[Round]) -> list[Round]:
 def _pairs(
     singles: Sequence[Round], distinct: Sequence[Round], usual: Setting
 ) -> list[tuple[Round, Round]]:
-    """Give the rounds two by two whose settings name different switches beside the usual ones.
+    """Return the rounds two by two whose settings name different switches beside the usual ones.
 
     Values that change nothing alone may do so with another; pairs of such come last.
     """
@@ -155,7 +155,7 @@ def _is_text(round_: Round, singles: Sequence[Round]) -> bool:
 
 
 def _taken(first: Round) -> Iterator[str]:
-    """Give the kinds of content that at least one of the two rendered."""
+    """Return the kinds of content that at least one of the two rendered."""
     yield from dict.fromkeys(
         request.conversation
         for request in every()
@@ -164,7 +164,7 @@ def _taken(first: Round) -> Iterator[str]:
 
 
 def _refused(first: Round) -> Iterator[str]:
-    """Give the conversations that both refuse in every request."""
+    """Return the conversations that both refuse in every request."""
     taken = {request.conversation for request in every() if request.key not in first.refused}
     names = dict.fromkeys(key[0] for key in first.marks)
     yield from (name for name in names if name not in taken)

@@ -58,7 +58,7 @@ class Request:
         return self.conversation, self.tools, self.system, self.generation
 
     def messages(self, shape: Shape) -> list[dict[str, Json]]:
-        """Give the messages in the shape that a template takes."""
+        """Return the messages in the shape that a template takes."""
         wanted = shape if self.system is None else replace(shape, system=self.system)
         if self.arguments_as_string is not None:
             wanted = replace(wanted, arguments_as_string=self.arguments_as_string)
@@ -83,19 +83,19 @@ AXES: dict[str, tuple[str, str]] = {
 
 @lru_cache(maxsize=1)
 def every() -> Sequence[Request]:
-    """Give all requests that are played with nothing set."""
+    """Return all requests that are played with nothing set."""
     return (*_battery(), *changing(), *_parts(tools=True), *_unusual())
 
 
 @lru_cache(maxsize=1)
 def changing() -> Sequence[Request]:
-    """Give the requests that are played again under every value of a switch."""
+    """Return the requests that are played again under every value of a switch."""
     return (*_framed(), *_parts())
 
 
 @lru_cache(maxsize=1)
 def brief() -> Sequence[Request]:
-    """Give the requests that are played under two switches at once."""
+    """Return the requests that are played under two switches at once."""
     longest = _scenes()[-1][0]
     beside = {"a question": ((False, True), (True, False)), longest: ((False, False), (True, True))}
     return tuple(
@@ -141,9 +141,9 @@ def _calling(calls: tuple[ToolCall, ...]) -> Message:
 
 
 def _framed() -> Iterator[Request]:
-    """Give each scene with and without tools, system message and generation prompt."""
+    """Return each scene with and without tools, system message and generation prompt."""
     for name, dialogue in _scenes():
-        # A prompt behind an assistant's last message is asked for by nobody.
+        # A prompt after an assistant's last message is asked for by nobody.
         prompts = (False,) if isinstance(dialogue[-1], Message) else (True, False)
         for tools, system, generation in product((False, True), (False, True), prompts):
             yield Request(name, dialogue, tools, generation, system)
@@ -177,7 +177,7 @@ def _kind(name: str) -> Kind:
 
 
 def _unusual() -> Iterator[Request]:
-    """Give what some callers send, and what is played with nothing set alone."""
+    """Return what some callers send, and what is played with nothing set alone."""
     for tools in (False, True):
         yield Request(
             "a developer message first", (_QUESTION,), tools, generation=True, first="developer"

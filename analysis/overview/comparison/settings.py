@@ -52,14 +52,14 @@ class Values:
 
 
 def usual_setting(left: Analysis, right: Analysis) -> Setting:
-    """Give what must be set for both to render at all; mostly nothing."""
+    """Return what must be set for both to render at all; mostly nothing."""
     return {**left.formats.base, **right.formats.base}
 
 
 def asked_values(
     analyses: Sequence[Analysis], stages: Sequence[Stage], *, usual: Setting
 ) -> Values:
-    """Give every value that a template suggests or shows, in the order of their sources.
+    """Return every value that a template suggests or shows, in the order of their sources.
 
     Switches that `usual` sets are not among them.
     """
@@ -94,7 +94,7 @@ def _values(analysis: Analysis, stage: Stage, usual: Setting) -> Iterator[tuple[
 
 
 def _words(suggestions: Suggestions) -> list[str]:
-    """Give the constants that look like values: one short word."""
+    """Return the constants that look like values: one short word."""
     return [
         each
         for each in suggestions.constants

@@ -83,7 +83,7 @@ class Conversation:
 
     @property
     def breaks(self) -> int:
-        """Turns behind which the prefix breaks."""
+        """Turns after which the prefix breaks."""
         return sum(step.breaks for step in self.steps)
 
 
@@ -132,7 +132,7 @@ class _Talk:
         """The prompt that the bridges have made; empty where it has to be rendered."""
 
     def had(self, *, calls: bool) -> tuple[list[Step], str]:
-        """Give the steps, and why they end before the tenth."""
+        """Return the steps, and why they end before the tenth."""
         entries: list[Entry] = [_question(0)]
         steps: list[Step] = []
         for turn in range(TURNS):
@@ -177,7 +177,7 @@ class _Talk:
     def _bridge(
         self, prompt: tuple[int, ...], completion: Sequence[int], new: Sequence[Entry]
     ) -> tuple[int | None, str, str]:
-        """Give the length of the next prompt, why there is none, and what it keeps."""
+        """Return the length of the next prompt, why there is none, and what it keeps."""
         messages = self._analysis.shape.messages(tuple(new))
         found = self._renderer.bridge_to_next_turn(prompt, completion, messages, self._offered)
         if isinstance(found, RenderedTokens):

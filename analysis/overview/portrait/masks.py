@@ -53,7 +53,7 @@ class MaskCost:
 def mask_cost(
     analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, *, walks: int = WALKS
 ) -> MaskCost:
-    """Write some answers by chance, and time the mask before each of their tokens."""
+    """Write some answers at random, and time the mask before each of their tokens."""
     try:
         return _timed(analysis, tools, tokenizer, walks)
     except AutoparserError as error:

@@ -90,7 +90,7 @@ class _TokenCut:
         self._newlines = SINGLE_NEWLINES in row.scenario.variations
 
     def text(self, text: str) -> list[str]:
-        """Give the text of each token; of those that share a character the first has it."""
+        """Return the text of each token; of those that share a character the first has it."""
         return self._tokens.encode(text).pieces(text)
 
     def sampled(self, text: str) -> list[str]:

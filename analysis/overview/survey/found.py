@@ -13,7 +13,7 @@ CONFIGURATION = "tokenizer_config.json"
 
 
 def templates_in(places: Sequence[str]) -> tuple[str, ...]:
-    """Give the templates that are named, or lie below what is named, each once, in order.
+    """Return the templates that are named, or lie below what is named, each once, in order.
 
     Raises TemplateNotFoundError for a place that does not exist or holds no template.
     """

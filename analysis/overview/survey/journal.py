@@ -20,7 +20,7 @@ from autoparser.analysis.core.given import read
 from .record import Record
 
 SURVEY_SCHEMA: Final = "autoparser.survey/1"
-"""Name and version of a line's schema; a change that is no mere addition counts it up."""
+"""Name and version of a line's schema; a change that is not a mere addition counts it up."""
 _OTHER = "name another file with --records; nothing was written to this one"
 
 
@@ -33,7 +33,7 @@ class Journal:
     size: int = 0
     """Bytes of its whole lines."""
     mended: bool = False
-    """Whether there is half a line behind them."""
+    """Whether there is half a line after them."""
 
 
 class _Check(Struct, frozen=True):
@@ -90,7 +90,7 @@ def line_of(record: Record) -> str:
 
 
 def journal_of(content: bytes, file: str) -> Journal:
-    """Read what a file holds. Raises AutoparserError for a file that is no survey's."""
+    """Read what a file holds. Raises AutoparserError for a file that is not a survey's."""
     whole, newline, rest = content.rpartition(b"\n")
     records: dict[tuple[str, str], Record] = {}
     for number, line in enumerate(whole.split(b"\n"), 1):

@@ -67,7 +67,7 @@ class Record:
 
 
 def digest_of(text: str) -> str:
-    """Give the digest by which a template is known again."""
+    """Return the digest by which a template is known again."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -20,7 +20,7 @@ __all__ = ["expression_document"]
 
 
 def expression_document(turn: Turn) -> dict[str, Json]:
-    """Give an expression as values that JSON can hold.
+    """Return an expression as values that JSON can hold.
 
     How arguments are written is not repeated: it is `format.calls.arguments` of the analysis.
     """

@@ -24,7 +24,7 @@ class Kept(Generic[Made]):
         self._lock = Lock()
 
     def of(self, owners: tuple[object, ...], key: Hashable, make: Callable[[], Made]) -> Made:
-        """Give what was made of these objects under this key; `make` makes it where it is new.
+        """Return what was made of these objects under this key; `make` makes it where it is new.
 
         Two threads may make the same thing at once: then the first one is kept.
         """

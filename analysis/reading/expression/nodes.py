@@ -95,7 +95,7 @@ class Section:
     space: str = ""
     """Whitespace that the template writes between content and calls."""
     behind: str = ""
-    """Whitespace that it writes between calls and content behind them."""
+    """Whitespace that it writes between calls and content after them."""
     leads: tuple[str, ...] = ()
     """Markers that are markup where they stand right before a call."""
     single: bool = False
@@ -157,11 +157,11 @@ class Turn:
     calls: Section | None
     ends: tuple[Literal, ...]
     unwritten: str = ""
-    """Whitespace behind what the prompt has opened, which it has left to the model."""
+    """Whitespace after what the prompt has opened, which it has left to the model."""
     lead: str = ""
     """Whitespace that the template writes between the header and content."""
     goes_on: bool = False
-    """What ends a turn may also stand inside it, with another header behind it."""
+    """What ends a turn may also stand inside it, with another header after it."""
     tail: str = ""
     """Whitespace that ends the turn, where nothing else does."""
     json: bool = False

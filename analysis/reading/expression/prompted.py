@@ -17,7 +17,7 @@ class Prompted:
 
     start: Start
     unwritten: str = ""
-    """Whitespace behind what the prompt has opened, which it has not written."""
+    """Whitespace after what the prompt has opened, which it has not written."""
     prefill: str = ""
     """What it has already written of the message itself."""
 
@@ -56,9 +56,9 @@ def prompted(format_: TurnFormat, opening: Opening | None, request: Request) -> 
 
 
 def prefilled(format_: TurnFormat, prompt: str) -> str:
-    """Give what a prompt has written of the message itself, behind the header of its last turn.
+    """Return what a prompt has written of the message itself, after the header of its last turn.
 
-    Where turns have no header, it is what stands behind the last opener that was left open.
+    Where turns have no header, it is what stands after the last opener that was left open.
     """
     mark = format_.header_mark
     if not format_.header.strip():
@@ -66,15 +66,15 @@ def prefilled(format_: TurnFormat, prompt: str) -> str:
     if not mark or mark not in prompt:
         return ""
     written = prompt.rpartition(mark)[2]
-    # Behind a stop comes what is not the message: the results of its calls, in one turn.
+    # After a stop comes what is not the message: the results of its calls, in one turn.
     ended = any(stop in written for stop in format_.stop_strings)
     return "" if ended or written.isspace() else written
 
 
 def _left_open(format_: TurnFormat, prompt: str) -> str:
-    """Give the end of a prompt, from the last opener on, where nothing closes what it opened.
+    """Return the end of a prompt, from the last opener on, where nothing closes what it opened.
 
-    No marker stands behind it but those of a call: `[THINK]Let me` begins a message, and in
+    No marker stands after it but those of a call: `[THINK]Let me` begins a message, and in
     `What does [THINK] mean?[/INST]` somebody else has written the opener. In open reasoning calls
     and content are text.
     """
@@ -93,7 +93,7 @@ def _left_open(format_: TurnFormat, prompt: str) -> str:
 
 
 def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> Prompted:
-    """Say what is left to write behind a prompt that ends with this opening."""
+    """Say what is left to write after a prompt that ends with this opening."""
     core = opening.text.rstrip()
     space = prompt[len(prompt.rstrip()) :]
     missing = opening.text[len(core) :].removeprefix(space)
@@ -108,7 +108,7 @@ def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> Prompted:
 
 
 def _prefill(format_: TurnFormat, text: str, written: Written) -> str:
-    """Give what a generation prompt has written behind the header, where that is no whole part."""
+    """Give what a generation prompt has written after the header, where that is no whole part."""
     mark = format_.header_mark
     if written is not Written.OTHER or not mark or mark not in text:
         return ""
@@ -116,7 +116,7 @@ def _prefill(format_: TurnFormat, text: str, written: Written) -> str:
 
 
 def lead(format_: TurnFormat, written: str, start: Start) -> str:
-    """Give the whitespace that the template writes between what is `written` and content."""
+    """Return the whitespace that the template writes between what is `written` and content."""
     layout = format_.layouts.get(Presence(content=True))
     if layout is None or layout.parts[:1] != (Part.CONTENT,):
         return ""
@@ -128,7 +128,7 @@ def lead(format_: TurnFormat, written: str, start: Start) -> str:
     if text.isspace():
         return text
     reasoning, mark = format_.reasoning, format_.header_mark
-    # What an empty reasoning block leaves behind itself is skipped where that block is read.
+    # What an empty reasoning block leaves after itself is skipped where that block is read.
     if start is Start.CONTENT or (reasoning is not None and reasoning.close.core in text):
         return ""
     text = text.rpartition(mark)[2] if mark else text

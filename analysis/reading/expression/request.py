@@ -86,7 +86,7 @@ def _tool(at: int, tool: object) -> tuple[str, Json]:
 
 
 def _function(tool: object) -> Mapping[str, object] | None:
-    """Give the function object of a tool, wrapped or bare; None where it is none."""
+    """Return the function object of a tool, wrapped or bare; None where it is none."""
     if not isinstance(tool, Mapping):
         return None
     members = cast("Mapping[str, object]", tool)

@@ -47,7 +47,7 @@ def section_of(format_: TurnFormat, request: Request) -> Section | None:
 
 
 def _opened(format_: TurnFormat) -> str:
-    """Give the marker that stands before the calls of every turn, where the end closes it."""
+    """Return the marker that stands before the calls of every turn, where the end closes it."""
     befores = [
         layout.literals[layout.parts.index(Part.CALLS)].removeprefix(format_.header)
         for layout in format_.layouts.values()
@@ -65,7 +65,7 @@ def _without_close(opening: Literal, close: str) -> Literal:
 
 
 def _space(format_: TurnFormat, presence: Presence, part: Part) -> str:
-    """Give the whitespace right before the second of two parts, where this one is the second."""
+    """Return the whitespace right before the second of two parts, where this one is the second."""
     layout = format_.layouts.get(presence)
     if layout is None or len(layout.parts) != 2 or layout.parts[1] is not part:  # noqa: PLR2004
         return ""

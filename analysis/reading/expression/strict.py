@@ -20,7 +20,7 @@ from .request import Request
 
 
 def strict(format_: TurnFormat, request: Request, written: str, start: Start) -> Strict:
-    """Give the rows that a model may write behind what the prompt has `written` of the turn.
+    """Return the rows that a model may write after what the prompt has `written` of the turn.
 
     Of the request, only whether calls may and have to be written counts.
     """
@@ -51,14 +51,14 @@ def strict(format_: TurnFormat, request: Request, written: str, start: Start) ->
 
 
 def either(ways: Sequence[Strict]) -> Strict:
-    """Give all that may be written in one way or another; calls are written as in the first."""
+    """Return all that may be written in one way or another; calls are written as in the first."""
     rows = dict.fromkeys(row for way in ways for row in way.rows)
     calls = next((way.calls for way in ways if way.calls is not None), None)
     return Strict(tuple(rows), calls)
 
 
 def written_of(format_: TurnFormat, opening: Opening | None, request: Request) -> str:
-    """Give the beginning of the turn that the prompt has already written.
+    """Return the beginning of the turn that the prompt has already written.
 
     `opening` is the one that the prompt ends with, None where it ends with none.
     """
@@ -85,7 +85,7 @@ def written_of(format_: TurnFormat, opening: Opening | None, request: Request) -
 
 
 def _opened(format_: TurnFormat) -> str:
-    """Give a turn up to where its reasoning begins."""
+    """Return a turn up to where its reasoning begins."""
     firsts = (
         layout.literals[0]
         for layout in format_.layouts.values()
@@ -98,7 +98,7 @@ def _opened(format_: TurnFormat) -> str:
 def _cut(
     format_: TurnFormat, layout: Layout, written: str, start: Start, dropped: Block | None
 ) -> Iterator[tuple[StrictItem, ...]]:
-    """Give what is left of a layout behind the prompt.
+    """Return what is left of a layout after the prompt.
 
     `dropped` is the reasoning that models write there and the template keeps out of its history.
     """
@@ -125,13 +125,13 @@ def _cut(
 
 
 def _thought(layout: Layout, lost: Block, bare: str) -> tuple[StrictItem, ...]:
-    """Give a layout behind reasoning that the template drops."""
+    """Return a layout after reasoning that the template drops."""
     rest = bare.rpartition(lost.close.core)[2].lstrip()
     return Body(Part.REASONING), lost.close.text, *_items(layout, rest)
 
 
 def _begun(layout: Layout, over: str | None, bare: str) -> tuple[StrictItem, ...]:
-    """Give a layout of which the prompt wrote more than its first text, or something else."""
+    """Return a layout of which the prompt wrote more than its first text, or something else."""
     items = _items(layout, bare if over is None else "")
     if over and layout.parts[:1] == (Part.CALLS,):
         return Body(Part.CALLS, begun=over), *items[2:]
@@ -139,7 +139,7 @@ def _begun(layout: Layout, over: str | None, bare: str) -> tuple[StrictItem, ...
 
 
 def _behind(first: str, written: str) -> str | None:
-    """Give what a literal holds behind what was written; whitespace alone makes no difference."""
+    """Return what a literal holds after what was written; whitespace alone makes no difference."""
     if first.startswith(written):
         return first[len(written) :]
     bare = written.rstrip()

@@ -56,7 +56,7 @@ def _closes_unopened_content(turn: Turn) -> bool:
 
 
 def _closed_by_reasoning_close(turn: Turn) -> Iterator[Part | None]:
-    """Give the parts but reasoning that a row closes so; None: it begins with that close."""
+    """Return the parts but reasoning that a row closes so; None: it begins with that close."""
     reasoning = turn.reasoning
     if reasoning is None or not reasoning.close.core:
         return
@@ -78,7 +78,7 @@ def _text(items: Sequence[object], at: int) -> str:
 
 
 def call_closers(turn: Turn, section: Section) -> tuple[str, ...]:
-    """Give the markers that close a call: after a closed one they are stray."""
+    """Return the markers that close a call: after a closed one they are stray."""
     call = section.call
     if isinstance(call, RowCall):
         rows = (row for row in (call.row, call.empty_row) if row)
@@ -93,7 +93,7 @@ def section_closers(turn: Turn, section: Section) -> tuple[str, ...]:
 
 
 def _alone(turn: Turn, section: Section, closes: Sequence[Literal]) -> tuple[str, ...]:
-    """Give the markers of these literals that mean nothing else in a turn."""
+    """Return the markers of these literals that mean nothing else in a turn."""
     others = [*turn.ends, turn.header, turn.content.open, *turn.content.others]
     others += [] if turn.reasoning is None else [turn.reasoning.open]
     taken = {literal.core for literal in others} | {each.trigger for each in call_opens(section)}

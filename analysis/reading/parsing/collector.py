@@ -13,16 +13,16 @@ from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, 
 
 @dataclass(slots=True)
 class _Prose:
-    """A text whose leading whitespace is kept back until something stands behind it."""
+    """A text whose leading whitespace is kept back until something stands after it."""
 
     kind: DeltaKind
     pieces: list[str] = field(default_factory=list[str])
     waiting: str = ""
     fresh: bool = True
-    """Nothing came yet, or nothing since a call: whitespace waits for what stands behind it."""
+    """Nothing came yet, or nothing since a call: whitespace waits for what stands after it."""
 
     def text(self) -> str | None:
-        """Give the whole; None where there was nothing but whitespace."""
+        """Return the whole; None where there was nothing but whitespace."""
         return "".join(self.pieces) or None
 
 
@@ -73,7 +73,7 @@ class Collector:
         self.last: Part | None = None
         """The part of the message that came last; None: nothing has."""
         self.reasoning_end: int | None = None
-        """The position right behind what first closed the reasoning; None: nothing has."""
+        """The position right after what first closed the reasoning; None: nothing has."""
         self.whole_calls = whole_calls
         self._make_id = make_id
         self._made_id = ""
@@ -153,7 +153,7 @@ class Collector:
         self._stray = True
 
     def drop_blank(self) -> None:
-        """Forget whitespace behind which nothing came: it stood between two parts."""
+        """Forget whitespace after which nothing came: it stood between two parts."""
         self._content.waiting = self._reasoning.waiting = ""
         self._content.fresh = True
 
@@ -178,12 +178,12 @@ class Collector:
         self._pieces.append(text)
 
     def name_call(self, call_id: str) -> None:
-        """Give the open call its id, where that is written behind its name."""
+        """Return the open call its id, where that is written after its name."""
         if self._call is not None:
             self._call = (self._call[0], call_id)
 
     def take(self) -> list[Delta]:
-        """Give what came since the last time."""
+        """Return what came since the last time."""
         if self._sent != len(self._pieces):
             self._flush()
         deltas = self._deltas
@@ -237,7 +237,7 @@ class Collector:
             self._malformed.append(call)
 
     def _end_call(self, status: Status) -> ParsedCall | None:
-        """Forget the open call; give it, unless it does not count."""
+        """Forget the open call; return it, unless it does not count."""
         if self._call is None:
             return None
         self._flush()
@@ -268,7 +268,7 @@ class Collector:
         reasoning_end: int | None,
         finished: bool,
     ) -> ParsedMessage:
-        """Give the message as far as it has come; `missing_end` is the end that it lacks."""
+        """Return the message as far as it has come; `missing_end` is the end that it lacks."""
         partial = self._open_call(Status.CUT)
         reasoning = None if self._reasoning is self._content else self._reasoning.text()
         return ParsedMessage(
@@ -285,7 +285,7 @@ class Collector:
         )
 
     def _status(self, *, complete: bool, unfinished: bool) -> Status:
-        """Give the worst of what happened."""
+        """Return the worst of what happened."""
         if self._call is not None or not complete:
             return Status.CUT
         if self.status is not Status.OK:

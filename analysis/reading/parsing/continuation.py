@@ -31,7 +31,7 @@ class Continuation:
         self._opening = call_open(section.call)
 
     def after(self, rest: Sequence[RowItem], name: str) -> GoesOn:
-        """Give what may follow arguments that this rest of a call's row comes after.
+        """Return what may follow arguments that this rest of a call's row comes after.
 
         That is what closes the call, then the next call, the turn's end or the text's. Each of
         these may come early: the closers before it were forgotten then.
@@ -129,7 +129,7 @@ def _first_unit(items: Sequence[RowItem]) -> str:
 
 
 def _closers(rest: Sequence[RowItem], name: str) -> Iterator[str | None]:
-    """Give the texts that close a call, in order; None: any word."""
+    """Return the texts that close a call, in order; None: any word."""
     for item in rest:
         if isinstance(item, Literal):
             yield from item.units

@@ -18,7 +18,7 @@ _PARTS = {
 
 
 def missing_end(turn: Turn, spans: Sequence[Span]) -> str:
-    """Give the end that the template writes after what was read last; empty where it writes none.
+    """Return the end that the template writes after what was read last; empty where it writes none.
 
     Templates may end a turn after content and leave it open after calls.
     """

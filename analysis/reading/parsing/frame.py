@@ -25,7 +25,7 @@ class Frame:
     lead: Literal | None = None
     """What stands before a call's name and is read where a header may stand, not in content.
 
-    It is words, as ` to=` before `get_weather`, or words behind the first marker where every block
+    It is words, as ` to=` before `get_weather`, or words after the first marker where every block
     has a header. None where calls begin otherwise.
     """
 
@@ -76,7 +76,7 @@ def _openings(turn: Turn) -> Iterator[tuple[Literal, Part]]:
 
 
 def recipient(turn: Turn, offered: frozenset[str] | None) -> re.Pattern[str] | None:
-    """Give the pattern of the word that leads to a tool's name, and of the name, its group.
+    """Return the pattern of the word that leads to a tool's name, and of the name, its group.
 
     Where `<|channel|>work to=` stands before names, the word is `to=`; None where it is none.
     """
@@ -100,7 +100,7 @@ def _lead(turn: Turn, first: str) -> Literal | None:
 
 
 def _before_name(turn: Turn) -> Literal | None:
-    """Give what a call begins with, where its name comes next."""
+    """Return what a call begins with, where its name comes next."""
     call = None if turn.calls is None else turn.calls.call
     if not isinstance(call, RowCall) or not isinstance(call.row[1], Name):
         return None

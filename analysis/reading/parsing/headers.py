@@ -36,7 +36,7 @@ class HeaderReader:
         )
 
     def read(self, tape: Tape, collector: Collector, stops: Stops[Mark]) -> Reading[Mark | None]:
-        """Read a header and, where it leads to a call, the call behind it.
+        """Read a header and, where it leads to a call, the call after it.
 
         None where there is no header, or one that the template writes so, which is among the
         `stops` of content: it is left. What stands before an opener that is there again is taken.
@@ -72,7 +72,7 @@ class HeaderReader:
         return opened
 
     def _calls(self, header: str, tape: Tape) -> SectionReader | None:
-        """Give the reader of the call that comes next; None where no header leads to one."""
+        """Return the reader of the call that comes next; None where no header leads to one."""
         named = None if self._recipient is None else self._recipient.search(header)
         if named is not None and self._turn.calls is not None:
             section = _headed(self._turn.calls, header[: named.start(1)], header[named.end(1) :])
@@ -119,7 +119,7 @@ def _stops_at(stops: Stops[Mark], text: str, start: int) -> bool:
 
 
 def _headed(section: Section, before: str, after: str) -> Section:
-    """Give the section whose call begins with a header just as it was written."""
+    """Return the section whose call begins with a header just as it was written."""
     call = section.call
     if not isinstance(call, RowCall):
         return section

@@ -24,7 +24,7 @@ class IdentifiedStream(StreamParser):
         self._spelled = Spelled(tokens)
 
     def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
-        """Take a piece of text, and the ids that are new; give what it adds to the message.
+        """Take a piece of text, and the ids that are new; return what it adds to the message.
 
         The text of an id may come later than the id, as engines give it where a character is not
         whole. An id that is out of the vocabulary has no text.
@@ -32,7 +32,7 @@ class IdentifiedStream(StreamParser):
         return self._spelled.shown(super().feed(self._spelled.hide(text, ids)))
 
     def finish(self, *, complete: bool = True) -> list[Delta]:
-        """Say that no more text comes; give what is left to add, and last the finish reason."""
+        """Say that no more text comes; return what is left to add, and last the finish reason."""
         return self._spelled.shown(super().finish(complete=complete))
 
     @property

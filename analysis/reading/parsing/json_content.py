@@ -65,7 +65,7 @@ class JsonContent:
             yield
 
     def _limit(self, tape: Tape) -> int:
-        """Say up to where the text surely is no end of the turn."""
+        """Say up to where the text surely is not an end of the turn."""
         found = self._ends.find(tape.text, tape.at)
         if found is not None:
             return found.start

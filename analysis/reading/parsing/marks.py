@@ -26,7 +26,7 @@ class Mark(Enum):
 
 
 def reasoning_stops(turn: Turn, *, calls: bool, content: bool) -> Stops[Mark]:
-    """Give what ends reasoning; with `calls` and `content` also what opens these by a marker."""
+    """Return what ends reasoning; with `calls` and `content` also what opens these by a marker."""
     block = turn.reasoning
     if block is None:
         return Stops([])
@@ -41,7 +41,7 @@ def reasoning_stops(turn: Turn, *, calls: bool, content: bool) -> Stops[Mark]:
 
 
 def calls_in_reasoning(turn: Turn) -> Stops[Mark]:
-    """Give what opens calls inside reasoning."""
+    """Return what opens calls inside reasoning."""
     return Stops(list(_calls_in_reasoning(turn)))
 
 
@@ -56,14 +56,14 @@ def _calls_in_reasoning(turn: Turn) -> Iterator[tuple[str, str, Mark]]:
 
 
 def bracketed_marks(turn: Turn, offered: frozenset[str] | None) -> tuple[str, ...]:
-    """Give what ends content and begins as an array of JSON does."""
+    """Return what ends content and begins as an array of JSON does."""
     return tuple(text for _, text, _ in _content_stops(turn, offered) if text.startswith("["))
 
 
 def content_stops(
     turn: Turn, offered: frozenset[str] | None, frame: Frame | None = None
 ) -> Stops[Mark]:
-    """Give what ends content; `offered` are the tools, None: any.
+    """Return what ends content; `offered` are the tools, None: any.
 
     With a frame the words that lead to a call do so only where a header may stand, and are text in
     content; and its first marker alone opens no call.
@@ -72,7 +72,7 @@ def content_stops(
 
 
 def call_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[str]:
-    """Give the texts in content of which one begins every call."""
+    """Return the texts in content of which one begins every call."""
     return (text for _, text, mark in _content_stops(turn, offered) if mark is Mark.CALLS)
 
 
@@ -116,7 +116,7 @@ def _call_stops(
 
 
 def _wordless(turn: Turn) -> Iterator[tuple[str, str, Mark]]:
-    """Give the markers that open a part without its usual word, where nothing shares them.
+    """Return the markers that open a part without its usual word, where nothing shares them.
 
     Only what closes again is a part of its own: a marker that opens every turn is none.
     """
@@ -142,12 +142,12 @@ def _is_only(turn: Turn, marker: str, literal: Literal) -> bool:
 
 
 def is_tagged(header: Literal) -> bool:
-    """Whether a header is noticed anywhere in a text, since a part of it is no mere words."""
+    """Whether a header is noticed anywhere in a text, since a part of it would be mere words."""
     return bool(header.markers)
 
 
 def behind_calls(turn: Turn) -> Iterator[str]:
-    """Give the texts that may follow a call."""
+    """Return the texts that may follow a call."""
     for end in turn.ends:
         yield end.core
     if turn.calls is not None:

@@ -66,7 +66,7 @@ class Delta:
     """Of the call: as it is written, or made where none is written."""
 
     def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
-        """Give the delta of an OpenAI streaming chunk.
+        """Return the delta of an OpenAI streaming chunk.
 
         Of the last delta it is the `finish_reason` alone, which stands in the chunk's choice,
         beside an empty delta.
@@ -124,13 +124,13 @@ class ParsedMessage:
     missing_end: str = ""
     """The end of such a turn, where a text that is said to be complete has none; else empty."""
     reasoning_end: int | None = None
-    """The position right behind what closes the reasoning, the first where it is closed twice; 0
+    """The position right after what closes the reasoning, the first where it is closed twice; 0
     where the prompt has closed it; None where nothing has."""
     finish_reason: FinishReason | None = None
     """Why the text ended; None: more may come."""
 
     def ended(self) -> ParsedMessage:
-        """Give the same message where its end was seen outside the text, as a stop token."""
+        """Return the same message where its end was seen outside the text, as a stop token."""
         status = Status.OK if self.status is Status.UNFINISHED else self.status
         return replace(self, status=status, missing_end="")
 

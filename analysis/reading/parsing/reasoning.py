@@ -49,7 +49,7 @@ class ReasoningReader:
         self._behind_end = tuple(filter(None, cores))
 
     def read(self, tape: Tape, collector: Collector) -> Reading[None]:
-        """Read from behind what opens the reasoning to behind what closes it.
+        """Read from after what opens the reasoning to after what closes it.
 
         What ends it otherwise is left.
         """
@@ -92,7 +92,7 @@ class ReasoningReader:
             emit(tape.take(size, SpanKind.REASONING))
 
     def _ends_there(self, tape: Tape, size: int) -> Reading[bool]:
-        """Whether an end counts: nothing, another end or a header comes behind it."""
+        """Whether an end counts: nothing, another end or a header comes after it."""
         while True:
             behind = tape.text[tape.at + size :]
             rest = behind.lstrip()
@@ -105,7 +105,7 @@ class ReasoningReader:
             yield
 
     def _held(self, tape: Tape, collector: Collector, size: int) -> Reading[_Stopped | None]:
-        """Hold what began like a call; give what ended the reasoning, CALLS where a call did."""
+        """Hold what began like a call; return what ended the reasoning, CALLS where a call did."""
         held = [tape.take(size, SpanKind.REASONING)]
         stopped = yield from self._until(tape, held.append, held=True)
         text = "".join(held)
@@ -147,7 +147,7 @@ class ReasoningReader:
 
 
 _MOST_SPACE = 256
-"""How much whitespace behind an end is waited for, so that a wait costs no more than that."""
+"""How much whitespace after an end is waited for, so that a wait costs no more than that."""
 
 
 def _skip_repeated(tape: Tape, literal: Literal) -> Reading[str]:

@@ -54,7 +54,7 @@ class RowReader:
         last = call.empty_row[-1] if call.empty_row else None
         self.behind_name = last.units[:1] if isinstance(last, Literal) else ()
         self._selves: tuple[str, ...] = ()
-        """What stands behind the name of a call whose tag closes itself."""
+        """What stands after the name of a call whose tag closes itself."""
 
     def read(self) -> Reading[CallEnd]:
         """Read from what opens the call to what closes it."""
@@ -71,7 +71,7 @@ class RowReader:
         return self._close(self.status)
 
     def _item(self, item: RowItem, at: int) -> Reading[CallEnd | None]:
-        """Read one item; give how the call ends with it, None where it goes on."""
+        """Read one item; return how the call ends with it, None where it goes on."""
         rest = self.row[at + 1 :]
         if isinstance(item, Literal):
             return (yield from self._literal(item, at))
@@ -98,7 +98,7 @@ class RowReader:
         return (yield from behind_space(self.tape, following.units[0]))
 
     def _closed_itself(self) -> Reading[bool]:
-        """Take a tag that closes itself behind the name, and what else closes the call."""
+        """Take a tag that closes itself after the name, and what else closes the call."""
         tape = self.tape
         closed = yield from at_any(tape, self._selves)
         if closed is None or not self._is_offered():
@@ -112,7 +112,7 @@ class RowReader:
         return True
 
     def _free_text(self, item: FreeText, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
-        """Take whatever stands in the place of a word, up to the marker behind it."""
+        """Take whatever stands in the place of a word, up to the marker after it."""
         first = following[0] if following else None
         if not isinstance(first, Literal) or first.units[:1] != first.markers[:1]:
             there = yield from read_literal(self.tape, Literal.of(item.default))
@@ -121,7 +121,7 @@ class RowReader:
         return None
 
     def _slot(self, item: Name | Word, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
-        """Read a name, an id or a number; give how the call ends where there is none."""
+        """Read a name, an id or a number; return how the call ends where there is none."""
         kind = SpanKind.NAME if isinstance(item, Name) else SpanKind.ID
         word = yield from self._word(following, kind)
         if word is None or (isinstance(item, Name) and self.name and word != self.name):
@@ -151,7 +151,7 @@ class RowReader:
         return CallEnd.CLOSED
 
     def _literal(self, literal: Literal, at: int) -> Reading[CallEnd | None]:
-        """Take a literal; give how the call ends where it is not there."""
+        """Take a literal; return how the call ends where it is not there."""
         if self.collector.calling:
             return (yield from self._closing(literal))
         if not at:
@@ -241,7 +241,7 @@ class RowReader:
         return not self.around.tentative or (offered is not None and self.name in offered)
 
     def _word(self, following: Sequence[RowItem], kind: SpanKind) -> Reading[str | None]:
-        """Read a name or an id up to the literal behind it."""
+        """Read a name or an id up to the literal after it."""
         stops = dict.fromkeys((*_word_stops(following), *self.behind_name))
         if kind is SpanKind.NAME:
             tags = [stop[:-1] for stop in stops if stop.endswith(">")]
@@ -269,7 +269,7 @@ class RowReader:
         return self.tape.take(size, kind)
 
     def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
-        """Open the call and read its arguments; give how it ends where that is not the close."""
+        """Open the call and read its arguments; return how it ends where that is not the close."""
         unnamed = not self.name and any(isinstance(each, Name) for each in rest)
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
@@ -300,7 +300,7 @@ class RowReader:
         return None
 
     def _closers(self, rest: Sequence[RowItem]) -> list[str]:
-        """Give the texts that may stand behind the arguments."""
+        """Return the texts that may stand after the arguments."""
         if self.name and any(isinstance(each, Name) for each in rest):
             # A call that is closed by its name.
             texts = [each.text for each in rest if isinstance(each, Literal)]
@@ -309,7 +309,7 @@ class RowReader:
 
 
 def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
-    """Give the texts that may stand right behind a word of a row."""
+    """Return the texts that may stand right after a word of a row."""
     for at, item in enumerate(following):
         if isinstance(item, Literal) and item.units:
             # The words between its markers may be left out, the first marker with them.
@@ -342,6 +342,6 @@ def _ends_of(stops: tuple[str, ...]) -> re.Pattern[str]:
 
 _LONGEST_WORD = 256
 _LED_WORD = 3
-"""A literal, a word, and the literal behind it."""
+"""A literal, a word, and the literal after it."""
 _LONGEST_NOISE = 256
 _NO_WORD = re.compile(r"[\s{}\[\]<>\"']")

@@ -63,7 +63,7 @@ class MarkerTokens:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Give every text in a value made of dataclasses and rows."""
+    """Return every text in a value made of dataclasses and rows."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, tuple):
@@ -94,7 +94,7 @@ class Spelled:
         self._seen = [0 for _ in texts]
 
     def hide(self, text: str, ids: Sequence[int] | None) -> str:
-        """Take the next piece of text, and the ids that are new; give the piece for the readers.
+        """Take the next piece of text, and the ids that are new; return the piece for the readers.
 
         Without ids the piece is taken as it is, and what comes with ids later begins anew.
         """
@@ -175,7 +175,7 @@ class _Occurrences:
         self._lasts = re.compile(f"[{re.escape(lasts)}]" if lasts else "(?!)")
 
     def ending_in(self, more: str) -> Sequence[tuple[int, int]]:
-        """Give the places in `more` where one ends, its last character's, and its number."""
+        """Return the places in `more` where one ends, its last character's, and its number."""
         text = self._before + more
         offset = len(self._before)
         self._before = text[-self._reach :] if self._reach else ""

@@ -33,7 +33,7 @@ class StreamParser:
             collector.forget(self._tape)
 
     def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
-        """Take a piece of text; give what it adds to the message.
+        """Take a piece of text; return what it adds to the message.
 
         `ids` are the tokens that are new, for a parser that was made with a tokenizer; another
         raises RequestError.
@@ -52,7 +52,7 @@ class StreamParser:
         return self._collector.take()
 
     def finish(self, *, complete: bool = True) -> list[Delta]:
-        """Say that no more text comes; give what is left to add, and last the finish reason."""
+        """Say that no more text comes; return what is left to add, and last the finish reason."""
         if self._tape.closed:
             return []
         self._tape.closed = True
@@ -66,7 +66,7 @@ class StreamParser:
 
     @property
     def reasoning_end(self) -> int | None:
-        """The position right behind what closed the reasoning, as in the message."""
+        """The position right after what closed the reasoning, as in the message."""
         if self._turn.start is Start.CONTENT:
             return 0
         end = self._collector.reasoning_end

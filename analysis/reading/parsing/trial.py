@@ -24,7 +24,7 @@ class CallTrial:
         if turn.calls is not None:
             closers = (*section_closers(turn, turn.calls), *turn.calls.close.units)
         self._behind = ("", *closers, *(end.core for end in turn.ends))
-        """What may stand behind calls, of which a cut may have left the front."""
+        """What may stand after calls, of which a cut may have left the front."""
 
     def find(self, text: str) -> tuple[int, int] | None:
         """Say where the whitespace before the call begins, and the call itself; None: no call.

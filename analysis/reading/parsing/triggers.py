@@ -9,7 +9,7 @@ from autoparser.analysis.reading.expression import JsonCall, Name, RowCall, RowI
 
 
 def call_open(call: RowCall | JsonCall) -> Literal:
-    """Give what opens one call."""
+    """Return what opens one call."""
     if isinstance(call, JsonCall):
         return call.before
     first = call.row[0]
@@ -17,7 +17,7 @@ def call_open(call: RowCall | JsonCall) -> Literal:
 
 
 def call_literals(section: Section) -> Iterator[Literal]:
-    """Give the literals that one call is written with."""
+    """Return the literals that one call is written with."""
     call = section.call
     if isinstance(call, JsonCall):
         yield from (call.before, call.after)
@@ -33,7 +33,7 @@ def call_opens(section: Section) -> Iterator[Literal]:
 
 
 def named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator[str]:
-    """Give what begins a call by its name: the name and what stands right around it.
+    """Return what begins a call by its name: the name and what stands right around it.
 
     Where markers open a call, it is the rest of its opening whose first marker was forgotten.
     """
@@ -61,7 +61,7 @@ def named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator
 
 
 def _begin(item: RowItem) -> tuple[str, ...]:
-    """Give what may stand right behind a name: as it is written, and without the whitespace."""
+    """Return what may stand right after a name: as it is written, and without the whitespace."""
     if not isinstance(item, Literal):
         return ("",)
     if not item.units:

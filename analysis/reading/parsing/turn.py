@@ -111,7 +111,7 @@ class TurnReader:
     ) -> Reading[Mark]:
         """Read what comes next; say what it was, END where the turn ended.
 
-        Behind what opens content no header may stand.
+        After what opens content no header may stand.
         """
         if before is not Mark.CONTENT:
             mark = yield from self._headed(tape, collector, opened)
@@ -144,7 +144,7 @@ class TurnReader:
     def _stopped(
         self, tape: Tape, collector: Collector, opened: OpenParts, found: Found[Mark]
     ) -> Reading[Mark]:
-        """Go on behind a stop in the content; say what was read, END where the turn ended."""
+        """Go on after a stop in the content; say what was read, END where the turn ended."""
         turn = self.turn
         if found.label is Mark.CALLS and self._section is not None:
             cut = yield from self._section.read(tape, collector, found.start - tape.at)
@@ -171,7 +171,7 @@ class TurnReader:
         space = yield from skip_written(tape, self._written_behind[found.label])
         if found.label is Mark.REASONING_CLOSE:
             collector.reasoning_marker(space)
-        # Behind a stray closer the content goes on, and no header stands.
+        # After a stray closer the content goes on, and no header stands.
         return Mark.CONTENT if stray else found.label
 
     def _take(self, tape: Tape, collector: Collector, found: Found[Mark], *, stray: bool) -> None:

@@ -1,4 +1,4 @@
-"""Reading what stands behind a call's name, in whatever words a model puts between its markers."""
+"""Reading what stands after a call's name, in whatever words a model puts between its markers."""
 
 from __future__ import annotations
 

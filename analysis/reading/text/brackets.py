@@ -9,7 +9,7 @@ from autoparser.analysis.core.format import Escape, Notation
 
 
 def quotes_of(notation: Notation) -> dict[str, str]:
-    """Give what opens a string, and what then closes it, at the top or inside a container."""
+    """Return what opens a string, and what then closes it, at the top or inside a container."""
     inner = (notation, notation.array.values, notation.object.values)
     strings = [each.string for each in inner if each is not None]
     quotes = {text.open.strip(): text.close.strip() for text in strings if text.open.strip()}
@@ -19,7 +19,7 @@ def quotes_of(notation: Notation) -> dict[str, str]:
 
 
 def escaped_of(notation: Notation) -> frozenset[str]:
-    """Give the closing quotes before which a backslash makes them text."""
+    """Return the closing quotes before which a backslash makes them text."""
     inner = (notation, notation.array.values, notation.object.values)
     strings = [each.string for each in inner if each is not None]
     closes = {text.close.strip() for text in strings if text.escape in _BACKSLASHED}
@@ -104,7 +104,7 @@ class QuoteScan:
             self._unread += text
 
     def inside(self, text: str) -> bool:
-        """Whether what comes behind this text, which is not added, is inside a string."""
+        """Whether what comes after this text, which is not added, is inside a string."""
         size = len(self._unread)
         whole = self._unread + text
         if self._begun is None and (front := whole.lstrip()):
@@ -128,7 +128,7 @@ class QuoteScan:
         return bool(quoted)
 
     def _behind(self, word: str, quoted: str) -> str:
-        """Give what closes the string that is open behind a word; empty: none is."""
+        """Return what closes the string that is open after a word; empty: none is."""
         if not quoted:
             return self._quotes.get(word, "")
         return "" if word == quoted else quoted

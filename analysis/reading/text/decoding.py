@@ -65,7 +65,7 @@ def _unguarded(inside: str, text: Text) -> str:
 
 
 class Unreadable(Exception):
-    """The text is no value of the notation."""
+    """The text is not a value of the notation."""
 
 
 class Decoder:

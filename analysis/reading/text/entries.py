@@ -159,7 +159,7 @@ def _without_space(text: str) -> str:
 
 
 def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]]:
-    """Give what stands between key and value, whitespace between its units forgiven."""
+    """Return what stands between key and value, whitespace between its units forgiven."""
     bare = [row for row in rows if row.quote]
     rows = [row for row in rows if not row.quote]
     blank = [row for row in rows if row.middle and not row.middle.strip()]

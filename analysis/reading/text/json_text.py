@@ -24,7 +24,7 @@ class Outcome(StrEnum):
     CUT = "cut"
     """The text ended in the middle."""
     BAD = "bad"
-    """This is no value."""
+    """This is not a value."""
 
 
 _SPACE = re.compile(r"\s+")
@@ -100,7 +100,7 @@ class _Reader:
                 return Outcome.REPAIRED if self.repaired else Outcome.COMPLETE
 
     def _token(self, char: str) -> Reading[Outcome | None]:
-        """Read one token; give the outcome where the value cannot go on."""
+        """Read one token; return the outcome where the value cannot go on."""
         tape, due = self.tape, self.next
         if char in "\"'" and due in _SCALAR:
             self._flush()
@@ -162,7 +162,7 @@ class _Reader:
         self.next = _Next.END
 
     def _stopped(self) -> Reading[Outcome]:
-        """End at a text that is no part of the value."""
+        """End at a text that is not part of the value."""
         if self._may_close() and (yield from at_any(self.tape, self.stops)):
             return self._repair()
         return Outcome.BAD

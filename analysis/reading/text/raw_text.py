@@ -118,7 +118,7 @@ class RawReader:
     def read(self) -> Reading[Outcome]:
         """Take the text; the closer is left. REPAIRED where it is not there.
 
-        A closer inside a string of an array or object is text, if the value is whole behind it.
+        A closer inside a string of an array or object is text, if the value is whole after it.
         """
         tape, stops = self.around.tape, self.stops
         while True:
@@ -144,7 +144,7 @@ class RawReader:
                 return sight
 
     def _seen(self, found: Found[bool | None]) -> Reading[Outcome | None]:
-        """Decide over a text that may end the value; give the outcome where it does."""
+        """Decide over a text that may end the value; return the outcome where it does."""
         tape = self.around.tape
         start, size = tape.offset + found.start, found.end - found.start
         cut = tape.offset + self.stops.written_before(tape.text, found, tape.at)
@@ -286,7 +286,7 @@ class RawReader:
         return True
 
     def _follows(self, ahead: Lookahead) -> Reading[bool]:
-        """Whether what stands behind a closer may stand there."""
+        """Whether what stands after a closer may stand there."""
         around = self.around
         begin = [unit for opening in around.openings for unit in opening.units[:1]]
         wanted = [around.separator.core, *begin, *around.stops]
@@ -298,7 +298,7 @@ class RawReader:
         return not begin and (yield from self._keyed(ahead)) is not None
 
     def _keyed(self, ahead: Lookahead) -> Reading[str | None]:
-        """Give the key that comes next, with what leads to its value; None where none does."""
+        """Return the key that comes next, with what leads to its value; None where none does."""
         around = self.around
         yield from ahead.space()
         key = yield from ahead.word(_WORD, _LONGEST_KEY)
@@ -330,7 +330,7 @@ _SHORT = 2
 
 
 _NUMBERED = frozenset({"number", "array", "object"})
-"""Types whose values may be or hold a number that is no integer."""
+"""Types whose values may be or hold a number that is not an integer."""
 
 
 def json_of(
@@ -341,7 +341,7 @@ def json_of(
     *,
     quoted: bool,
 ) -> str:
-    """Give the JSON text of a value that is written as this raw text."""
+    """Return the JSON text of a value that is written as this raw text."""
     notation = arguments.values
     string = notation.string
     if quoted or types == frozenset({"string"}):

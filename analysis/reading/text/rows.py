@@ -8,7 +8,7 @@ from autoparser.analysis.core.format import Arguments, JsonType, Literal, Row, S
 
 
 class EntryRow:
-    """The literals of an entry: before its key, between key and value, behind the value."""
+    """The literals of an entry: before its key, between key and value, after the value."""
 
     def __init__(self, row: Row) -> None:
         """Take a row apart."""
@@ -31,12 +31,12 @@ class EntryRow:
 
 
 def openings_of(rows: Sequence[EntryRow]) -> tuple[Literal, ...]:
-    """Give what may open an entry, each once."""
+    """Return what may open an entry, each once."""
     return tuple(dict.fromkeys(Literal.of(row.before) for row in rows))
 
 
 def entry_rows(arguments: Arguments) -> list[EntryRow]:
-    """Give the rows that differ, with the types that each is for."""
+    """Return the rows that differ, with the types that each is for."""
     members = arguments.members
     known: dict[Row, EntryRow] = {}
     for kind in JsonType:
@@ -47,7 +47,7 @@ def entry_rows(arguments: Arguments) -> list[EntryRow]:
 
 
 def without_quotes(rows: Sequence[EntryRow]) -> list[EntryRow]:
-    """Give the rows without the quotes that all their values stand between; else none.
+    """Return the rows without the quotes that all their values stand between; else none.
 
     `days="{{ days }}"` is also written `days=3`, and `city="{{ city }}"` also `city='Oslo'`.
     """

@@ -73,7 +73,7 @@ class Stops(Generic[Label]):
         """Finds what may belong to a stop; None where a text holds nothing of one."""
 
     def searching(self, also: str) -> re.Pattern[str]:
-        """Give a pattern for what may belong to a stop, and for the characters of `also`."""
+        """Return a pattern for what may belong to a stop, and for the characters of `also`."""
         always = {*also, *(text[0] for text in self._texts)}
         last = self._held - always - (frozenset(WHITESPACE) if self._loose else frozenset())
         parts = [f"[{re.escape(''.join(sorted(always)))}]"] if always else []
@@ -116,7 +116,7 @@ class Stops(Generic[Label]):
         return end
 
     def begun(self, text: str, at: int) -> Found[Label] | None:
-        """Give the stop that the text's end cuts, with the whitespace that is written before it.
+        """Return the stop that the text's end cuts, with the whitespace that is written before it.
 
         A word alone may be text: only what begins with another sign begins a stop.
         """

@@ -179,7 +179,7 @@ class Tape:
         self._recorded = []
 
     def recorded(self) -> str:
-        """Stop recording; give what was taken meanwhile."""
+        """Stop recording; return what was taken meanwhile."""
         text = "".join(self._recorded or ())
         self._recorded = None
         return text

@@ -177,7 +177,7 @@ class ValueReader:
         """Take the value that the end of the text closes, if it is a whole one."""
         tape = self.tape
         rest = tape.text[tape.at :]
-        # What is there of a closer whose end is missing is no part of the value.
+        # What is there of a closer whose end is missing is not part of the value.
         begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
         text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
         if not tape.complete:

@@ -1,4 +1,4 @@
-"""The gate: what a template writes behind its own prompts, against grammar and parser."""
+"""The gate: what a template writes after its own prompts, against grammar and parser."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ OFF_OPENS_THE_ANSWER = (
 END_INSTEAD_OF_PROMPT = (
     HEAD + "<|assistant|>{{ m.content }}<|end|>" + TAIL + PROMPT + ("{% else %}<|eos|>{% endif %}")
 )
-"""What is no prompt ends with a token of its own, which begins like the header."""
+"""What is not a prompt ends with a token of its own, which begins like the header."""
 
 ALIKE_AT_THE_END = (
     HEAD + "<|assistant|>{% if raw %}{{ m.content }}{% else %}<say>{{ m.content }}</say>{% endif %}"
@@ -64,7 +64,7 @@ def accepts(analysis: Analysis, text: str, **asked: Any) -> bool:
 
 
 def rendered(template: str, message: Message, setting: Mapping[str, Json], prompt: bool) -> str:
-    """Render a turn behind a user message, or the prompt alone, by the template itself."""
+    """Render a turn after a user message, or the prompt alone, by the template itself."""
     entries: list[dict[str, object]] = [{"role": "user", "content": "Hi."}]
     if not prompt:
         said = {"role": "assistant", "content": message.content}

@@ -45,7 +45,7 @@ _TAG = re.compile(r"<(/?\|?/?\w[^<>{}'\"]*?)>")
 
 
 def rewritten(text: str, opening: str, closing: str) -> str:
-    """Give the template with other brackets around the tags in its constants."""
+    """Return the template with other brackets around the tags in its constants."""
 
     def constant(match: re.Match[str]) -> str:
         return _TAG.sub(lambda tag: f"{opening}{tag[1]}{closing}", match.group())

@@ -11,7 +11,7 @@ EMPTY = Sequence()
 
 
 def anchored(regex: Regex) -> Regex:
-    """Give the expression of whole texts in which `regex` is found, without anchors.
+    """Return the expression of whole texts in which `regex` is found, without anchors.
 
     Raises PatternError for an anchor that stands elsewhere than at an edge of the pattern.
     """
@@ -30,7 +30,7 @@ def anchored(regex: Regex) -> Regex:
 
 
 def _edge(regex: Regex, *, start: bool) -> list[tuple[bool, Regex]]:
-    """Give the options of a pattern, each with whether it is anchored at this edge.
+    """Return the options of a pattern, each with whether it is anchored at this edge.
 
     The anchors of this edge are gone from the options.
     """

@@ -12,25 +12,25 @@ from .tokens import Tokens
 
 
 def any_value(tokens: Tokens) -> str:
-    """Give the rule of any value."""
+    """Return the rule of any value."""
     key = ("value", tokens.item_separator, tokens.key_separator, tokens.quoting)
     return tokens.rules.recursive(key, "value", lambda name: _body(tokens, name))
 
 
 def any_string(tokens: Tokens) -> str:
-    """Give the rule of any string."""
+    """Return the rule of any string."""
     text = RegexWriter(tokens.rules, tokens.quoting).write(ANY_TEXT)
     return tokens.rules.add("string", f'"\\"" {text} "\\""')
 
 
 def any_object(tokens: Tokens) -> str:
-    """Give the rule of any object."""
+    """Return the rule of any object."""
     members = Members((), Others(any_string(tokens), any_value(tokens)), 0, None, "#")
     return tokens.rules.add("object", members.expression(tokens) or "")
 
 
 def any_array(tokens: Tokens) -> str:
-    """Give the rule of any array."""
+    """Return the rule of any array."""
     items = Items((), any_value(tokens), 0, None)
     return tokens.rules.add("array", items.expression(tokens) or "")
 

@@ -24,7 +24,7 @@ class Items:
     most: int | None
 
     def expression(self, tokens: Tokens) -> str | None:
-        """Give the array's expression; None where no array has these items."""
+        """Return the array's expression; None where no array has these items."""
         leading = [*self.leading]
         most = self.most
         if None in leading:
@@ -38,7 +38,7 @@ class Items:
         return " ".join(filter(None, [tokens.begin_array, body, tokens.end_array]))
 
     def _behind(self, leading: Sequence[str | None], most: int | None, tokens: Tokens) -> str:
-        """Give what stands between the brackets."""
+        """Return what stands between the brackets."""
         if most is not None:
             leading = leading[:most]
         body = self._tail(len(leading), most, tokens)
@@ -50,7 +50,7 @@ class Items:
         return body
 
     def _tail(self, count: int, most: int | None, tokens: Tokens) -> str:
-        """Give the items behind the leading ones, of which there are `count`."""
+        """Return the items after the leading ones, of which there are `count`."""
         room = None if most is None else most - count
         if self.others is None or room == 0:
             return ""

@@ -32,11 +32,11 @@ class Quoting(StrEnum):
 
     @property
     def quote(self) -> str:
-        """What stands before and behind a string."""
+        """What stands before and after a string."""
         return "" if self is Quoting.BARE else '"'
 
     def options(self, points: CodePoints) -> tuple[Sequence[str], Sequence[str]]:
-        """Give expressions that together are these characters: as themselves, and escaped."""
+        """Return expressions that together are these characters: as themselves, and escaped."""
         return _options(self, points)
 
 
@@ -72,7 +72,7 @@ def _hexadecimal(first: int, last: int) -> str:
 
 
 def _pairs(first: int, last: int) -> Iterator[str]:
-    """Give surrogate pairs for characters beyond U+FFFF: equal first halves, then the rest."""
+    """Return surrogate pairs for characters beyond U+FFFF: equal first halves, then the rest."""
     while first <= last:
         high = (first - 0x10000) >> 10
         if first & _LOW_BITS == 0 and last - first >= _LOW_BITS:

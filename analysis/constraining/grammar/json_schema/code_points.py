@@ -15,7 +15,7 @@ class CodePoints:
 
     @classmethod
     def of(cls, *ranges: str | tuple[int, int]) -> CodePoints:
-        """Give the union of single characters, of two-character ranges, and of number pairs.
+        """Return the union of single characters, of two-character ranges, and of number pairs.
 
         A text of one character is that character; one of two is the range between them.
         """
@@ -23,7 +23,7 @@ class CodePoints:
 
     @classmethod
     def among(cls, characters: str) -> CodePoints:
-        """Give the set of the characters of a text."""
+        """Return the set of the characters of a text."""
         return cls(_normal((ord(character), ord(character)) for character in characters))
 
     def __or__(self, other: CodePoints) -> CodePoints:
@@ -45,7 +45,7 @@ class CodePoints:
         return bool(self.ranges)
 
     def inverse(self) -> CodePoints:
-        """Give all characters that are not in this set."""
+        """Return all characters that are not in this set."""
         gaps: list[tuple[int, int]] = []
         start = 0
         for first, last in self.ranges:

@@ -41,7 +41,7 @@ class Converter:
         """What is being written, with the name of its rule where it refers to itself."""
 
     def value(self, schema: Json, pointer: str, quoting: Quoting | None = None) -> str | None:
-        """Give the expression of a schema's values; None where it has none.
+        """Return the expression of a schema's values; None where it has none.
 
         `quoting`: of strings that are the value itself; those inside are written as JSON.
         """
@@ -128,7 +128,7 @@ class Converter:
         return None if body is None else self.rules.add(wish, body)
 
     def constant(self, value: Json, quoting: Quoting) -> str:
-        """Give the expression of one value."""
+        """Return the expression of one value."""
         tokens = self.tokens
         inner = tokens.quoting
         match value:

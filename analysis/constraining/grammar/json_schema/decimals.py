@@ -27,7 +27,7 @@ EXPONENTS = ((-323, -5), (16, 307))
 
 
 def number_range(interval: Interval, rules: Rules) -> str | None:
-    """Give an expression for the numbers inside; None where there are none."""
+    """Return an expression for the numbers inside; None where there are none."""
     return _range(interval, Fractions(rules.add("digits", MORE)))
 
 
@@ -53,12 +53,12 @@ def _range(interval: Interval, fractions: Fractions) -> str | None:
 
 
 def _floats(interval: Interval, fractions: Fractions) -> list[str]:
-    """Give expressions for floats in an interval above zero."""
+    """Return expressions for floats in an interval above zero."""
     return [*_plain(interval, fractions), *_scientific(interval, fractions)]
 
 
 def _plain(interval: Interval, fractions: Fractions) -> list[str]:
-    """Give decimals without an exponent: ``I.F``."""
+    """Return decimals without an exponent: ``I.F``."""
     low = interval.low or Decimal(0)
     start, fraction_low = _split(low)
     if start >= PLAIN_END:
@@ -91,7 +91,7 @@ def _split(value: Decimal) -> tuple[int, str]:
 
 
 def _scientific(interval: Interval, fractions: Fractions) -> list[str]:
-    """Give numbers with an exponent: ``D.Fe-05`` and below, ``D.Fe+16`` and above."""
+    """Return numbers with an exponent: ``D.Fe-05`` and below, ``D.Fe+16`` and above."""
     low = _Mantissa.of(interval.low, is_open=interval.low_open) if interval.low else None
     high = None
     if interval.high is not None:
@@ -119,7 +119,7 @@ class _Mantissa:
 def _with_exponents(
     low: _Mantissa | None, high: _Mantissa | None, first: int, last: int, fractions: Fractions
 ) -> list[str]:
-    """Give the numbers between two bounds whose exponents lie from `first` to `last`."""
+    """Return the numbers between two bounds whose exponents lie from `first` to `last`."""
     options: list[str] = []
     for edge in sorted({bound.exponent for bound in (low, high) if bound is not None}):
         if first <= edge <= last:
@@ -142,7 +142,7 @@ def _with_exponents(
 
 
 def _exponents(first: int, last: int) -> str:
-    """Give exponents of one sign, from `first` to `last`, with two digits at least."""
+    """Return exponents of one sign, from `first` to `last`, with two digits at least."""
     if first > 0:
         return f'"+" {natural_range(first, last)}'
     options: list[str] = []

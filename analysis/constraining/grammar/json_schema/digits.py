@@ -17,7 +17,7 @@ def alternatives(options: Sequence[str]) -> str:
 
 
 def between(low: str, high: str, digits: str = DECIMAL) -> str:
-    """Give an expression for all digit strings from `low` to `high`, which are equally long."""
+    """Return an expression for all digit strings from `low` to `high`, which are equally long."""
     common = 0
     while common < len(low) and low[common] == high[common]:
         common += 1
@@ -29,7 +29,7 @@ def between(low: str, high: str, digits: str = DECIMAL) -> str:
 
 
 def _options(low: str, high: str, digits: str) -> list[str]:
-    """Give the options where the first digits differ."""
+    """Return the options where the first digits differ."""
     zeros, nines = digits[0] * (len(low) - 1), digits[-1] * (len(low) - 1)
     first, last = digits.index(low[0]), digits.index(high[0])
     options: list[str] = []
@@ -47,13 +47,13 @@ def _options(low: str, high: str, digits: str) -> list[str]:
 
 
 def counted(count: int, digits: str = DECIMAL) -> list[str]:
-    """Give an expression for so many digits, none where the count is 0."""
+    """Return an expression for so many digits, none where the count is 0."""
     each = digit_class(digits)
     return [] if count == 0 else [each] if count == 1 else [f"{each}{{{count}}}"]
 
 
 def digit_class(digits: str) -> str:
-    """Give a class of neighbouring digits."""
+    """Return a class of neighbouring digits."""
     if len(digits) == 1:
         return literal(digits)
     numbers = "".join(digit for digit in digits if digit.isdigit())

@@ -6,7 +6,7 @@ from autoparser.analysis.core.schema import SchemaError
 
 
 def unwritable(keyword: str, pointer: str, why: str) -> SchemaError:
-    """Give the error of a keyword that is legal but that no grammar here can express."""
+    """Return the error of a keyword that is legal but that no grammar here can express."""
     return SchemaError(
         f"{keyword} cannot be written as a grammar: {why}",
         pointer=pointer,

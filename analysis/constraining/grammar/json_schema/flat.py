@@ -30,7 +30,7 @@ _EVALUATED = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems
 
 
 def tidied(schema: Schema) -> Schema:
-    """Give a schema's own keywords as a flat schema, without the schemas it points to."""
+    """Return a schema's own keywords as a flat schema, without the schemas it points to."""
     found = dict(schema)
     if isinstance(items := found.get("items"), list):
         del found["items"]

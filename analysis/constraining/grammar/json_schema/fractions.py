@@ -1,4 +1,4 @@
-"""The digits behind a decimal point, between bounds."""
+"""The digits after a decimal point, between bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Bound:
     open: bool
 
     def behind(self, digit: int) -> Bound | None:
-        """Give the bound on the digits behind this one; None: it binds no more."""
+        """Return the bound on the digits after this one; None: it binds no more."""
         return Bound(self.digits[1:], self.open) if digit == self.digit else None
 
     @property
@@ -39,7 +39,7 @@ class Fractions:
     """The rule of `MORE`."""
 
     def fraction(self, low: Bound | None, high: Bound | None) -> str | None:
-        """Give all of a fraction between bounds: a zero, or digits of which the last is none."""
+        """Return all of a fraction between bounds: a zero, or digits of which the last is none."""
         options: list[str] = []
         if (low is None or (not low.digits and not low.open)) and (
             high is None or high.digits or not high.open
@@ -50,7 +50,7 @@ class Fractions:
         return alternatives(options) if options else None
 
     def digits(self, low: Bound | None, high: Bound | None) -> str | None:
-        """Give one or more digits between bounds, the last of them not zero."""
+        """Return one or more digits between bounds, the last of them not zero."""
         if low is not None and not low.digits:
             low = None  # Any digits that do not end in a zero are above it.
         if high is not None and not high.digits:
@@ -76,7 +76,7 @@ class Fractions:
         return alternatives(options) if options else None
 
     def _behind(self, digit: int, low: Bound | None, high: Bound | None) -> str | None:
-        """Give what may follow a digit on a bound: nothing, or more digits."""
+        """Return what may follow a digit on a bound: nothing, or more digits."""
         more = self.digits(low, high)
         if not self._may_stop(low, high) or digit == 0:
             return more
@@ -84,13 +84,13 @@ class Fractions:
 
     @staticmethod
     def _may_stop(low: Bound | None, high: Bound | None) -> bool:
-        """Whether a number may end here, where all digits behind would be zeros."""
+        """Whether a number may end here, where all digits after would be zeros."""
         if low is not None and (low.digits or low.open):
             return False
         return high is None or bool(high.digits) or not high.open
 
     def mantissa(self, low: Bound | None, high: Bound | None) -> str | None:
-        """Give ``D`` or ``D.F`` between bounds; D is not zero."""
+        """Return ``D`` or ``D.F`` between bounds; D is not zero."""
         options: list[str] = []
         free: list[int] = []
         first = 1 if low is None else low.digit

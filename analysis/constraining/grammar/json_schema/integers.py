@@ -9,7 +9,7 @@ ANY_INTEGER = '("0" | "-"? [1-9] [0-9]*)'
 
 
 def integer_range(least: int | None, most: int | None) -> str | None:
-    """Give an expression for the integers from `least` to `most`, as `json.dumps` writes them.
+    """Return an expression for the integers from `least` to `most`, as `json.dumps` writes them.
 
     None for a bound: there is none. None as the result: no integer lies between the two.
     """
@@ -28,7 +28,7 @@ def integer_range(least: int | None, most: int | None) -> str | None:
 
 
 def natural_range(least: int, most: int | None) -> str:
-    """Give an expression for the numbers from `least`, not below 0, to `most`."""
+    """Return an expression for the numbers from `least`, not below 0, to `most`."""
     low = str(least)
     high = None if most is None else str(most)
     options: list[str] = []
@@ -55,7 +55,7 @@ def natural_range(least: int, most: int | None) -> str:
 
 
 def _led(least: int, most: int | None) -> str:
-    """Give a digit that is not zero and `least` to `most` of any kind behind it."""
+    """Return a digit that is not zero and `least` to `most` of any kind after it."""
     if most == 0:
         return "[1-9]"
     if most is None:

@@ -46,13 +46,13 @@ class Interval:
         )
 
     def negated(self) -> Interval:
-        """Give the interval mirrored at zero."""
+        """Return the interval mirrored at zero."""
         low = None if self.high is None else -self.high
         high = None if self.low is None else -self.low
         return Interval(low, high, self.high_open, self.low_open)
 
     def positive(self) -> Interval | None:
-        """Give the part above zero; None where there is none."""
+        """Return the part above zero; None where there is none."""
         if self.high is not None and self.high <= 0:
             return None
         if self.low is None or self.low < 0:

@@ -18,7 +18,7 @@ Readers recurse into groups, and llama.cpp counts the rules that an optional gro
 
 
 def other_name(names: Sequence[str], quoting: Quoting, rules: Rules) -> str:
-    """Give the rule of all strings but these, with quotes.
+    """Return the rule of all strings but these, with quotes.
 
     Built as a tree of beginnings: each character either goes on along a known name or leaves all
     of them, and where a known name is complete, the string may not end.

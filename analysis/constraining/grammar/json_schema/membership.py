@@ -46,7 +46,7 @@ def holds(value: Json, schema: Schema, flat: Flat) -> bool:
 
 
 def types_of(value: Json) -> set[str]:
-    """Give the names of a value's types; a whole number has two."""
+    """Return the names of a value's types; a whole number has two."""
     match value:
         case None:
             return {"null"}

@@ -8,7 +8,7 @@ from .errors import unwritable
 
 
 def merged(first: Schema, second: Schema, pointer: str) -> Schema | None:
-    """Give a flat schema for the values of both; None where they contradict each other.
+    """Return a flat schema for the values of both; None where they contradict each other.
 
     Members and items that both speak of get an ``allOf``, to be resolved when they are written.
     Raises SchemaError, with the pointer given, for keywords that cannot be joined exactly.

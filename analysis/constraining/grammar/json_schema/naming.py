@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def wish_for(pointer: str) -> str:
-    """Give the name that a rule for the schema at a pointer would best have: what a person named.
+    """Return the name that a rule for the schema at a pointer would best have: what a person named.
 
     ``#/properties/city`` is ``city``, its items ``city-item``, the root ``json``.
     """

@@ -20,7 +20,7 @@ MOST_MULTIPLES = 1000
 
 
 def interval_of(schema: Schema) -> Interval:
-    """Give the bounds of a schema's numbers."""
+    """Return the bounds of a schema's numbers."""
     bounds: dict[str, Decimal] = {}
     for keyword in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"):
         value = schema.get(keyword)
@@ -34,13 +34,13 @@ def interval_of(schema: Schema) -> Interval:
 
 
 def multiple_of(schema: Schema) -> Decimal | None:
-    """Give the number whose multiples a schema takes; None: any number."""
+    """Return the number whose multiples a schema takes; None: any number."""
     step = schema.get("multipleOf")
     return Decimal(repr(step)) if is_number(step) else None
 
 
 def number_expression(schema: Schema, pointer: str, rules: Rules, *, whole: bool) -> str | None:
-    """Give an expression for a schema's numbers; None where there are none.
+    """Return an expression for a schema's numbers; None where there are none.
 
     `whole`: integers alone, which are written without a fraction, so not as ``1.0``. Raises
     SchemaError for multiples that are too many to be written one by one.

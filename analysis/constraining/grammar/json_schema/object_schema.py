@@ -32,7 +32,7 @@ class Writer(Protocol):
     sort_keys: bool
 
     def value(self, schema: Json, pointer: str) -> str | None:
-        """Give the expression of a schema's values; None where it has none."""
+        """Return the expression of a schema's values; None where it has none."""
         ...
 
 
@@ -65,7 +65,7 @@ class _Reading:
         self.writer = writer
 
     def listed(self) -> list[str]:
-        """Give all names that are allowed, where `propertyNames` lists them."""
+        """Return all names that are allowed, where `propertyNames` lists them."""
         options = [] if self.patterns else self.writer.resolver.flat(self.names)
         if not options or not all("enum" in option for option in options):
             return []
@@ -73,7 +73,7 @@ class _Reading:
         return [name for name in names if isinstance(name, str)]
 
     def value(self, name: str) -> str | None:
-        """Give the expression of a known member's value; None where it can have none."""
+        """Return the expression of a known member's value; None where it can have none."""
         if not self._is_name(name):
             return None
         schemas = [self.properties[name]] if name in self.properties else []
@@ -85,7 +85,7 @@ class _Reading:
         return self.writer.value(both(*schemas), below(self.pointer, "properties", name))
 
     def others(self, known: list[str]) -> Others | None:
-        """Give the members that are not known; None where there may be none."""
+        """Return the members that are not known; None where there may be none."""
         if self.patterns:
             return self._by_pattern(known)
         value = self.writer.value(self.additional, below(self.pointer, "additionalProperties"))

@@ -45,7 +45,7 @@ class Members:
     pointer: str
 
     def expression(self, tokens: Tokens) -> str | None:
-        """Give the object's expression; None where no object has these members.
+        """Return the object's expression; None where no object has these members.
 
         Raises SchemaError where several unknown members would have to have different names.
         """
@@ -63,7 +63,7 @@ class _Chain:
         """Numbers of members from here on need not be told apart."""
 
     def written(self) -> str | None:
-        """Give what stands between the braces; empty: nothing; None: there is no such object."""
+        """Return what stands between the braces; empty: nothing; None: there is no such object."""
         known = self.members.known
         counts: list[set[int]] = [{0}]
         for member in known:
@@ -83,7 +83,7 @@ class _Chain:
         return member.value is not None and (most is None or count < most)
 
     def _rest(self, member: Member, count: int, rests: dict[int, str | None]) -> str | None:
-        """Give what may follow `count` members, this one being the next that is known."""
+        """Return what may follow `count` members, this one being the next that is known."""
         left_out = None if member.required else rests[count]
         pair, behind = None, None
         if self._takes(member, count) and (behind := rests[self._after(count)]) is not None:
@@ -103,7 +103,7 @@ class _Chain:
         return f"{self.tokens.comma} {member}" if count else member
 
     def _others(self, count: int) -> str | None:
-        """Give what may follow `count` members where no more are known."""
+        """Return what may follow `count` members where no more are known."""
         others, most = self.members.others, self.members.most
         least = max(0, self.members.least - count)
         room = None if most is None else most - count

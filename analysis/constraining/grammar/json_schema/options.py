@@ -33,7 +33,7 @@ class Resolver:
     def options(
         self, schema: Json, pointer: str, above: frozenset[str] = frozenset()
     ) -> list[Option]:
-        """Give the flat schemas of which a value meets at least one; none for `false`.
+        """Return the flat schemas of which a value meets at least one; none for `false`.
 
         `above` holds the references on the way here. Raises SchemaError for a reference that
         leads back to itself, and where schemas cannot be merged or told apart exactly.
@@ -60,7 +60,7 @@ class Resolver:
         return found
 
     def flat(self, schema: Json) -> list[Schema]:
-        """Give the flat schemas of a schema inside a flat one."""
+        """Return the flat schemas of a schema inside a flat one."""
         return [option.schema for option in self.options(schema, "#")]
 
     def _referred(self, schema: Schema, pointer: str, above: frozenset[str]) -> list[Option]:

@@ -49,14 +49,14 @@ Regex: TypeAlias = Character | Sequence | Choice | Repeat | Anchor
 
 
 def flat(regex: Regex) -> list[Regex]:
-    """Give the parts that follow each other, with sequences inside sequences taken apart."""
+    """Return the parts that follow each other, with sequences inside sequences taken apart."""
     if not isinstance(regex, Sequence):
         return [regex]
     return [inner for part in regex.parts for inner in flat(part)]
 
 
 def shortest(regex: Regex) -> int:
-    """Give the length in characters of the shortest text that matches."""
+    """Return the length in characters of the shortest text that matches."""
     match regex:
         case Character():
             return 1
@@ -71,7 +71,7 @@ def shortest(regex: Regex) -> int:
 
 
 def longest(regex: Regex) -> int | None:
-    """Give the length in characters of the longest text that matches; None: there is none."""
+    """Return the length in characters of the longest text that matches; None: there is none."""
     match regex:
         case Character():
             return 1
@@ -91,7 +91,7 @@ def longest(regex: Regex) -> int | None:
 
 
 def without_empty(regex: Regex) -> Regex | None:
-    """Give what matches the same texts but the empty one; None: no text is left.
+    """Return what matches the same texts but the empty one; None: no text is left.
 
     A repetition of what may be empty would be a rule that begins with itself, which llama.cpp
     refuses; ``(a?)*`` is written as ``a*``.

@@ -30,7 +30,7 @@ class RegexWriter:
     quoting: Quoting
 
     def write(self, regex: Regex) -> str:
-        """Give an expression that may stand in a sequence; `regex` holds no anchors."""
+        """Return an expression that may stand in a sequence; `regex` holds no anchors."""
         match regex:
             case Character(points):
                 return self.character(points)
@@ -44,7 +44,7 @@ class RegexWriter:
                 raise ValueError("anchors must be resolved before")
 
     def character(self, points: CodePoints) -> str:
-        """Give a literal, a class or the name of a rule for one character."""
+        """Return a literal, a class or the name of a rule for one character."""
         if points.single is not None:
             return literal(self.quoting.text(points.single))
         plain, escaped = self.quoting.options(points)

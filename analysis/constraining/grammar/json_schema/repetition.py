@@ -9,7 +9,7 @@ LARGEST_COUNT = 1000
 
 
 def repeated(item: str, least: int, most: int | None, rules: Rules) -> str:
-    """Give an expression for `least` to `most` items; None: no upper bound.
+    """Return an expression for `least` to `most` items; None: no upper bound.
 
     `item` is a rule's name or a class, and for bounds up to 1 also a literal or a group. Counts
     stand in rules of their own: the rules that a count makes are then in no group.

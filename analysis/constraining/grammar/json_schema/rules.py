@@ -38,7 +38,7 @@ class Rules:
         self._recursive: dict[Hashable, str] = {}
 
     def add(self, wish: str, body: str) -> str:
-        """Give the name of a rule with this body, a new one named like `wish` if need be."""
+        """Return the name of a rule with this body, a new one named like `wish` if need be."""
         name = self._names.get(body)
         return self.define(self.reserve(wish), body) if name is None else name
 
@@ -57,13 +57,13 @@ class Rules:
         return name
 
     def define(self, name: str, body: str) -> str:
-        """Give a reserved rule its body, and its name back."""
+        """Return a reserved rule its body, and its name back."""
         self._bodies[name] = body
         self._names[body] = name
         return name
 
     def settle(self, name: str, expression: str) -> str:
-        """Give a reserved rule an expression as its body, and its name back.
+        """Return a reserved rule an expression as its body, and its name back.
 
         Where the expression is a rule's name, which nothing can have referred to yet, that rule
         gives way.
@@ -72,7 +72,7 @@ class Rules:
         return self.define(name, expression if body is None else body)
 
     def recursive(self, key: Hashable, wish: str, body: Callable[[str], str]) -> str:
-        """Give the name of a rule that refers to itself, the same one for an equal key.
+        """Return the name of a rule that refers to itself, the same one for an equal key.
 
         `body` makes its body from its name; it may ask for the same rule again.
         """
@@ -91,7 +91,7 @@ class Rules:
         return self.recursive("seam", "seam", lambda name: f'"" | {NEVER} {name}')
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        """Give the names and bodies of all rules."""
+        """Return the names and bodies of all rules."""
         for name, body in self._bodies.items():
             if body is None:
                 raise ValueError(f"the rule {name} was reserved and never defined")

@@ -17,7 +17,7 @@ from .rules import Rules, literal
 def string_expression(
     schema: Schema, pointer: str, quoting: Quoting, rules: Rules, *, wish: str = "string"
 ) -> str | None:
-    """Give the rule of a schema's strings, with their quotes; None where there are none.
+    """Return the rule of a schema's strings, with their quotes; None where there are none.
 
     Raises SchemaError for a pattern that is none, that is not regular, or that is longer or
     shorter than the schema's lengths in a way that cannot be written.
@@ -32,7 +32,7 @@ def string_expression(
 
 
 def string_regex(schema: Schema, pointer: str) -> Regex | None:
-    """Give what a schema says of the text of its strings; None where none can be."""
+    """Return what a schema says of the text of its strings; None where none can be."""
     least, most = count(schema, "minLength") or 0, count(schema, "maxLength")
     keyword, source = "pattern", schema.get("pattern")
     if source is None:

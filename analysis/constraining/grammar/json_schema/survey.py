@@ -78,7 +78,7 @@ def _look_at(schema: Schema, pointer: str) -> None:
 
 
 def _inner(schema: Schema, pointer: str) -> list[tuple[Json, str]]:
-    """Give the schemas right inside a schema, with their pointers."""
+    """Return the schemas right inside a schema, with their pointers."""
     found: list[tuple[Json, str]] = []
     for keyword in (keyword for keyword in _HOLDS_SCHEMAS if keyword in schema):
         value, place = schema[keyword], below(pointer, keyword)

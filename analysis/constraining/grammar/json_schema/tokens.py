@@ -55,7 +55,7 @@ class Tokens:
         return self._bracket("colon", self.key_separator)
 
     def string(self, text: str) -> str:
-        """Give a literal for one string."""
+        """Return a literal for one string."""
         return literal(f'"{self.quoting.text(text)}"')
 
     def _bracket(self, wish: str, text: str) -> str:

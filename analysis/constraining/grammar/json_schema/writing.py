@@ -23,7 +23,7 @@ def schema_rules(
     ascii_only: bool = False,
     sort_keys: bool = False,
 ) -> str:
-    """Add rules for the values of a schema to a table; give the expression of one value.
+    """Add rules for the values of a schema to a table; return the expression of one value.
 
     The options are those of `json.dumps` (`ascii_only` is its ``ensure_ascii``); with `sort_keys`
     known members come in the order of their names. The expression is a rule's name or a literal.

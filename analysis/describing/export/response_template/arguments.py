@@ -79,7 +79,7 @@ _SPOILS = "no JSON; with it, all arguments of a call come out as text"
 
 
 def surviving(arguments: Arguments, call: ToolCall) -> dict[str, Json]:
-    """Give the arguments that the template writes, as it writes them."""
+    """Return the arguments that the template writes, as it writes them."""
     strip = (arguments.members.values or arguments.values).string.edges.apply
     return {
         key: strip(value) if isinstance(value, str) else value
@@ -157,7 +157,7 @@ def _pairs(arguments: Arguments) -> Reader | None:
         ("text", losses(_read_by(values, quoted=False, text=True), _unwritten(arguments))),
         ("either", losses(_read_by(values, quoted=True, text=True), _unwritten(arguments))),
     )
-    # Where something is no JSON, the strict way fails on all of the message.
+    # Where something is not JSON, the strict way fails on all of the message.
     way, lost = min(
         (each for each in ways if each[0] != "json" or not each[1].weight),
         key=lambda each: each[1].weight,
@@ -215,7 +215,7 @@ def _read_by(values: Notation, *, quoted: bool, text: bool) -> Callable[[Json], 
 
 
 def _inside(text: Text, value: str) -> str:
-    """Give what stands between a string's quotes."""
+    """Return what stands between a string's quotes."""
     written = text.write(value)
     if text.escape is Escape.PYTHON:
         written = written[len(text.open) + 1 : len(written) - len(text.close) - 1]
@@ -230,7 +230,7 @@ def _inside(text: Text, value: str) -> str:
 def _pair_patterns(
     rows: Sequence[Row], members: Container, values: Notation, *, unquote: bool
 ) -> Iterator[str]:
-    """Give a pattern for the rows that begin alike, whatever closes them."""
+    """Return a pattern for the rows that begin alike, whatever closes them."""
     value = _value_pattern(values.string, unquote=unquote)
     closers: dict[str, list[str]] = {}
     for row in rows:
@@ -249,7 +249,7 @@ def _is_marker(piece: str | Slot) -> bool:
 
 
 def _row_pattern(row: Row, before: Row, members: Container) -> str:
-    """Match what of a row stands before its value, or behind it."""
+    """Match what of a row stands before its value, or after it."""
     pieces: list[str] = []
     for at, piece in enumerate(row):
         if piece is Slot.KEY:
@@ -301,7 +301,7 @@ def _value_pattern(text: Text, *, unquote: bool) -> str:
 
 
 def _value_patterns(text: Text) -> Iterator[str]:
-    """Give patterns for a value, the quotes of a string left out."""
+    """Return patterns for a value, the quotes of a string left out."""
     if text.guard is not None:
         yield f"{exact(text.guard.open)}(?P<value>.*?){exact(text.guard.close)}"
     if text.escape is Escape.PYTHON:

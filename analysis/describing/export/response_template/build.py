@@ -1,6 +1,6 @@
 """transformers' `response_template`: from a format to the document that a tokenizer carries.
 
-The document's fields are searched for in the text behind the last header of the prompt, the
+The document's fields are searched for in the text after the last header of the prompt, the
 prompt's own beginning of the turn included; see `utils/chat_parsing` of transformers 5.23.
 """
 
@@ -85,11 +85,11 @@ def _start_anchor(format_: TurnFormat) -> dict[str, str]:
         text = opening.text
         begun = any(layout.literals[0].startswith(text) for layout in format_.layouts.values())
         if opening.written is Written.OTHER and text and not begun:
-            # No turn has it, so it is no part of the message.
+            # No turn has it, so it is not part of the message.
             anchors[exact(text)] = None
         elif not header or header not in text:
             at_end = rf"(?={exact(text)}\Z)" if text else r"\Z"
             others = either(exact(other) for other in known) if not text else ""
             anchors[f"(?<!{others}){at_end}" if others else at_end] = None
-    # The longest first: a text that begins with the header goes on behind it.
+    # The longest first: a text that begins with the header goes on after it.
     return anchor("start_anchor", either(sorted(anchors, key=len, reverse=True)) or r"\Z")

@@ -35,7 +35,7 @@ def content_limit(around: Surroundings) -> Limit | None:
 
 
 def content_alone(around: Surroundings) -> Iterator[str]:
-    """Give what stands before content in turns without calls."""
+    """Return what stands before content in turns without calls."""
     for presence, layout in around.format.layouts.items():
         for literal, part in zip(layout.literals, layout.parts, strict=False):
             if part is Part.CONTENT and not presence.calls:
@@ -55,7 +55,7 @@ def content_field(around: Surroundings) -> dict[str, Json]:
         **anchor("close", closes),
         "content": "text",
         "content_args": {"strip": around.stripped(Part.CONTENT)},
-        # Text behind a call is content, too, and would else take the place of what was before.
+        # Text after a call is content, too, and would else take the place of what was before.
         "repeats": True,
         "join": "",
     }
@@ -112,7 +112,7 @@ def _implicit_closes(around: Surroundings) -> Iterator[str]:
 
 
 def call_opening(around: Surroundings) -> str:
-    """Match what opens a call, with the whitespace before it that is no content."""
+    """Match what opens a call, with the whitespace before it that is not content."""
     calls = around.calls
     if calls is None:
         return ""

@@ -24,12 +24,12 @@ class CallsField:
     close: str
     """Closes a call; empty where only the end of the text does."""
     behind: str
-    """What stands behind a call that was closed, to look back."""
+    """What stands after a call that was closed, to look back."""
     settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
     limits: tuple[Limit, ...] = ()
     needs_tools: bool = False
     section_close: str = ""
-    """Closes all calls, where that is no part of what closes one."""
+    """Closes all calls, where that is not part of what closes one."""
     separator: str = ""
     """What stands between two calls, where it is more than whitespace."""
 

@@ -13,7 +13,7 @@ class Joint:
     """What is written between two neighbours."""
 
     left: Part | None
-    """None: the turn begins here, behind its header."""
+    """None: the turn begins here, after its header."""
     right: Part | None
     """None: the turn ends here."""
     text: str
@@ -43,7 +43,7 @@ def joints_of(format_: TurnFormat) -> tuple[Joint, ...]:
 
 
 def written_header(format_: TurnFormat) -> str:
-    """Give the header that a turn begins behind; one that is blank has to end all prompts."""
+    """Return the header that a turn begins after; one that is blank has to end all prompts."""
     header = format_.header
     prompted = all(opening.text.endswith(header) for opening in format_.openings)
     return header if header.strip() or prompted else ""
@@ -52,7 +52,7 @@ def written_header(format_: TurnFormat) -> str:
 def between(
     joints: Sequence[Joint], *, left: Sequence[Part | None], right: Sequence[Part | None]
 ) -> Iterator[Joint]:
-    """Give the joints whose neighbours are among these."""
+    """Return the joints whose neighbours are among these."""
     for joint in joints:
         if joint.left in left and joint.right in right:
             yield joint
@@ -62,13 +62,13 @@ ANY: Sequence[Part | None] = (None, *Part)
 
 
 def opening_text(calls: CallFormat) -> str:
-    """Give what is written before the first slot of the first call."""
+    """Return what is written before the first slot of the first call."""
     first = calls.row[0]
     return calls.section_open + ("" if isinstance(first, Slot) else first)
 
 
 def closing_text(calls: CallFormat) -> str:
-    """Give what is written behind the last slot of the last call."""
+    """Return what is written after the last slot of the last call."""
     last = calls.row[-1]
     return ("" if isinstance(last, Slot) else last) + calls.section_close
 

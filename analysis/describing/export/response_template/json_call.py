@@ -114,7 +114,7 @@ def _object(
     """Read each call as one object."""
     before = loose(fields.before.strip())
     head = rf"(?={_head(calls)})"
-    # Behind a marker the members may come in any order.
+    # After a marker the members may come in any order.
     opened = rf"{before}\s*(?=\{{)" if before else head
     after = loose(fields.after.strip())
     frame = framed(

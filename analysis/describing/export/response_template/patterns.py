@@ -67,7 +67,7 @@ def behind(pattern: str) -> str:
 
 
 def anchor(key: str, pattern: str) -> dict[str, str]:
-    """Give a pattern under its key: as a literal where it is one, which streams without delay."""
+    """Return a pattern under its key: as a literal where it is one, which streams without delay."""
     text = _literal(pattern)
     return {f"{key}_pattern": pattern} if text is None else {key: text}
 
@@ -93,12 +93,12 @@ def _literal(pattern: str) -> str | None:
 
 
 def space_at_start(text: str) -> str:
-    """Give the whitespace that a text begins with."""
+    """Return the whitespace that a text begins with."""
     return text[: len(text) - len(text.lstrip())]
 
 
 def space_at_end(text: str) -> str:
-    """Give the whitespace that a text ends with."""
+    """Return the whitespace that a text ends with."""
     return text[len(text.rstrip()) :]
 
 

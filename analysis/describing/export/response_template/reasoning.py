@@ -131,7 +131,7 @@ def _reads_all(pattern: str, space: str) -> bool:
 
 
 def _empty_blocks(around: Surroundings, block: Block) -> Iterator[Joint]:
-    """Give the blocks that turns or prompts write where there is no reasoning."""
+    """Return the blocks that turns or prompts write where there is no reasoning."""
     found = [joint for joint in around.joints if joint.left is None]
     for opening in around.format.openings:
         if opening.written is Written.REASONING_CLOSED:

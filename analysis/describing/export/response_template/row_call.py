@@ -122,7 +122,7 @@ class _Seam:
 
     before: str = ""
     after: str = ""
-    """In place of what the row has behind the arguments; empty: nothing is in its place."""
+    """In place of what the row has after the arguments; empty: nothing is in its place."""
     taken: int = 0
     """How many pieces of the row `before` stands for."""
     limit: Limit | None = None
@@ -200,7 +200,7 @@ def _captures(calls: CallFormat, head: Sequence[str | Slot]) -> str:
 
 
 _PLAIN_WORD = r"""[\w-]*?[^\W\d][\w-]*?"""
-"""A name within an id of which no render shows how it is put together: it is no number."""
+"""A name within an id of which no render shows how it is put together: it is not a number."""
 
 
 def _pattern(

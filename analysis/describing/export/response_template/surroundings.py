@@ -77,7 +77,7 @@ class Surroundings:
 
     @property
     def closed(self) -> str:
-        """Match markup behind which whitespace is no content, if more markup follows."""
+        """Match markup after which whitespace is not content, if more markup follows."""
         return either(self._closed())
 
     def _closed(self) -> Iterator[str]:

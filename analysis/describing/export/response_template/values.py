@@ -31,7 +31,7 @@ def loaded(text: str) -> Json:
 
 
 def typed(value: Json, kind: JsonType) -> Json:
-    """Type a text by its parameter's schema; what is no text stays."""
+    """Type a text by its parameter's schema; what is not text stays."""
     if not isinstance(value, str):
         return value
     try:

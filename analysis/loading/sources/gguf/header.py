@@ -1,4 +1,4 @@
-"""The keys and values at the beginning of a GGUF file, read without the tensors behind them.
+"""The keys and values at the beginning of a GGUF file, read without the tensors after them.
 
 Facts from the format's specification (github.com/ggml-org/ggml, docs/gguf.md) and from the wheel
 gguf 0.19.0: the magic ``GGUF``, a version (uint32), the number of tensors and of key-value pairs

@@ -47,7 +47,7 @@ class Window(ABC):
 
     @abstractmethod
     def fetch(self, start: int, stop: int) -> bytes:
-        """Give the bytes from ``start`` on, up to ``stop``; fewer where there are fewer."""
+        """Return the bytes from ``start`` on, up to ``stop``; fewer where there are fewer."""
 
 
 class FileWindow(Window):
@@ -100,6 +100,6 @@ class KeptWindow(Window):
         return self._name
 
     def fetch(self, start: int, stop: int) -> bytes:
-        """Give nothing: all that there is is there."""
+        """Return nothing: all that there is is there."""
         del start, stop
         return b""

@@ -20,12 +20,12 @@ class Response(Protocol):
     status_code: int
 
     def iter_bytes(self) -> Iterator[bytes]:
-        """Give the body as it comes."""
+        """Return the body as it comes."""
         ...
 
 
 def download(repository: str, file: str, revision: str | None, bar: type[object]) -> str:
-    """Give the path of a file in the cache, fetched if need be."""
+    """Return the path of a file in the cache, fetched if need be."""
     hub: Any = import_module("huggingface_hub")
     return str(
         hub.hf_hub_download(
@@ -35,7 +35,7 @@ def download(repository: str, file: str, revision: str | None, bar: type[object]
 
 
 def file_size(url: str) -> int | None:
-    """Give the size of a file, if the Hub says it."""
+    """Return the size of a file, if the Hub says it."""
     hub: Any = import_module("huggingface_hub")
     return cast("int | None", hub.get_hf_file_metadata(url).size)
 
@@ -52,7 +52,7 @@ def stream(
 
 
 def headers() -> dict[str, str]:
-    """Give the headers of a request: who asks, and the token if there is one."""
+    """Return the headers of a request: who asks, and the token if there is one."""
     hub: Any = import_module("huggingface_hub.utils")
     return cast("dict[str, str]", hub.build_hf_headers(library_name="autoparser"))
 

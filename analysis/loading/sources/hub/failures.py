@@ -38,7 +38,7 @@ class Question:
 
 
 def failure(error: BaseException, asked: Question) -> AutoparserError:
-    """Give the error that says what this one means."""
+    """Return the error that says what this one means."""
     if isinstance(error, AutoparserError):
         return error
     return (
@@ -68,7 +68,7 @@ def is_cut(error: BaseException) -> bool:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Give the status of the Hub's answer; None where the error is none."""
+    """Return the status of the Hub's answer; None where the error is none."""
     from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415 - slow to import
 
     for each in _chain(error):

@@ -31,7 +31,7 @@ def keep(repository: str, name: str, content: bytes) -> None:
 
 
 def kept(repository: str, name: str) -> bytes | None:
-    """Give what was kept; None where there is nothing."""
+    """Return what was kept; None where there is nothing."""
     try:
         return (_folder(repository) / name).read_bytes()
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
 """Which texts name a model on the Hub, by the rules of `huggingface_hub` for such names.
 
 A repository is ``org/name``, or one word for those that are older than organisations. What ends
-as template files do is a file that is not there, not a repository. Behind the repository a GGUF
+as template files do is a file that is not there, not a repository. After the repository a GGUF
 file may be named, as ``org/name/file.gguf``, or by its quantisation, as ``org/name:Q4_K_M``. The
 URL of any of them on the Hub is a name of it, too.
 """
@@ -59,7 +59,7 @@ class HubName:
         return self.tag is not None or (self.file or "").endswith(GGUF)
 
     def at(self, revision: str | None) -> str | None:
-        """Give the revision that is meant. Raises AutoparserError where two are."""
+        """Return the revision that is meant. Raises AutoparserError where two are."""
         if revision is not None and self.revision not in (None, revision):
             raise AutoparserError(
                 f"the URL names the revision {self.revision!r}, but {revision!r} was asked for",

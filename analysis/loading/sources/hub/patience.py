@@ -42,7 +42,7 @@ def asked_patiently(ask: Callable[[], Answer]) -> Answer:
 
 
 def _wait(error: Exception, usual: float) -> float | None:
-    """Give the seconds to wait; None where waiting does not help."""
+    """Return the seconds to wait; None where waiting does not help."""
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
 
     # By then the library has asked again itself.

@@ -24,7 +24,7 @@ LARGEST_FILE = 128 << 20
 
 
 def fetched(listing: Listing, names: Sequence[str], revision: str | None) -> Path | None:
-    """Fetch these files of a listing; give the directory that holds them, None for no files.
+    """Fetch these files of a listing; return the directory that holds them, None for no files.
 
     Raises TemplateNotFoundError, TemplateReadError.
     """
@@ -60,7 +60,7 @@ def _fetched(listing: Listing, name: str, revision: str | None) -> Path | None:
 
 
 def is_cached(listing: Listing, name: str) -> Path | None:
-    """Give the whole file where the cache holds it already."""
+    """Return the whole file where the cache holds it already."""
     from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - slow to import
 
     path = try_to_load_from_cache(listing.repository, name, revision=listing.commit)

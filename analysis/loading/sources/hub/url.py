@@ -25,7 +25,7 @@ _HUB = "https://huggingface.co"
 _PAGES = ("tree", "blob", "resolve", "raw")
 """What stands before the revision: a folder of the model, or one of its files."""
 _OTHERS = ("datasets", "spaces")
-"""What is on the Hub, too, and is no model."""
+"""What is on the Hub, too, and is not a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def named_in(url: str) -> Named:
 
 
 def no_model(url: str) -> TemplateNotFoundError:
-    """Give the error that a URL is of something else."""
+    """Return the error that a URL is of something else."""
     return TemplateNotFoundError(
         "this URL is of no model on the Hub, nor of a file of one",
         file=url,
@@ -67,7 +67,7 @@ def no_model(url: str) -> TemplateNotFoundError:
 
 
 def _parts(url: str) -> list[str]:
-    """Give what follows the Hub's own URL, part by part. Raises TemplateNotFoundError."""
+    """Return what follows the Hub's own URL, part by part. Raises TemplateNotFoundError."""
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
     place, path = _split(url)
@@ -83,7 +83,7 @@ def _parts(url: str) -> list[str]:
 
 
 def _split(url: str) -> tuple[str, list[str]]:
-    """Give a URL's host and port, and the parts of its path."""
+    """Return a URL's host and port, and the parts of its path."""
     match = _URL.match(url)
     try:
         parsed = urlsplit(f"//{match['rest'] if match else url}")

@@ -45,6 +45,6 @@ def is_answer(grammar: GrammarObject, tokenizer: ModelTokenizer, tokens: list[in
 
 
 def spelled(text: str, tokenizer: ModelTokenizer) -> list[int]:
-    """Give ``text`` byte by byte, in tokens of one byte."""
+    """Return ``text`` byte by byte, in tokens of one byte."""
     single = {known: token for token, known in enumerate(tokenizer.token_bytes) if len(known) == 1}
     return [single[bytes([byte])] for byte in text.encode()]

@@ -30,7 +30,7 @@ def gate(
 
 
 def cuts(text: str, tokenizer: ModelTokenizer) -> list[list[int]]:
-    """Give every row of the vocabulary's tokens that spells ``text``."""
+    """Return every row of the vocabulary's tokens that spells ``text``."""
     known: dict[bytes, list[int]] = {}
     for token, piece in enumerate(tokenizer.token_bytes):
         if piece and token not in tokenizer.eos_ids:
@@ -170,7 +170,7 @@ def test_real_tokens_that_end_the_thinking(qwen_backend: GrammarBackend) -> None
 
 
 def test_a_marker_of_several_tokens(qwen_backend: GrammarBackend) -> None:
-    """Kimi's ◁/think▷ is text to Qwen; a token that goes on behind it is read to its end."""
+    """Kimi's ◁/think▷ is text to Qwen; a token that goes on after it is read to its end."""
     tokenizer = qwen_backend.tokenizer
     end = "◁/think▷"
     assert len(tokenizer.encode(end)) > 1

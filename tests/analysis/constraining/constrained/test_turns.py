@@ -25,7 +25,7 @@ def backend() -> Iterator[GrammarBackend]:
 
 
 def faults(analysis: Analysis, backend: GrammarBackend) -> Iterator[str]:
-    """Feed what the template writes behind its prompts, held to its content from there on."""
+    """Feed what the template writes after its prompts, held to its content from there on."""
     for each in analysis.continuations:
         message, text = each.message, each.text
         if text is None or message.calls or not message.content or not message.reasoning:

@@ -1,4 +1,4 @@
-"""Masked sampling by chance: every answer keeps to its constraint, and most end."""
+"""Masked sampling at random: every answer keeps to its constraint, and most end."""
 
 from __future__ import annotations
 

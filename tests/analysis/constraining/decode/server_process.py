@@ -1,6 +1,6 @@
 """A small server with `/v1/completions`, in a process of its own.
 
-It answers by chance, held to the GBNF that it is sent by the real grammar backend. What it was
+It answers at random, held to the GBNF that it is sent by the real grammar backend. What it was
 asked goes to its standard error, a line of JSON a request; its port is its first line of output.
 Arguments: what to do, the engine to be, and texts that close something, for chance to find out.
 """

@@ -113,7 +113,7 @@ def grammar_for(format_: TurnFormat, request: Request) -> Grammar:
 
 
 def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[Request, int]:
-    """Say where in a turn the model begins: behind the prompt, the header, or at once."""
+    """Say where in a turn the model begins: after the prompt, the header, or at once."""
     default = next((each for each in format_.openings if not each.setting), None)
     if default is not None and default.text and turn.startswith(default.text):
         return request_of(tools, prompt=default.text), len(default.text)

@@ -60,7 +60,7 @@ def qwen() -> Known:
 
 
 def refused(format_: TurnFormat, known: Known) -> list[str]:
-    """Feed the battery; give the messages that were refused."""
+    """Feed the battery; return the messages that were refused."""
     bad: list[str] = []
     matchers: dict[object, LLMatcher] = {}
     for case in battery():

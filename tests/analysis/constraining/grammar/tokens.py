@@ -29,7 +29,7 @@ def guidance(added: tuple[str, ...] = ()) -> LLTokenizer:
 
 
 def ids(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Give the tokens of a text."""
+    """Return the tokens of a text."""
     found: Sequence[int] = tokenizer.encode(text, add_special_tokens=False).ids
     return list(found)
 
@@ -50,7 +50,7 @@ def _literals(format_: TurnFormat) -> Iterable[str]:
 
 
 def _units(text: str) -> Iterable[str]:
-    """Give the bracketed units that are closed and hold a word."""
+    """Return the bracketed units that are closed and hold a word."""
     for unit in edge_units(text):
         whole = unit[-1:] in ">]⟧⟩」】" and any(char.isalpha() for char in unit)
         if is_unit(unit) and whole and "=" not in unit and '"' not in unit:

@@ -177,7 +177,7 @@ def _open(matcher: LLMatcher, ways: Sequence[list[int]], chance: random.Random) 
 def complaint(parsed: ParsedMessage, text: str, tools: Mapping[str, Json]) -> str:
     """Say what is not clean in a message that was read; nothing where all is well.
 
-    Whitespace behind the end is the template's own.
+    Whitespace after the end is the template's own.
     """
     if not parsed.status.regular:
         return f"the status is {parsed.status}"

@@ -119,7 +119,7 @@ def test_a_stream_of_single_characters_gives_the_same(name: str) -> None:
 
 
 def parsed(name: str, text: str, prefix: str | None = None) -> dict[str, Any]:
-    """Read a text behind a fixture's default prompt."""
+    """Read a text after a fixture's default prompt."""
     format_ = analysis_of(name).formats.united
     prompt = format_.openings[0].text if prefix is None else prefix
     document = response_template(format_).document

@@ -33,7 +33,7 @@ def renderer(name: str, tokenizer: Tokenizer | None = None, **options: Any) -> R
 
 @cache
 def tools() -> list[dict[str, object]]:
-    """Give the tools of the fixtures."""
+    """Return the tools of the fixtures."""
     listed: list[dict[str, object]] = yaml.safe_load((FIXTURES / "tools.yaml").read_text("utf-8"))
     return listed
 
@@ -62,7 +62,7 @@ def result(text: str = "sunny", id_: str = "aB3dE6gH1") -> dict[str, object]:
 def sampled_ids(
     made: Renderer, before: list[dict[str, object]], turn: dict[str, object]
 ) -> list[int]:
-    """Give what a model would write of a turn: the text behind the prompt, encoded alone."""
+    """Return what a model would write of a turn: the text after the prompt, encoded alone."""
     whole = made.attribute([*before, turn], tools())
     last = len(before)
     text = "".join(

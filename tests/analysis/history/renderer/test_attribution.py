@@ -26,7 +26,7 @@ Shown: TypeAlias = list[tuple[int, str, str]]
 
 
 def shown(found: Attributed) -> Shown:
-    """Give the segments as message, flags and text."""
+    """Return the segments as message, flags and text."""
     return [
         (
             each.message,
@@ -167,7 +167,7 @@ def test_a_turn_is_sampled_from_where_its_prompt_ends() -> None:
 
 
 def test_a_prompt_that_only_begins_like_the_turn_takes_no_part_of_a_marker() -> None:
-    """Behind a prompt that opens `<think>`, a turn that begins with `<tool_call>` shares `<t`."""
+    """After a prompt that opens `<think>`, a turn that begins with `<tool_call>` shares `<t`."""
     template = ChatTemplate(
         "{% for m in messages %}{% if m.role == 'user' %}u:{{ m.content }}\n{% else %}a:"
         "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>"

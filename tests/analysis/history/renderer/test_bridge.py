@@ -27,7 +27,7 @@ from tests.analysis.history.renderer.made import (
 from tests.analysis.history.renderer.tokenizers_here import deepseek, qwen, small
 
 XML = "a1-function-parameter"
-"""Keeps reasoning in a tool loop and behind it."""
+"""Keeps reasoning in a tool loop and after it."""
 
 
 def bridged(made: Renderer, prompt: Any, completion: Any, new: Any) -> RenderedTokens:
@@ -289,7 +289,7 @@ IN_ONE_TURN = (
     "{% if add_generation_prompt %}{% if not open.turn %}<|im_start|>model\n{% endif %}"
     "<think>\n{% endif %}"
 )
-"""Results of calls stand in the model's own turn, which goes on behind them without a header."""
+"""Results of calls stand in the model's own turn, which goes on after them without a header."""
 
 
 def test_a_turn_goes_on_behind_the_results_of_its_calls() -> None:

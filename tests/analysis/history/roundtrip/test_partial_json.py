@@ -22,14 +22,14 @@ PARTS: list[tuple[str, dict[str, Json]]] = [
     ('{"draft": tru', {}),
     ('{"labels": ["a", {"b": [1, 2', {"labels": ["a", {"b": [1, 2]}]}),
     ('{"title": "a [b {"', {"title": "a [b {"}),
-    # A number that was cut behind its point or exponent is as little there as half a word.
+    # A number that was cut after its point or exponent is as little there as half a word.
     ('{"days": 1, "share": 0.', {"days": 1}),
     ('{"days": 1, "share": 5e', {"days": 1}),
     # Nor is half of an emoji's two escapes.
     ('{"mood": "so \\ud83d', {"mood": "so "}),
     ('{"days": 12345678901234567890123', {"days": 12345678901234567890123}),
     ('  {"city": "Øs', {"city": "Øs"}),
-    # Behind what can be read stands what is not JSON.
+    # After what can be read stands what is not JSON.
     ('{"city": "Oslo"}} and more', {"city": "Oslo"}),
     ('{"city": "Oslo", days: 3}', {"city": "Oslo"}),
     ('{"city": "Oslo", "days": three, "draft": true}', {"city": "Oslo"}),

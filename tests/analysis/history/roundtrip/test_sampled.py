@@ -1,4 +1,4 @@
-"""What the model is taken to have written behind each kind of prompt, and its variations."""
+"""What the model is taken to have written after each kind of prompt, and its variations."""
 
 from __future__ import annotations
 

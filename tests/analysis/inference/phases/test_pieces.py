@@ -35,7 +35,7 @@ def template_of(
     separator: str = "; ",
     none: str = "",
 ) -> ChatTemplate:
-    """Give a template whose calls are written entry by entry."""
+    """Return a template whose calls are written entry by entry."""
     entry = f"{key}={{% if v is string %}}{string}{{% else %}}{other}{{% endif %}}"
     between = f"{{% if not loop.first %}}{separator}{{% endif %}}"
     listed = f"{{% for k, v in f.arguments.items() %}}{between}{entry}{{% endfor %}}"
@@ -57,7 +57,7 @@ def written(observer: Observer, draft: Draft) -> CallFormat:
 
 
 def shown(calls_: CallFormat) -> Row:
-    """Give what is written of a call and of an argument."""
+    """Return what is written of a call and of an argument."""
     return calls_.row + (calls_.arguments.members.row(JsonType.STRING) or ())
 
 
@@ -145,7 +145,7 @@ def test_a_slot_is_there_because_its_phase_saw_it(piece: str, slot: Slot) -> Non
 def object_of(
     string: str = "{{ v|tojson }}", other: str = "{{ v|tojson }}", separator: str = ", "
 ) -> ChatTemplate:
-    """Give a template whose arguments are an object that is written by hand."""
+    """Return a template whose arguments are an object that is written by hand."""
     value = f"{{% if v is string %}}{string}{{% else %}}{other}{{% endif %}}"
     between = f"{{% if not loop.first %}}{separator}{{% endif %}}"
     listed = (

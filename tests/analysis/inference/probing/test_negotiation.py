@@ -21,7 +21,7 @@ from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, negotiated
 
 
 def changes(shape: Shape) -> dict[str, object]:
-    """Give what a shape has otherwise than the plain one."""
+    """Return what a shape has otherwise than the plain one."""
     plain = Shape()
     return {
         field.name: getattr(shape, field.name)

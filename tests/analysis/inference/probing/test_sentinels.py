@@ -46,7 +46,7 @@ def test_no_sentinel_is_like_another() -> None:
 
 
 def spoken(marks: Sentinels) -> list[str]:
-    """Give the words that show in one render side by side."""
+    """Return the words that show in one render side by side."""
     return [marks.user, marks.content, marks.reasoning, marks.system, *marks.names, *marks.values]
 
 

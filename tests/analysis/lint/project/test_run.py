@@ -1,4 +1,4 @@
-"""A whole run: what counts, what is set aside, and what is no obstacle to the rest."""
+"""A whole run: what counts, what is set aside, and what is not an obstacle to the rest."""
 
 from __future__ import annotations
 

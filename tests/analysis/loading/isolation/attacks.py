@@ -42,7 +42,7 @@ class Attack:
 
 
 def attacks() -> list[Attack]:
-    """Give all of them; a member of a file that has no meaning is an error."""
+    """Return all of them; a member of a file that has no meaning is an error."""
     found: list[Attack] = []
     for path in sorted(FOLDER.glob("*.yaml")):
         document: Mapping[str, Mapping[str, Any]] = yaml.safe_load(path.read_bytes())

@@ -72,7 +72,7 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
 
 
 def resident() -> int:
-    """Give the bytes that this process has in memory; 0 where the system does not say."""
+    """Return the bytes that this process has in memory; 0 where the system does not say."""
     status = Path("/proc/self/status")
     found = re.search(r"VmRSS:\s*(\d+) kB", status.read_text()) if status.exists() else None
     return int(found[1]) * 1024 if found else 0

@@ -1,4 +1,4 @@
-"""Many tasks: their order, what a lost worker costs, and that nothing is left behind."""
+"""Many tasks: their order, what a lost worker costs, and that nothing is left after."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_a_worker_does_not_outlive_its_parent(task: Callable[..., object]) -> No
 
 
 def state_of(number: int) -> str:
-    """Give the state of a process as Linux has it; Z for one that is no more."""
+    """Return the state of a process as Linux has it; Z for one that is no more."""
     try:
         return Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
     except FileNotFoundError:

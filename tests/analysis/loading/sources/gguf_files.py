@@ -18,7 +18,7 @@ NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
 
 
 def byte_vocabulary() -> tuple[list[str], list[int], list[str]]:
-    """Give tokens, types and merges of a small byte-level vocabulary."""
+    """Return tokens, types and merges of a small byte-level vocabulary."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokens = [*letters, "he", "ll", "hell", "hello", "<s>", "</s>", "<tool_call>"]
     types = [*[NORMAL] * (len(letters) + 4), CONTROL, CONTROL, USER_DEFINED]
@@ -61,16 +61,16 @@ def write_model(
 
 
 def text(value: str | bytes) -> bytes:
-    """Give a text as the format has it."""
+    """Return a text as the format has it."""
     content = value if isinstance(value, bytes) else value.encode()
     return struct.pack("<Q", len(content)) + content
 
 
 def header(pairs: bytes, count: int, *, version: int = 3, magic: bytes = b"GGUF") -> bytes:
-    """Give a header of these pairs, which says that there are ``count`` of them."""
+    """Return a header of these pairs, which says that there are ``count`` of them."""
     return magic + struct.pack("<IQQ", version, 0, count) + pairs
 
 
 def pair(key: str, kind: int, value: bytes) -> bytes:
-    """Give a key, a type and a value."""
+    """Return a key, a type and a value."""
     return text(key) + struct.pack("<I", kind) + value

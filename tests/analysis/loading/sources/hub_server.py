@@ -1,7 +1,7 @@
 """A Hub on loopback: what `huggingface_hub` asks for, answered as the Hub answers.
 
 It has models with commits and branches, says what it was asked, and can be told to fail. Large
-files live behind a redirect to another host name, as on the Hub, where the token must not go.
+files live after a redirect to another host name, as on the Hub, where the token must not go.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGE = 4096
 
 
 def commit_of(files: Mapping[str, bytes]) -> str:
-    """Give the commit of these contents."""
+    """Return the commit of these contents."""
     digest = hashlib.sha1(usedforsecurity=False)
     for name, content in sorted(files.items()):
         digest.update(name.encode(errors="surrogateescape") + b"\0" + content + b"\0")
@@ -87,7 +87,7 @@ class Hub:
         self.stopped = threading.Event()
 
     def add(self, repository: str, files: Mapping[str, bytes | str], **options: Any) -> str:
-        """Add a model with one branch; give its commit."""
+        """Add a model with one branch; return its commit."""
         contents = {
             name: each if isinstance(each, bytes) else each.encode() for name, each in files.items()
         }
@@ -220,7 +220,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.answer(200, json.dumps(entries).encode(), {"Content-Type": "application/json"})
 
     def model(self, name: str) -> Model | None:
-        """Give a model, or answer why not."""
+        """Return a model, or answer why not."""
         token = self.asked.token
         model = self.state.models.get(name)
         if token == "wrong":

@@ -49,7 +49,7 @@ def autoparser(
 
 
 def full() -> None:
-    """Let no file grow beyond 2000 bytes; what is written behind that fails, as on a full disk."""
+    """Let no file grow beyond 2000 bytes; what is written after that fails, as on a full disk."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
 

@@ -73,7 +73,7 @@ def test_a_directory_that_holds_none_but_a_gguf_file(tmp_path: Path) -> None:
 
 
 def lie(words: str) -> bytes:
-    """Give a broken file of each kind."""
+    """Return a broken file of each kind."""
     huge = 1 << 60
     template = pair(CHAT_TEMPLATE, STRING, text("x"))
     return {
@@ -233,7 +233,7 @@ def test_masks_need_no_rule(tmp_path: Path) -> None:
 
 
 def published(tmp_path: Path, template: str = TEMPLATE) -> bytes:
-    """Give a file whose weights are much larger than its header."""
+    """Return a file whose weights are much larger than its header."""
     return write_model(tmp_path / "made.gguf", template, weights=2_000_000).read_bytes()
 
 

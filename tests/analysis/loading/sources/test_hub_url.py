@@ -78,7 +78,7 @@ def test_other_urls_are_an_error_that_says_what_they_are(url: str, words: str) -
 
 @pytest.fixture
 def two_revisions(hub: Hub) -> str:
-    """Give the URL of a model of two branches."""
+    """Return the URL of a model of two branches."""
     files = {
         "chat_template.jinja": "{{ bos_token }}main",
         "additional_chat_templates/rag.jinja": "rag",

@@ -73,7 +73,7 @@ CONVERSATIONS: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
 
 
 class FixedClock(datetime.datetime):
-    """Both sides see one moment, so that a second that passes between them is no difference."""
+    """Both sides see one moment, so that a second that passes between them is not a difference."""
 
     @classmethod
     def now(cls, tz: datetime.tzinfo | None = None) -> FixedClock:

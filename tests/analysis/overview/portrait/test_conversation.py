@@ -27,7 +27,7 @@ BREAKS = [
     ("j1-4-compact", set()),
     ("history-last-query", {4, 8}),
 ]
-"""Templates, and the turns behind which reasoning is dropped: those before a user's message."""
+"""Templates, and the turns after which reasoning is dropped: those before a user's message."""
 
 
 @pytest.mark.parametrize(("name", "turns"), BREAKS)

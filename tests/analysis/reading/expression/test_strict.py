@@ -1,4 +1,4 @@
-"""The rows that a strict writer may write behind a prompt."""
+"""The rows that a strict writer may write after a prompt."""
 
 from __future__ import annotations
 

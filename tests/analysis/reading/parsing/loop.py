@@ -144,7 +144,7 @@ def _written(value: Json, container: Container, notation: Notation) -> Json:
 
 
 def read(parsed: ParsedMessage, *, ids: bool) -> Read:
-    """Give a parsed message as it can be compared."""
+    """Return a parsed message as it can be compared."""
     calls: list[tuple[str, str, str | None]] = []
     for call in parsed.tool_calls:
         try:
@@ -167,10 +167,10 @@ def parser_of(format_: TurnFormat, tools: Sequence[Json] | None = TOOLS) -> Outp
 def generated(
     format_: TurnFormat, turn: str, tools: Sequence[Json] | None = TOOLS
 ) -> tuple[str, OutputParser]:
-    """Cut what the prompt writes off a turn; give the rest, and the parser for it.
+    """Cut what the prompt writes off a turn; return the rest, and the parser for it.
 
     Where the default prompt begins the turn otherwise (it opens the reasoning and this turn has
-    none), the model begins behind the header.
+    none), the model begins after the header.
     """
     default = next((opening for opening in format_.openings if not opening.setting), None)
     if default is not None and default.text and turn.startswith(default.text):
@@ -292,7 +292,7 @@ def _interleaved(whole: Sequence[Call], one: Sequence[Call], other: Sequence[Cal
 
 
 def marker_texts(format_: TurnFormat) -> frozenset[str]:
-    """Give the words in brackets or between signs that stand in a format's literals."""
+    """Return the words in brackets or between signs that stand in a format's literals."""
     texts = [text for layout in format_.layouts.values() for text in layout.literals]
     calls = format_.calls
     if calls is not None:

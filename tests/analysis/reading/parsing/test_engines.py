@@ -56,7 +56,7 @@ def test_ids_say_where_the_reasoning_ends(
     assert state == whole
     assert whole.over is (behind is not None)
     if behind is not None:
-        # The id that holds the end may hold what stands behind it, too.
+        # The id that holds the end may hold what stands after it, too.
         assert behind.endswith(tokenizer.decode(ids[whole.ids :]))
         assert len(behind) - len(tokenizer.decode(ids[whole.ids :])) <= 1
         assert end.after(whole, [1, 2, 3]) == whole

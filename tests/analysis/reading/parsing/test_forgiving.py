@@ -48,7 +48,7 @@ I_OSLO = (
 
 
 class Line(NamedTuple):
-    """An output behind the header, and what it means."""
+    """An output after the header, and what it means."""
 
     what: str
     fixture: str

@@ -53,7 +53,7 @@ WORDED = """
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '{|bot|}' }}{% endif %}
 """
-"""Words between two markers behind a call's name, and no channels."""
+"""Words between two markers after a call's name, and no channels."""
 
 THOUGHTS = """
 {%- for m in messages %}

@@ -45,7 +45,7 @@ QUOTED = "\x01"
 
 
 def ids_of(tokenizer: ModelTokenizer, marked: str) -> tuple[str, list[int]]:
-    """Give a text and its ids; every second part of it comes in ordinary tokens."""
+    """Return a text and its ids; every second part of it comes in ordinary tokens."""
     ids: list[int] = []
     for at, part in enumerate(marked.split(QUOTED)):
         ids += tokenizer.encode_plain(part.encode()) if at % 2 else tokenizer.encode(part)

@@ -61,7 +61,7 @@ def tools_of(message: Message) -> list[dict[str, Any]]:
 
 
 def survives(format_: TurnFormat, message: Message) -> tuple[Any, ...]:
-    """Give what of a message the template writes at all."""
+    """Return what of a message the template writes at all."""
     layout = format_.layouts[message.presence]
     reasoning = layout.reasoning.apply(message.reasoning)
     content = layout.content.apply(message.content)
@@ -88,7 +88,7 @@ def seen(message: ParsedMessage) -> tuple[Any, ...]:
 
 
 def outputs(name: str) -> Iterator[tuple[OutputParser, str, Message]]:
-    """Give the battery's messages as a model would write them behind the default prompt."""
+    """Return the battery's messages as a model would write them after the default prompt."""
     analysis = analysis_of(name)
     format_ = analysis.format
     prompt = next((each.text for each in format_.openings if not each.setting), "")

@@ -122,7 +122,7 @@ def test_a_marker_that_leads_nowhere_is_text_of_a_value(value: str, days: int, s
 @pytest.mark.parametrize(
     ("value", "read_as"),
     [
-        # A closer in a string is text, also with what would follow a real one behind it.
+        # A closer in a string is text, also with what would follow a real one after it.
         ('{"a": "x</parameter> y"}', {"a": "x</parameter> y"}),
         ('{"a": "x\n</parameter>\n<parameter=days>"}', {"a": "x\n</parameter>\n<parameter=days>"}),
         ('{"</parameter>\n<the end of it>": [1]}', {"</parameter>\n<the end of it>": [1]}),

@@ -21,7 +21,7 @@ VALUES = st.recursive(
 def read(
     pieces: Sequence[str], stops: tuple[str, ...] = (), *, finish: bool = True
 ) -> tuple[str, Outcome | None, str]:
-    """Give what was emitted, how it ended, and what was left."""
+    """Return what was emitted, how it ended, and what was left."""
     tape, emitted = Tape(), list[str]()
     reading = read_json(tape, emitted.append, stops)
     outcome: Outcome | None = None

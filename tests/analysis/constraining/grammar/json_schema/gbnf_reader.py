@@ -225,7 +225,7 @@ def _check(grammar: Grammar) -> None:
 
 
 def _empty(rules: dict[str, list[Alternative]]) -> set[str]:
-    """Give the rules that match the empty text."""
+    """Return the rules that match the empty text."""
     empty: set[str] = set()
     while True:
         more = {

@@ -52,7 +52,7 @@ class Judge:
         return self.accepts(json.dumps(value, ensure_ascii=False))
 
     def walk(self, rng: random.Random) -> str:
-        """Write by chance what the masks allow, until the grammar ends; prefer to end."""
+        """Write at random what the masks allow, until the grammar ends; prefer to end."""
         matcher = self.matcher.deep_copy()
         end = tokenizer().eos_token
         tokens: list[int] = []

@@ -1,4 +1,4 @@
-"""Schemas and values by chance: a grammar accepts just what jsonschema calls valid."""
+"""Schemas and values at random: a grammar accepts just what jsonschema calls valid."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 
 def some(**keywords: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Give objects with any of these members."""
+    """Return objects with any of these members."""
     return st.fixed_dictionaries({}, optional=keywords)
 
 
@@ -103,7 +103,7 @@ DEFS = {
 
 
 def orders(value: Any) -> Iterator[Any]:
-    """Give the value with its members in every order."""
+    """Return the value with its members in every order."""
     if isinstance(value, list):
         yield from map(list, product(*map(orders, value)))
     elif isinstance(value, dict):
