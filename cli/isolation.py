@@ -109,7 +109,7 @@ def in_worker(*, seconds: float = 60.0, one_render: bool = False) -> Callable[[C
 
 
 def in_workers(command: Command) -> Command:
-    """Return a command the limits as its argument `limits`: what it runs in workers is its affair.
+    """Give a command the limits as its argument `limits`: what it runs in workers is its affair.
 
     None stands for no isolation.
     """

@@ -109,21 +109,21 @@ class Outlet:
         return report_width() if self.output is None else PLAIN_WIDTH
 
     def report(self, report: Text) -> None:
-        """Return a report for people."""
+        """Give a report for people."""
         if self.output is None:
             print_report(report)
         else:
             self._pieces.append(f"{report.plain}\n")
 
     def text(self, text: str) -> None:
-        """Return a text that is the result itself."""
+        """Give a text that is the result itself."""
         if self.output is None:
             print_text(text)
         else:
             self._pieces.append(text)
 
     def json(self, value: object, indent: int | None = 2) -> None:
-        """Return a value as JSON, in ASCII: on one line without an indent."""
+        """Give a value as JSON, in ASCII: on one line without an indent."""
         from autoparser.reports import json_text
 
         self.text(f"{json_text(value, indent)}\n")

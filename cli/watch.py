@@ -37,7 +37,7 @@ Command = Callable[..., Any]
 
 
 def watched(*beside: str, to_file: bool = False) -> Callable[[Command], Command]:
-    """Return a command the option `--watch`; each time it runs in a worker anew, where it has one.
+    """Give a command the option `--watch`; each time it runs in a worker anew, where it has one.
 
     `beside` are its options that name further files to watch. `to_file` is for a command whose
     result is not text for a terminal: it can only be watched with `--output`.

@@ -90,7 +90,7 @@ class TurnFormat(TurnShape):
             case Part.REASONING:
                 return layout.reasoning.apply(message.reasoning)
             case Part.CONTENT:
-                return layout.content.apply(self._kept(message.content))
+                return layout.content.apply(self.without_cut(message.content))
             case Part.CALLS:
                 if self.calls is None:
                     return ""
@@ -101,6 +101,7 @@ class TurnFormat(TurnShape):
                     raise RefusedMessageError(f"raises on an argument of type {refused}")
                 return self.calls.write(message.calls)
 
-    def _kept(self, content: str) -> str:
+    def without_cut(self, content: str) -> str:
+        """Return what is left of a content out of which the template cuts reasoning."""
         cut = self.reasoning_cut
         return content.rpartition(cut)[2] if cut else content

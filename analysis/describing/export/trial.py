@@ -193,9 +193,7 @@ def _surviving(format_: TurnFormat, export: Export, message: Message) -> Read:
     if Part.REASONING in layout.parts:
         reasoning = layout.reasoning.apply(message.reasoning)
     if Part.CONTENT in layout.parts:
-        cut = format_.reasoning_cut
-        kept = message.content.rpartition(cut)[2] if cut else message.content
-        content = layout.content.apply(kept)
+        content = layout.content.apply(format_.without_cut(message.content))
     calls: list[tuple[str, str, str | None]] = []
     if Part.CALLS in layout.parts and format_.calls is not None:
         members = format_.calls.arguments.members

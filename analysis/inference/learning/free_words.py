@@ -31,7 +31,7 @@ class FreeStretch:
 
 
 def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[FreeStretch, ...]:
-    """Return a call every field that the template reads, and see which words they replace."""
+    """Give a call every field that the template reads, and see which words they replace."""
     marks = observer.prober.sentinels
     fields = {field: f"{marks.next_user}{at}z" for at, field in enumerate(_fields(suggestions))}
     together = _rendered(observer, fields)

@@ -92,7 +92,7 @@ _IN_AN_ID = re.compile(r"""[^\s{}\[\]<>"']*[^\s{}\[\]<>"'\w][^\s{}\[\]<>"']*""")
 
 
 def _taken_apart(observer: Observer, suggestions: Suggestions) -> Row:
-    """Return ids that hold the template's own constants, and see what part of one shows alone.
+    """Give ids that hold the template's own constants, and see what part of one shows alone.
 
     With `a.b:c` for the id, a template that writes `b` before the result takes it for the name.
     """

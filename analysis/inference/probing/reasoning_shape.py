@@ -116,7 +116,7 @@ def _reasoned(prober: Prober, *, with_calls: bool) -> Message:
 def _fields_shown(
     prober: Prober, fields: Sequence[str], setting: Setting, with_calls: bool
 ) -> tuple[list[str], set[str]]:
-    """Return every field its own word in one render, and see where each word stands.
+    """Give every field its own word in one render, and see where each word stands.
 
     The fields before the rest of the turn come first, the usual ones of reasoning leading,
     then those after it.

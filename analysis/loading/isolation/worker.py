@@ -82,7 +82,7 @@ class Worker:
         file: str | None = None,
         named: Mapping[str, object] = NOTHING,
     ) -> None:
-        """Return it a task. Raises what pickle does for arguments that cannot be sent."""
+        """Give it a task. Raises what pickle does for arguments that cannot be sent."""
         self._request = Request(function, arguments, named, limits, file)
         content = dumped(self._request)
         self._due = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from autoparser.analysis.reading.text import Reading, SpanKind, Tape
+from autoparser.analysis.reading.text import WHITESPACE, Reading, SpanKind, Tape
 
 _OPENING = re.compile(r"\s*(`{3,}|~{3,})[ \t]*[\w.+-]{0,32}[ \t]*\r?\n\s*(?=[\[{])")
 _BEGINNING = re.compile(
@@ -35,6 +35,6 @@ def close_fence(tape: Tape, mark: str) -> Reading[None]:
             return
         yield
     tape.take(len(rest) - len(bare) + len(mark), SpanKind.JUNK)
-    while (yield from tape.wait(1)) and tape.text[tape.at] in " \t\r\n":
+    while (yield from tape.wait(1)) and tape.text[tape.at] in WHITESPACE:
         if tape.take(1, SpanKind.JUNK) == "\n":
             return

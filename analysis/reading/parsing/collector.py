@@ -178,7 +178,7 @@ class Collector:
         self._pieces.append(text)
 
     def name_call(self, call_id: str) -> None:
-        """Return the open call its id, where that is written after its name."""
+        """Give the open call its id, where that is written after its name."""
         if self._call is not None:
             self._call = (self._call[0], call_id)
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from autoparser.analysis.core.format import Literal, Part
 from autoparser.analysis.reading.expression import ArgumentList, Name, RowCall, Turn
 
+LONGEST_HEADER = 160
+"""How many characters the words of a header and its markers may have: a longer text is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:

@@ -10,7 +10,7 @@ from autoparser.analysis.reading.text import Reading, SpanKind, Stops, Tape
 
 from .again import skip_again
 from .collector import Collector
-from .frame import Frame, frame_of, recipient
+from .frame import LONGEST_HEADER, Frame, frame_of, recipient
 from .marks import Mark
 from .section import SectionReader
 
@@ -88,7 +88,7 @@ class HeaderReader:
             if bare.startswith(self._openers):
                 return True
             open_ = any(opener.startswith(bare) for opener in self._openers)
-            if tape.closed or not open_ or len(text) - len(bare) > _LONGEST:
+            if tape.closed or not open_ or len(text) - len(bare) > LONGEST_HEADER:
                 return False
             yield
 
@@ -100,12 +100,12 @@ class HeaderReader:
             if not bare.startswith(frame.first):
                 return 0
             found = self._inside.find(bare, len(frame.first))
-            if found is not None and found.end <= _LONGEST:
+            if found is not None and found.end <= LONGEST_HEADER:
                 if tape.closed or not self._inside.unsure(bare, found, 0):
                     return len(text) - len(bare) + found.end if found.label else 0
-            elif tape.closed or len(bare) > _LONGEST:
+            elif tape.closed or len(bare) > LONGEST_HEADER:
                 cut = found is None and tape.closed and not tape.complete
-                return len(text) if cut and len(bare) <= _LONGEST else 0
+                return len(text) if cut and len(bare) <= LONGEST_HEADER else 0
             yield
 
 
@@ -127,7 +127,3 @@ def _headed(section: Section, before: str, after: str) -> Section:
     at = next(at for at, item in enumerate(row) if isinstance(item, ArgumentList))
     headed = (Literal.of(before.lstrip()), row[1], Literal.of(after), *row[at:])
     return replace(section, open=Literal(), call=RowCall(headed))
-
-
-_LONGEST = 160
-"""How many characters a header may have: a longer text is none."""

@@ -13,6 +13,7 @@ from autoparser.analysis.reading.text import (
 )
 
 from .again import skip_again
+from .frame import LONGEST_HEADER
 
 
 def read_worded(tape: Tape, literal: Literal, stops: tuple[str, ...]) -> Reading[bool]:
@@ -31,10 +32,10 @@ def read_worded(tape: Tape, literal: Literal, stops: tuple[str, ...]) -> Reading
     while True:
         text = tape.text[tape.at :]
         found = ends.find(text, 0)
-        if found is not None and found.end <= _LONGEST:
+        if found is not None and found.end <= LONGEST_HEADER:
             if tape.closed or not ends.unsure(text, found, 0):
                 break
-        elif len(text) > _LONGEST:
+        elif len(text) > LONGEST_HEADER:
             return False
         elif tape.closed:
             tape.fell_short()
@@ -46,7 +47,3 @@ def read_worded(tape: Tape, literal: Literal, stops: tuple[str, ...]) -> Reading
     yield from skip_again(tape, literal)
     yield from skip_written(tape, literal.after)
     return True
-
-
-_LONGEST = 160
-"""How many characters may stand between the name and the end of the last marker."""

@@ -13,9 +13,10 @@ from .literals import (
 )
 from .lookahead import GoesOn, Lookahead
 from .stops import Found, Stops
-from .tape import Lane, Reading, Span, SpanKind, Tape, held_from
+from .tape import WHITESPACE, Lane, Reading, Span, SpanKind, Tape, held_from
 
 __all__ = [
+    "WHITESPACE",
     "Emit",
     "Found",
     "GoesOn",
