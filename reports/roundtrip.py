@@ -1,4 +1,4 @@
-"""Round trips: a table of scenarios, and for each cause where it breaks and what would mend it."""
+"""Round trips: a table of scenarios, and for each cause where it breaks and what would fix it."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Offender(NamedTuple):
 
 
 def constants(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Return the string constants of a module that are no docstrings."""
+    """Return the string constants of a module that are not docstrings."""
     texts = {
         id(statement.value)
         for node in ast.walk(tree)

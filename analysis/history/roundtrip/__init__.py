@@ -1,6 +1,6 @@
 """Round trips: does what the model wrote come back token for token in the next prompt."""
 
-from .advice import Advice, AdviceReader, advice_of, changed, mending
+from .advice import Advice, AdviceReader, advice_of, changed, fixing
 from .cause import Cause
 from .round_trips import RoundTrip, Row, code_of, failing, round_trip, settings_of
 from .scenario import Answers, ArgumentsAs, EngineHabits, Ids, Next, Scenario, UnreadCalls
@@ -32,7 +32,7 @@ __all__ = [
     "changed",
     "code_of",
     "failing",
-    "mending",
+    "fixing",
     "round_trip",
     "scenarios_of",
     "settings_of",

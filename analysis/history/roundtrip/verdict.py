@@ -210,4 +210,4 @@ def _part(replay: Replay, at: int) -> str:
     return "the end" if found is None else f"the {_WORDS.get(found.kind, found.kind.value)}"
 
 
-_WORDS = {SpanKind.JUNK: "text behind the turn", SpanKind.NAME: "name of a call"}
+_WORDS = {SpanKind.JUNK: "text after the turn", SpanKind.NAME: "name of a call"}
