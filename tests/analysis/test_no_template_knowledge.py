@@ -115,7 +115,7 @@ ALLOWED: dict[tuple[str, str], str] = {
         "thinking_retention",
     ): "the name of an argument of the bridge, in the error that refuses its value",
     (
-        "loading/template/messages.py",
+        "loading/template/plain_messages.py",
         "thinking",
     ): "a message field that transformers fills; the test suite of template/ compares with it",
 }
