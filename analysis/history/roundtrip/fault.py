@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from autoparser.analysis.core.alignment import prefix_length
 
-from .case import Case
+from .broken_step import BrokenStep
 from .cause import Cause
 from .remembering import unreadable
-from .replay import Replay, Stage
-from .scenario import Engine
+from .replay import Replay, ReplayStage
+from .scenario import EngineHabits
 
 __all__ = ["Fault", "fault_of"]
 
@@ -27,7 +27,9 @@ class Fault(StrEnum):
     """The messages do not hold how the model wrote: it departs from what the template writes."""
 
 
-def fault_of(stage: Stage, replay: Replay, cause: Cause | None, plain: str | None) -> Fault | None:
+def fault_of(
+    stage: ReplayStage, replay: Replay, cause: Cause | None, plain: str | None
+) -> Fault | None:
     """Say whose fault it is; None where nothing breaks.
 
     `plain` is what the format itself writes in this place; None where a person gave the text. For
@@ -40,8 +42,8 @@ def fault_of(stage: Stage, replay: Replay, cause: Cause | None, plain: str | Non
     exchange = replay.exchange
     if cause is Cause.RETOKENIZED:
         return Fault.ENGINE if plain is None or plain != exchange.sampled else Fault.MODEL
-    case = Case(stage, replay, len(replay.text) if replay.at is None else replay.at)
-    if exchange.engine != Engine() and case.moves(replace(exchange, engine=Engine())):
+    case = BrokenStep(stage, replay, len(replay.text) if replay.at is None else replay.at)
+    if exchange.engine != EngineHabits() and case.moves(replace(exchange, engine=EngineHabits())):
         return Fault.ENGINE
     if plain is not None and plain != exchange.sampled:
         departs = len(replay.prompt.text) + prefix_length(plain, exchange.sampled)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from .scenario import ArgumentsAs, BesideCalls, Engine, Ids, Kept, Scenario
+from .scenario import ArgumentsAs, BesideCalls, EngineHabits, Ids, Scenario, UnreadCalls
 
 __all__ = ["PROFILES", "EngineProfile", "engine_decides", "played_by"]
 
@@ -18,7 +18,7 @@ __all__ = ["PROFILES", "EngineProfile", "engine_decides", "played_by"]
 class EngineProfile:
     """An engine's habits, and where they were read."""
 
-    engine: Engine
+    engine: EngineHabits
     version: str
     files: tuple[str, ...]
     """Paths within the package."""
@@ -28,10 +28,10 @@ PROFILES: Mapping[str, EngineProfile] = {
     # Arguments that are no JSON object become {}. The text of a call that hermes cannot read stays
     # in the content, and so does the content before calls, to the character.
     "vllm": EngineProfile(
-        Engine(
+        EngineHabits(
             arguments=ArgumentsAs.OBJECT,
             ids=Ids.NAMED,
-            malformed=Kept.CONTENT,
+            malformed=UnreadCalls.CONTENT,
             reasoning_fields=("reasoning", "reasoning_content"),
             name="vLLM",
         ),
@@ -46,10 +46,10 @@ PROFILES: Mapping[str, EngineProfile] = {
     # Most detectors strip the text before the first call and leave a call out that they cannot
     # read; hermes keeps its text. Reasoning is cut at its markers, to the character.
     "sglang": EngineProfile(
-        Engine(
+        EngineHabits(
             arguments=ArgumentsAs.OBJECT,
             ids=Ids.NAMED,
-            malformed=Kept.DROPPED,
+            malformed=UnreadCalls.DROPPED,
             reasoning_fields=("reasoning_content",),
             beside_calls=BesideCalls.STRIPPED,
             name="SGLang",
@@ -65,10 +65,10 @@ PROFILES: Mapping[str, EngineProfile] = {
     # `transformers serve` builds each message anew from role, content, calls and the id of an
     # answer: reasoning is not among them, and content beside calls is left out.
     "transformers": EngineProfile(
-        Engine(
+        EngineHabits(
             arguments=ArgumentsAs.OBJECT,
             ids=Ids.MADE,
-            malformed=Kept.CONTENT,
+            malformed=UnreadCalls.CONTENT,
             reasoning_fields=(),
             beside_calls=BesideCalls.DROPPED,
             name="transformers",
@@ -87,4 +87,4 @@ def played_by(scenario: Scenario, profile: EngineProfile) -> Scenario:
 
 def engine_decides(scenario: Scenario) -> bool:
     """Say whether a scenario is about a habit, which a profile would replace."""
-    return scenario.engine != Engine()
+    return scenario.engine != EngineHabits()

@@ -7,14 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from autoparser.analysis.core.conversation import Answer, Dialogue, Json, Message, ToolCall, User
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    Message,
+    ToolCall,
+    ToolResult,
+    User,
+)
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Slot, TurnFormat
 from autoparser.analysis.inference.probing import CallForm, Prober, ReasoningForm, Setting, Shape
 from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, SpanKind, Status
 
 from .partial_json import readable_part
-from .scenario import Answers, ArgumentsAs, BesideCalls, Engine, Ids, Kept, Next
+from .scenario import Answers, ArgumentsAs, BesideCalls, EngineHabits, Ids, Next, UnreadCalls
 
 ANSWER = '{"ok": true}'
 CONCLUSION = "All of it is done."
@@ -38,7 +45,7 @@ class Remembered:
 
 
 def remembered(
-    shape: Shape, format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: Engine
+    shape: Shape, format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits
 ) -> Remembered:
     """Return the message that goes into the history, as an engine with these habits makes it."""
     seen = _calls(format_, parsed, engine)
@@ -60,7 +67,7 @@ def remembered(
     return Remembered(_with_arguments(message, texts, shape, engine), calls)
 
 
-def _makes_ids(format_: TurnFormat, engine: Engine) -> bool:
+def _makes_ids(format_: TurnFormat, engine: EngineHabits) -> bool:
     """Say whether the engine's ids are none that the model wrote."""
     naming = format_.calls is not None and format_.calls.naming is not None
     return engine.ids is Ids.MADE or (engine.ids is Ids.NAMED and not naming)
@@ -75,11 +82,13 @@ def _mended(call: ParsedCall) -> bool:
     return call.status is Status.REPAIRED
 
 
-def _calls(format_: TurnFormat, parsed: ParsedMessage, engine: Engine) -> Sequence[ParsedCall]:
+def _calls(
+    format_: TurnFormat, parsed: ParsedMessage, engine: EngineHabits
+) -> Sequence[ParsedCall]:
     """Return the calls that the engine sees."""
-    if engine.malformed is Kept.CONTENT and unreadable(parsed):
+    if engine.malformed is UnreadCalls.CONTENT and unreadable(parsed):
         return ()
-    if engine.malformed is Kept.DROPPED:
+    if engine.malformed is UnreadCalls.DROPPED:
         return [call for call in parsed.tool_calls if not _mended(call)]
     broken = [*parsed.malformed_calls[-1:], *filter(None, [parsed.partial_call])]
     if not any(call.name for call in broken):
@@ -89,14 +98,14 @@ def _calls(format_: TurnFormat, parsed: ParsedMessage, engine: Engine) -> Sequen
     return (*parsed.tool_calls, read)
 
 
-def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: Engine) -> str:
+def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits) -> str:
     content = parsed.content or ""
-    if unreadable(parsed) and engine.malformed is not Kept.READ:
-        kept = engine.malformed is Kept.CONTENT
+    if unreadable(parsed) and engine.malformed is not UnreadCalls.READ:
+        kept = engine.malformed is UnreadCalls.CONTENT
         return content + _call_text(format_, parsed, sampled) if kept else content
     opener = call_opener(format_)
     unread = bool(parsed.malformed_calls) or parsed.status is Status.MALFORMED
-    if unread and engine.malformed is not Kept.CONTENT and opener:
+    if unread and engine.malformed is not UnreadCalls.CONTENT and opener:
         return content.partition(opener)[0]
     return content
 
@@ -140,7 +149,7 @@ def _decoded(call: ParsedCall) -> Mapping[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(call: ParsedCall, engine: Engine) -> str:
+def _text(call: ParsedCall, engine: EngineHabits) -> str:
     if not engine.rewrites_json:
         return call.arguments
     try:
@@ -150,7 +159,7 @@ def _text(call: ParsedCall, engine: Engine) -> str:
 
 
 def _with_arguments(
-    message: dict[str, Json], texts: Sequence[str], shape: Shape, engine: Engine
+    message: dict[str, Json], texts: Sequence[str], shape: Shape, engine: EngineHabits
 ) -> Mapping[str, Json]:
     """Return the arguments in the form that the engine gives them."""
     string = engine.arguments is ArgumentsAs.STRING or (
@@ -184,7 +193,7 @@ def following(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dial
     answered = list(calls[:1] if answers is Answers.FIRST else calls)
     if answers is Answers.REVERSED:
         answered.reverse()
-    results = tuple(Answer(ANSWER, call.name, call.id) for call in answered)
+    results = tuple(ToolResult(ANSWER, call.name, call.id) for call in answered)
     if coming is Next.TOOL and results:
         return results
     if coming is Next.LATER and results:

@@ -54,7 +54,7 @@ class Ids(StrEnum):
     """The engine's own, but where ids carry the name of the function it makes such ids."""
 
 
-class Kept(StrEnum):
+class UnreadCalls(StrEnum):
     """What the engine does with a call that it cannot read, or that was cut."""
 
     CONTENT = "content"
@@ -73,12 +73,12 @@ class BesideCalls(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class EngineHabits:
     """What an inference engine makes of a parsed message before it goes into the history."""
 
     arguments: ArgumentsAs = ArgumentsAs.TEMPLATE
     ids: Ids = Ids.KEPT
-    malformed: Kept = Kept.CONTENT
+    malformed: UnreadCalls = UnreadCalls.CONTENT
     strips_reasoning: bool = False
     """It strips the whitespace after the reasoning, as many engines do."""
     rewrites_json: bool = False
@@ -114,4 +114,4 @@ class Scenario:
     """Those offered; none where there are none."""
     next: tuple[Next, ...] = (Next.USER,)
     answers: Answers = Answers.ALL
-    engine: Engine = field(default_factory=Engine)
+    engine: EngineHabits = field(default_factory=EngineHabits)

@@ -12,7 +12,7 @@ from autoparser.analysis.history.roundtrip import (
     PROFILES,
     BesideCalls,
     Cause,
-    Engine,
+    EngineHabits,
     Fault,
     Next,
     Outcome,
@@ -98,7 +98,7 @@ def test_an_engine_may_not_keep_content_beside_calls(
     scenario = replace(
         shipped("tool call"),
         message=Message(" Let me look. ", calls=shipped("tool call").message.calls),
-        engine=Engine(beside_calls=habit),
+        engine=EngineHabits(beside_calls=habit),
     )
     found = verdict(analyze(chat(CONTENT, JSON)), scenario, Next.TOOL)
     assert found.cause is cause
@@ -114,7 +114,9 @@ def test_a_scenario_names_an_engine_or_its_habits() -> None:
         "own.yaml",
     )
     assert named.engine == PROFILES["sglang"].engine
-    assert habits.engine == Engine(reasoning_fields=("thought",), beside_calls=BesideCalls.DROPPED)
+    assert habits.engine == EngineHabits(
+        reasoning_fields=("thought",), beside_calls=BesideCalls.DROPPED
+    )
 
 
 def left_out(template: ChatTemplate, name: str) -> set[str]:
