@@ -2,22 +2,37 @@
 
 from .advice import Advice, AdviceReader, advice_of, changed, fixing
 from .cause import Cause
+from .fault import Fault
+from .profiles import PROFILES, EngineProfile
 from .round_trips import RoundTrip, Row, code_of, failing, round_trip, settings_of
-from .scenario import Answers, ArgumentsAs, EngineHabits, Ids, Next, Scenario, UnreadCalls
+from .scenario import (
+    Answers,
+    ArgumentsAs,
+    BesideCalls,
+    EngineHabits,
+    Ids,
+    Next,
+    Scenario,
+    UnreadCalls,
+)
 from .scenario_files import ScenarioError, scenarios_of, shipped_scenarios
 from .token_level import TokenVerdict
 from .variations import VARIATIONS
 from .verdict import Difference, Outcome, Verdict
 
 __all__ = [
+    "PROFILES",
     "VARIATIONS",
     "Advice",
     "AdviceReader",
     "Answers",
     "ArgumentsAs",
+    "BesideCalls",
     "Cause",
     "Difference",
     "EngineHabits",
+    "EngineProfile",
+    "Fault",
     "Ids",
     "Next",
     "Outcome",

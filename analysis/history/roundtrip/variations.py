@@ -28,6 +28,8 @@ class Variation:
     rewrite: Rewrite | None = None
     cut: bool = False
     """Nothing follows: the text is cut there."""
+    breaks_call: bool = False
+    """A call is not whole: where a parser reads it as one, the variation does not apply."""
     single_newlines: bool = False
 
 
@@ -115,9 +117,15 @@ def _cut_call(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
 
 
 def _malformed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    """Leave out the arguments from the middle of a value on: what opens the value is not closed."""
     at = _at(pieces, SampledKind.CALLS)
     text, start, end = _arguments(pieces[at], format_, message)
-    return _with(pieces, at, text[: start + (end - start) * 2 // 3] + text[end:])
+    words = [value for value in message.calls[-1].arguments.values() if isinstance(value, str)]
+    word = next((word for word in words if len(word) > 1 and word in text[start:end]), None)
+    cut = start + (end - start) * 2 // 3
+    if word is not None:
+        cut = text.index(word, start) + len(word) // 2
+    return _with(pieces, at, text[:cut] + text[end:])
 
 
 def _unclosed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
@@ -187,11 +195,15 @@ VARIATIONS: Mapping[str, Variation] = {
     "cut-content": Variation(
         "cut within the content", rewrite=_cut_in(SampledKind.CONTENT), cut=True
     ),
-    "cut-call": Variation("cut within a call's arguments", rewrite=_cut_call, cut=True),
-    "malformed-call": Variation(
-        "the end of the last call's arguments is missing", rewrite=_malformed
+    "cut-call": Variation(
+        "cut within a call's arguments", rewrite=_cut_call, cut=True, breaks_call=True
     ),
-    "unclosed-call": Variation("what closes the last call is missing", rewrite=_unclosed),
+    "malformed-call": Variation(
+        "the end of the last call's arguments is missing", rewrite=_malformed, breaks_call=True
+    ),
+    "unclosed-call": Variation(
+        "what closes the last call is missing", rewrite=_unclosed, breaks_call=True
+    ),
     "single-newlines": Variation("each newline is a token of its own", single_newlines=True),
 }
 """Every variation by its name; scenarios name them."""
