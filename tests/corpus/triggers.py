@@ -22,7 +22,7 @@ from llguidance import LLMatcher
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.constraining.grammar import Grammar
-from autoparser.analysis.constraining.grammar.triggers import Trigger, TriggerKind
+from autoparser.analysis.constraining.grammar.triggers import GrammarTrigger, TriggerKind
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
 from .behind import Behind
@@ -42,7 +42,7 @@ class Triggered:
     """What came of one template's triggers."""
 
     name: str
-    triggers: tuple[Trigger, ...] = ()
+    triggers: tuple[GrammarTrigger, ...] = ()
     called: int = 0
     """Turns with a call that were asked about."""
     uncalled: int = 0
@@ -99,7 +99,7 @@ def _worded(analysis: Analysis, turns: RenderedTurns, words: Sequence[str]) -> I
 class _Judge:
     """The triggers of a request, and its grammar in llguidance, lazy and whole."""
 
-    triggers: tuple[Trigger, ...]
+    triggers: tuple[GrammarTrigger, ...]
     lazy: LLMatcher
     whole: LLMatcher
 
@@ -141,7 +141,7 @@ class _Judge:
         refusal = refused(self.lazy, rest, least)
         return f"{turn.title}: from its trigger on, {refusal}" if refusal else ""
 
-    def _idle(self, trigger: Trigger) -> bool:
+    def _idle(self, trigger: GrammarTrigger) -> bool:
         """Whether a trigger begins nothing that the lazy grammar takes."""
         tokens = list(trigger.text.encode())
         return self.lazy.deep_copy().try_consume_tokens(tokens) < len(tokens)
@@ -172,7 +172,7 @@ def started(grammar: Grammar) -> LLMatcher:
     return start
 
 
-def _compiled(trigger: Trigger) -> re.Pattern[str]:
+def _compiled(trigger: GrammarTrigger) -> re.Pattern[str]:
     """Compile a trigger as llama.cpp does."""
     match trigger.kind:
         case TriggerKind.WORD:

@@ -12,14 +12,14 @@ from autoparser.analysis.core.format import Literal, Slot
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
 from autoparser.analysis.reading.expression import Turn
 
-from .calls import GrammarError
+from .call_writer import GrammarError
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable
 from .lark import write_lark
-from .rules import Rules
+from .rules import GrammarRules
 from .structural_tag import write_structural_tag
-from .triggers import Trigger, triggers_of
-from .turns import rules_of
+from .triggers import GrammarTrigger, triggers_of
+from .turn_rules import rules_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -43,7 +43,7 @@ class Grammar:
     lazy: bool = False
     """Whether it begins only where one of the triggers was written."""
 
-    def rules(self, opaque: OpaqueTokens | None = None) -> Rules:
+    def rules(self, opaque: OpaqueTokens | None = None) -> GrammarRules:
         """Return the grammar before any target's syntax; it cuts no opaque token.
 
         Raises GrammarError where the template writes nothing that the request asks for, and
@@ -85,7 +85,7 @@ class Grammar:
         return write_structural_tag(self.turn, self.tools, required=self.required)
 
     @cached_property
-    def server_triggers(self) -> tuple[Trigger, ...]:
+    def server_triggers(self) -> tuple[GrammarTrigger, ...]:
         """What begins calls and nothing else, in the forms that a server looks for.
 
         None where there are no calls, or where nothing tells them from other text: then a lazy

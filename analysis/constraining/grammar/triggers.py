@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import CallFormat, Part, Row, Slot
 from autoparser.analysis.reading.expression import Body, Strict, StrictRow
 
-from .calls import GrammarError, id_pattern, literal_at
+from .call_writer import GrammarError, id_pattern, literal_at
 
 
 class TriggerKind(IntEnum):
@@ -35,7 +35,7 @@ class TriggerKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Trigger:
+class GrammarTrigger:
     """What a lazy grammar waits for."""
 
     kind: TriggerKind
@@ -49,7 +49,7 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
+class _CallHead:
     """What a call of one function begins with."""
 
     before: str
@@ -62,7 +62,7 @@ class _Head:
     """A regular expression for that, where an id or a number stands before the name."""
 
 
-def triggers_of(strict: Strict, names: Sequence[str]) -> tuple[Trigger, ...]:
+def triggers_of(strict: Strict, names: Sequence[str]) -> tuple[GrammarTrigger, ...]:
     """Return what begins the calls of these functions and nothing else; none: there are no calls.
 
     Raises GrammarError where nothing tells the calls from other text.
@@ -71,7 +71,7 @@ def triggers_of(strict: Strict, names: Sequence[str]) -> tuple[Trigger, ...]:
     if calls is None or not any(row.has(Part.CALLS) for row in strict.rows):
         return ()
     others = list(dict.fromkeys(text for row in strict.rows for text in _around(row)))
-    found: dict[Trigger, None] = {}
+    found: dict[GrammarTrigger, None] = {}
     for begun in dict.fromkeys(begun_of(row, calls) for row in strict.rows if row.has(Part.CALLS)):
         for name in names:
             for row in filter(None, (calls.row, calls.empty_row)):
@@ -99,7 +99,7 @@ def _around(row: StrictRow) -> Iterator[str]:
     yield row.end.text
 
 
-def _head(calls: CallFormat, row: Row, name: str, begun: str) -> _Head:
+def _head(calls: CallFormat, row: Row, name: str, begun: str) -> _CallHead:
     before = f"{calls.section_open}{literal_at(row, 0)}".removeprefix(begun)
     section = len(calls.section_open) - len(begun)
     text = pattern = ""
@@ -111,7 +111,7 @@ def _head(calls: CallFormat, row: Row, name: str, begun: str) -> _Head:
                 pattern += _escaped(name + ending)
                 named = f"{text}{name}{ending}"
                 plain = _escaped(named) == pattern
-                return _Head(before, section, named if plain else "", "" if plain else pattern)
+                return _CallHead(before, section, named if plain else "", "" if plain else pattern)
             case Slot.ID:
                 pattern += id_pattern(calls.naming, name, literal_at(pieces, at + 1)).regex
             case Slot.INDEX:
@@ -121,7 +121,7 @@ def _head(calls: CallFormat, row: Row, name: str, begun: str) -> _Head:
             case _:
                 pattern += _escaped(piece)
                 text += piece
-    return _Head(before, section)
+    return _CallHead(before, section)
 
 
 def _ending(literal: str) -> str:
@@ -133,7 +133,9 @@ def _ending(literal: str) -> str:
     return literal[: len(literal) - len(bare)] + (unit if is_unit(unit) else bare[0])
 
 
-def _trigger(head: _Head, calls: CallFormat, others: Sequence[str], *, first: bool) -> Trigger:
+def _trigger(
+    head: _CallHead, calls: CallFormat, others: Sequence[str], *, first: bool
+) -> GrammarTrigger:
     """Choose the shortest text that begins the calls and stands in no other text.
 
     `first`: the prompt has written the mark of the calls, so that they are the first thing.
@@ -142,10 +144,10 @@ def _trigger(head: _Head, calls: CallFormat, others: Sequence[str], *, first: bo
         if not any(text in other for other in others):
             if first:
                 value = f"({_escaped(text)})[\\s\\S]*"
-                return Trigger(TriggerKind.PATTERN_FULL, value, text)
-            return Trigger(TriggerKind.WORD, text, text)
+                return GrammarTrigger(TriggerKind.PATTERN_FULL, value, text)
+            return GrammarTrigger(TriggerKind.WORD, text, text)
     if head.pattern:
-        return Trigger(TriggerKind.PATTERN, head.pattern)
+        return GrammarTrigger(TriggerKind.PATTERN, head.pattern)
     raise GrammarError(
         f"nothing tells calls from other text: they begin with {head.before!r}",
         place="triggers",
@@ -153,7 +155,7 @@ def _trigger(head: _Head, calls: CallFormat, others: Sequence[str], *, first: bo
     )
 
 
-def _texts(head: _Head, calls: CallFormat, *, first: bool) -> Iterator[str]:
+def _texts(head: _CallHead, calls: CallFormat, *, first: bool) -> Iterator[str]:
     """Return the texts that may begin calls, the shorter ones first."""
     if not first:
         yield from _marked(head, calls)
@@ -161,7 +163,7 @@ def _texts(head: _Head, calls: CallFormat, *, first: bool) -> Iterator[str]:
         yield head.named
 
 
-def _marked(head: _Head, calls: CallFormat) -> Iterator[str]:
+def _marked(head: _CallHead, calls: CallFormat) -> Iterator[str]:
     """Return the beginnings of a call that end with a marker, or with a word before JSON."""
     end = 0
     for unit in edge_units(head.before):
