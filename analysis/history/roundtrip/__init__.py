@@ -2,7 +2,7 @@
 
 from .advice import Advice, AdviceReader, advice_of, changed, fixing
 from .cause import Cause
-from .fault import Fault
+from .fault import Culprit
 from .profiles import PROFILES, EngineProfile
 from .round_trips import RoundTrip, Row, code_of, failing, round_trip, settings_of
 from .scenario import (
@@ -29,10 +29,10 @@ __all__ = [
     "ArgumentsAs",
     "BesideCalls",
     "Cause",
+    "Culprit",
     "Difference",
     "EngineHabits",
     "EngineProfile",
-    "Fault",
     "Ids",
     "Next",
     "Outcome",
