@@ -5,7 +5,7 @@ from a template or a file name passes `visible` and then the escaping of the for
 """
 
 from .concise import concise_report
-from .document import LINT_SCHEMA, lint_document
+from .document import LintDocument, lint_document
 from .github import github_report
 from .junit import junit_report
 from .markdown import markdown_report
@@ -17,7 +17,7 @@ from .text import lint_report
 from .words import many
 
 __all__ = [
-    "LINT_SCHEMA",
+    "LintDocument",
     "concise_report",
     "counted",
     "github_report",

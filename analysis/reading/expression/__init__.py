@@ -1,7 +1,7 @@
 """The expression of a turn: what a model may write, for one request."""
 
 from .build import belonging, build
-from .document import expression_document
+from .document import ExpressionDocument, expression_document
 from .kept import Kept
 from .nodes import (
     ArgumentList,
@@ -24,6 +24,7 @@ from .request import Request, RequestError, request_of
 __all__ = [
     "ArgumentList",
     "Body",
+    "ExpressionDocument",
     "FreeText",
     "JsonCall",
     "Kept",
