@@ -22,7 +22,7 @@ from autoparser.analysis.core.document import (
 from autoparser.analysis.describing.document import CheckCounts, check_counts
 from autoparser.analysis.lint import Severity
 from autoparser.analysis.overview.comparison import (
-    Asked,
+    AskedRenders,
     Comparison,
     FindingChange,
     RenderChange,
@@ -214,7 +214,7 @@ def _render_change(change: RenderChange) -> RenderChangeDocument:
     )
 
 
-def _asked(asked: Asked) -> AskedDocument:
+def _asked(asked: AskedRenders) -> AskedDocument:
     return AskedDocument(
         asked.usual,
         asked.settings,

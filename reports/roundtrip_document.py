@@ -20,16 +20,19 @@ from autoparser.analysis.history.roundtrip import (
     Advice,
     Answers,
     ArgumentsAs,
+    BesideCalls,
     Cause,
     Difference,
-    Engine,
+    EngineHabits,
+    EngineProfile,
+    Fault,
     Ids,
-    Kept,
     Next,
     Outcome,
     RoundTrip,
     Row,
     TokenVerdict,
+    UnreadCalls,
     Verdict,
     advice_of,
     code_of,
@@ -50,14 +53,26 @@ class SplitStopDocument(JsonDocument, frozen=True):
     tokens: Count
 
 
+class EngineNameDocument(JsonDocument, frozen=True):
+    """An engine, and which of its versions is played."""
+
+    name: str
+    version: str
+
+
 class EngineDocument(JsonDocument, frozen=True):
     """What the engine makes of the parsed message."""
 
     arguments: ArgumentsAs
     ids: Ids
-    malformed: Kept
+    malformed: UnreadCalls
     reasoning: Literal["verbatim", "stripped"]
     json: Literal["verbatim", "rewritten"]
+    reasoning_fields: tuple[str, ...] | None
+    """The fields of the message that hold the reasoning; null is the one that the template
+    reads."""
+    beside_calls: BesideCalls
+    """What becomes of content beside calls."""
 
 
 class VerdictDocument(JsonDocument, frozen=True):
@@ -70,6 +85,10 @@ class VerdictDocument(JsonDocument, frozen=True):
     """At token level; null where there is no tokenizer or no next prompt."""
     cause: _CauseCode | None
     """Null where both levels hold."""
+    fault: Fault | None
+    """Whose fault it is: the message in the history holds what was sampled and the template writes
+    it otherwise; an engine that keeps all of it mends it; or no message holds how the model wrote.
+    Null where both levels hold."""
     difference: Difference | None
     reason: str
     """The template's words where it raises."""
@@ -119,6 +138,8 @@ class RoundTripDocument(JsonDocument, frozen=True):
     """Whether there was one; without it `tokens` is null everywhere."""
     split_stop_strings: tuple[SplitStopDocument, ...]
     """Stop strings that the tokenizer takes for several tokens: it may not be the model's."""
+    engine: EngineNameDocument | None
+    """The engine that was played; null where each scenario has habits of its own."""
     settings: tuple[SettingValues, ...]
     """The settings of the switches that were tried, the usual one first."""
     untried_settings: Count
@@ -135,6 +156,7 @@ def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
         check_counts(analysis.check),
         found.tokenized,
         tuple(SplitStopDocument(*each) for each in found.split_stops),
+        None if found.profile is None else _engine_name(found.profile),
         tuple(found.settings),
         found.untried,
         tuple(map(_row, found.rows)),
@@ -162,13 +184,19 @@ def _row(row: Row) -> RowDocument:
     )
 
 
-def _engine(engine: Engine) -> EngineDocument:
+def _engine_name(profile: EngineProfile) -> EngineNameDocument:
+    return EngineNameDocument(profile.engine.name, profile.version)
+
+
+def _engine(engine: EngineHabits) -> EngineDocument:
     return EngineDocument(
         engine.arguments,
         engine.ids,
         engine.malformed,
         "stripped" if engine.strips_reasoning else "verbatim",
         "rewritten" if engine.rewrites_json else "verbatim",
+        engine.reasoning_fields,
+        engine.beside_calls,
     )
 
 
@@ -178,6 +206,7 @@ def _verdict(verdict: Verdict) -> VerdictDocument:
         verdict.outcome,
         verdict.tokens,
         None if verdict.cause is None else code_of(verdict.cause),
+        verdict.fault,
         verdict.difference,
         verdict.reason,
         verdict.sampled,

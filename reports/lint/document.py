@@ -15,7 +15,14 @@ from autoparser.analysis.core.document import (
     RuleCode,
     json_of,
 )
-from autoparser.analysis.lint import Confidence, Evidence, Finding, Need, Severity, Shown
+from autoparser.analysis.lint import (
+    Confidence,
+    HitEvidence,
+    LintFinding,
+    Need,
+    Severity,
+    ShownText,
+)
 from autoparser.analysis.lint.project import FailOn, Inspected, LintRun, Problem
 
 from .statistics import counted
@@ -184,7 +191,7 @@ def _template(template: Inspected, run: LintRun) -> LintedTemplateDocument:
     )
 
 
-def _finding(template: Inspected, finding: Finding, run: LintRun) -> FindingDocument:
+def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> FindingDocument:
     return FindingDocument(
         finding.code,
         finding.rule.name,
@@ -200,13 +207,13 @@ def _finding(template: Inspected, finding: Finding, run: LintRun) -> FindingDocu
     )
 
 
-def _evidence(evidence: Evidence) -> LintEvidenceDocument:
+def _evidence(evidence: HitEvidence) -> LintEvidenceDocument:
     return LintEvidenceDocument(
         _shown(evidence.one), None if evidence.other is None else _shown(evidence.other)
     )
 
 
-def _shown(shown: Shown) -> ShownDocument:
+def _shown(shown: ShownText) -> ShownDocument:
     return ShownDocument(shown.label, shown.text, shown.error or None, tuple(shown.messages))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, convert
 from msgspec.structs import asdict
 
-from autoparser.analysis.constraining.gate import Gate, Question
+from autoparser.analysis.constraining.gate import Gate, GateQuestion
 from autoparser.analysis.core.alignment import DiffSplit
 from autoparser.analysis.core.document import AnyJson, Count, JsonDocument, SettingValues
 from autoparser.analysis.inference.check import Check, Crash, Failure
@@ -200,7 +200,7 @@ def sandbox_document(check: Check, file: str | None) -> SandboxDocument | None:
 class GateFaultDocument(JsonDocument, frozen=True):
     """A text that did not come through."""
 
-    question: Question
+    question: GateQuestion
     setting: SettingValues
     title: str
     """Of the message."""

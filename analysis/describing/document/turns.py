@@ -12,12 +12,12 @@ from autoparser.analysis.core.document import Count, JsonDocument, SettingValues
 from autoparser.analysis.core.format import (
     ArgumentForm,
     CallFormat,
+    CallLimit,
     Edges,
     End,
     FreeWord,
     JsonType,
     Layout,
-    Limit,
     Part,
     ReasoningRetention,
     TurnFormat,
@@ -122,7 +122,7 @@ class CallsDocument(JsonDocument, frozen=True):
     """Written after every call but the first."""
     index_base: Count
     """The index of the first call."""
-    limit: Limit
+    limit: CallLimit
     id_row: RowDocument
     """How an id carries the name, where nothing else of a call does and a render shows it; its slot
     `id` is a word of which no render tells. Empty: none shows it, or the name is written apart."""

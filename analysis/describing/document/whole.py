@@ -29,7 +29,12 @@ from autoparser.analysis.describing.view import (
 from autoparser.analysis.inference.check import Check
 from autoparser.analysis.inference.learning.switches import Switch
 from autoparser.analysis.inference.phases import Finding
-from autoparser.analysis.inference.probing import Shape, StringArguments, Trial, choose_sentinels
+from autoparser.analysis.inference.probing import (
+    Shape,
+    ShapeTrial,
+    StringArguments,
+    choose_sentinels,
+)
 from autoparser.analysis.loading.template import ChatTemplate, Provenance
 from autoparser.analysis.reading.expression import ExpressionDocument
 
@@ -122,7 +127,7 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """What the template wants of its messages."""
     string_arguments: StringArguments | None
     """What becomes of arguments given as JSON text; null: calls are not written."""
-    trials: tuple[Trial, ...]
+    trials: tuple[ShapeTrial, ...]
     """The shapes that were tried."""
     phases: tuple[PhaseDocument, ...]
     stand_ins: dict[str, str]
@@ -192,7 +197,7 @@ class Documented(Protocol):
         ...
 
     @property
-    def trials(self) -> Sequence[Trial]:
+    def trials(self) -> Sequence[ShapeTrial]:
         """The shapes that were tried."""
         ...
 

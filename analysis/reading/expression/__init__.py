@@ -1,8 +1,8 @@
 """The expression of a turn: what a model may write, for one request."""
 
 from .build import belonging, build
-from .document import ExpressionDocument, expression_document
-from .kept import Kept
+from .expression_document import ExpressionDocument, expression_document
+from .identity_cache import IdentityCache
 from .nodes import (
     ArgumentList,
     Body,
@@ -26,8 +26,8 @@ __all__ = [
     "Body",
     "ExpressionDocument",
     "FreeText",
+    "IdentityCache",
     "JsonCall",
-    "Kept",
     "Name",
     "Request",
     "RequestError",
