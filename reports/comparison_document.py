@@ -160,7 +160,7 @@ class ComparisonDocument(JsonDocument, frozen=True):
     """All that differs."""
 
     schema: Literal["autoparser.compare/2"]
-    """Name and version; a change that is not a mere addition counts it up."""
+    """Name and version; a change that is more than an addition counts it up."""
     equal: bool
     """Nothing that was looked at differs."""
     same_text: bool

@@ -22,10 +22,10 @@ from autoparser.analysis.history.roundtrip import (
     ArgumentsAs,
     BesideCalls,
     Cause,
+    Culprit,
     Difference,
     EngineHabits,
     EngineProfile,
-    Fault,
     Ids,
     Next,
     Outcome,
@@ -36,7 +36,7 @@ from autoparser.analysis.history.roundtrip import (
     Verdict,
     advice_of,
     code_of,
-    mending,
+    fixing,
 )
 from autoparser.analysis.reading.parsing import Status
 
@@ -85,9 +85,9 @@ class VerdictDocument(JsonDocument, frozen=True):
     """At token level; null where there is no tokenizer or no next prompt."""
     cause: _CauseCode | None
     """Null where both levels hold."""
-    fault: Fault | None
+    fault: Culprit | None
     """Whose fault it is: the message in the history holds what was sampled and the template writes
-    it otherwise; an engine that keeps all of it mends it; or no message holds how the model wrote.
+    it otherwise; an engine that keeps all of it fixes it; or no message holds how the model wrote.
     Null where both levels hold."""
     difference: Difference | None
     reason: str
@@ -112,7 +112,7 @@ class RowDocument(JsonDocument, frozen=True):
     """Under the first setting to which it applies."""
     others: tuple[VerdictDocument, ...]
     """Under the further settings to which it applies."""
-    mended_by: SettingValues | None
+    fixed_by: SettingValues | None
     """The least change of switches with which it holds; null where it holds already, or none was
     seen to."""
     advice: tuple[Advice, ...]
@@ -129,8 +129,8 @@ class LeftOutDocument(JsonDocument, frozen=True):
 class RoundTripDocument(JsonDocument, frozen=True):
     """Every verdict under every setting, with its conditions."""
 
-    schema: Literal["autoparser.roundtrip/1"]
-    """Name and version; a change that is not a mere addition counts it up."""
+    schema: Literal["autoparser.roundtrip/2"]
+    """Name and version; a change that is more than an addition counts it up."""
     template: TemplateDocument
     check: CheckCounts
     """The self-check of the analysis; where it fails, so may the verdicts."""
@@ -151,7 +151,7 @@ class RoundTripDocument(JsonDocument, frozen=True):
 def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
     """Return every verdict under every setting, with its conditions."""
     document = RoundTripDocument(
-        "autoparser.roundtrip/1",
+        "autoparser.roundtrip/2",
         named_template(analysis.template),
         check_counts(analysis.check),
         found.tokenized,
@@ -179,7 +179,7 @@ def _row(row: Row) -> RowDocument:
         row.next,
         _verdict(row.verdict),
         tuple(map(_verdict, row.others)),
-        None if row.verdict.holds else mending(row),
+        None if row.verdict.holds else fixing(row),
         tuple(advice_of(row)),
     )
 

@@ -124,7 +124,7 @@ class BaselineDocument(JsonDocument, frozen=True):
     """What became of the findings that were known."""
 
     vanished: Count
-    """Entries of the baseline that are no more."""
+    """Entries of the baseline that match nothing any more."""
 
 
 class StatisticDocument(JsonDocument, frozen=True):
@@ -143,7 +143,7 @@ class LintDocument(JsonDocument, frozen=True):
     """A run of the linter."""
 
     schema: Literal["autoparser.lint/1"]
-    """Name and version; a change that is not a mere addition counts it up."""
+    """Name and version; a change that is more than an addition counts it up."""
     fail_on: FailOn
     failed: bool
     """Whether there is a finding to fail on."""

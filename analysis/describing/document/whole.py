@@ -2,8 +2,8 @@
 
 Contract: the same analysis gives the same document, byte for byte, in any process; it holds
 no time, no machine and nothing that a JSON writer refuses. `docs/json-schema.md` explains it;
-`docs/analysis.schema.json` describes it, and is made of the classes here. A change that is not a
-mere addition counts its version up.
+`docs/analysis.schema.json` describes it, and is made of the classes here. A change that is more
+than an addition counts `SCHEMA` up.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from .evidence import (
 from .switches import SwitchDocument, switch_document
 from .turns import FormatDocument, format_document
 
-SCHEMA: Final = "autoparser.analysis/1"
+SCHEMA: Final = "autoparser.analysis/2"
 """Name and version of the document's schema."""
 
 
@@ -92,7 +92,7 @@ class JsonFieldsDocument(JsonDocument, frozen=True):
 class AnalysisDocument(JsonDocument, frozen=True):
     """All of an analysis."""
 
-    schema: Literal["autoparser.analysis/1"]
+    schema: Literal["autoparser.analysis/2"]
     """Name and version of the document's schema."""
     template: AnalysedTemplateDocument
     modes: ModesDocument
@@ -158,7 +158,7 @@ class Documented(Protocol):
 
     @property
     def view(self) -> View:
-        """The format in the seeds' words."""
+        """The format in the words of reports: modes, markers, flags."""
         ...
 
     @property

@@ -31,7 +31,7 @@ class Journal:
     """By source and digest."""
     size: int = 0
     """Bytes of its whole lines."""
-    mended: bool = False
+    repaired: bool = False
     """Whether there is half a line after them."""
 
 
@@ -52,7 +52,7 @@ class SurveyLine(Struct, frozen=True):
     """A line as it stands in the file; what is empty in a record is null in it."""
 
     schema: Literal["autoparser.survey/1"]
-    """Name and version; a change that is not a mere addition counts it up."""
+    """Name and version; a change that is more than an addition counts it up."""
     source: str
     """The file, as it was found below what was named."""
     sha256: Digest
@@ -109,7 +109,7 @@ def journal_of(content: bytes, file: str) -> Journal:
         records[record.source, record.sha256] = record
     if not newline and rest and not rest.startswith(b'{"schema": "autoparser.survey/'[: len(rest)]):
         raise AutoparserError(
-            "this is no survey",
+            "this is not a survey",
             file=file,
             hint=_OTHER,
         )

@@ -79,7 +79,7 @@ class SectionDocument(JsonDocument, frozen=True):
     limit: CallLimit
     space: str
     """Whitespace that the template writes between content and calls."""
-    behind: str
+    after: str
     """Whitespace that it writes between calls and content after them."""
     leads: tuple[str, ...]
     """Markers that are markup where they stand right before a call."""
