@@ -18,20 +18,39 @@ from itertools import product
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Answer, Dialogue, Message as Turn, User
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
-from autoparser.analysis.core.format import Slot, TurnFormat
 from autoparser.analysis.inference.check import battery, battery_tools
 from autoparser.analysis.inference.probing import choose_sentinels, offered
 from autoparser.analysis.loading.template import ChatTemplate
 
-from .attribution import attribute
+from .attribution import Attributed, attribute, historic_closes
 from .generation import generation_ranges
 from .leaves import fields_of
+from .marks import MARK_DIGITS, unused_word
 from .renders import Messages, Renders, prepared
 from .shares import Joints
 
 
+MARK_LETTERS = 8
+"""A conversation is not known yet: a longer word is less likely to be in one."""
+
+
 class TrainingTemplateError(AutoparserError):
     """A template with generation markers cannot be written, or is not the same template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A turn in which what is marked is not what the renderer says is sampled."""
+
+    conversation: tuple[str, ...]
+    """The roles of its messages."""
+    message: int
+    turn: str
+    """The parts of the turn."""
+    left_out: tuple[str, ...]
+    """What the model writes, unmarked."""
+    marked_too: tuple[str, ...]
+    """What the model does not write, marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +62,13 @@ class Proof:
     refused: int
     masked: int
     """Conversations in which what is marked is also what the renderer says is sampled."""
+    deviations: tuple[Deviation, ...]
+    """One for each kind of turn in each kind of conversation, in which that is not so."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the markers are the renderer's loss mask wherever both render."""
+        return self.masked == self.conversations - self.refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +92,17 @@ def training_template(analysis: Analysis) -> TrainingTemplate:
         )
     if original.marks_generation:
         return TrainingTemplate(original, _proved(analysis, original), patched=False)
+    try:
+        return _made(analysis, ends=True)
+    except TrainingTemplateError:
+        # A template may refuse a conversation that ends with a turn, such as an unanswered call.
+        return _made(analysis, ends=False)
+
+
+def _made(analysis: Analysis, *, ends: bool) -> TrainingTemplate:
+    original = analysis.template
     patched = ChatTemplate(
-        _wrapped(analysis),
+        _wrapped(analysis, ends=ends),
         original.special_tokens,
         original.name,
         original.origin,
@@ -89,9 +124,10 @@ def _proved(analysis: Analysis, patched: ChatTemplate) -> Proof:
     others = Renders(patched, renders.tools, renders.switches, renders.clock)
     joints = Joints(analysis.formats.united)
     fields = fields_of(analysis.shape)
+    words = choose_sentinels(analysis.template.text)
     conversations = refused = masked = 0
+    deviations: dict[tuple[object, ...], Deviation] = {}
     for dialogue, generation in product(_dialogues(), (False, True)):
-        words = choose_sentinels(analysis.template.text)
         messages = prepared(analysis.shape.messages(dialogue, words.system))
         text = renders.attempt(messages, generation=generation)
         other = others.attempt(messages, generation=generation)
@@ -102,30 +138,68 @@ def _proved(analysis: Analysis, patched: ChatTemplate) -> Proof:
                 hint="use the loss mask of autoparser's renderer instead",
             )
         conversations += 1
-        refused += text is None
-        masked += text is not None and _alike(
-            renders, others, messages, joints, fields, generation=generation
+        if text is None:
+            refused += 1
+            continue
+        whole = attribute(
+            renders, messages, joints, generation=generation, reasoning_fields=fields, text=text
         )
-    return Proof(conversations, refused, masked)
+        marked = _marked(others, messages, text, generation=generation)
+        found = list(_deviations(whole, marked, dialogue, messages))
+        masked += not found
+        for each in found:
+            deviations.setdefault((each.conversation, each.message, each.turn), each)
+    return Proof(conversations, refused, masked, tuple(deviations.values()))
 
 
-def _alike(
-    renders: Renders,
-    others: Renders,
-    messages: Messages,
-    joints: Joints,
-    fields: Sequence[str],
-    *,
-    generation: bool,
-) -> bool:
-    """Whether the markers say what the attribution does."""
-    whole = attribute(renders, messages, joints, generation=generation, reasoning_fields=fields)
+def _marked(
+    others: Renders, messages: Messages, text: str, *, generation: bool
+) -> list[tuple[int, int]]:
+    """Return what generation blocks hold; nothing where nobody can tell."""
     try:
-        marked = generation_ranges(others, messages, whole.text, generation=generation)
+        marked = generation_ranges(others, messages, text, generation=generation)
     except TemplateRenderError:
-        return False
+        return []
+    return _joined(marked or [])
+
+
+def _deviations(
+    whole: Attributed, marked: Sequence[tuple[int, int]], dialogue: Dialogue, messages: Messages
+) -> Iterator[Deviation]:
+    """Return the turns of a conversation that are marked otherwise than they are sampled."""
     sampled = _joined((each.start, each.end) for each in whole.segments if each.sampled)
-    return marked is not None and _joined(marked) == sampled
+    left_out = _beyond(sampled, marked)
+    marked_too = _beyond(marked, sampled)
+    owners: dict[int, tuple[list[str], list[str]]] = {}
+    for which, stretches in enumerate((left_out, marked_too)):
+        for start, end in stretches:
+            owner = next(each.message for each in whole.segments if each.end > start)
+            owners.setdefault(owner, ([], []))[which].append(whole.text[start:end])
+    roles = tuple(str(message.get("role")) for message in messages)
+    # A system message that the template needs stands before the dialogue.
+    before = len(messages) - len(dialogue)
+    for owner, (left, too) in sorted(owners.items()):
+        turn = dialogue[owner - before] if owner >= before else None
+        parts = str(turn.presence) if isinstance(turn, Turn) else "no turn"
+        yield Deviation(roles, owner, parts, tuple(left), tuple(too))
+
+
+def _beyond(
+    one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return what of the stretches in `one` is in none of `other`; both rise."""
+    found: list[tuple[int, int]] = []
+    for start, end in one:
+        at = start
+        for begin, stop in other:
+            if stop <= at or begin >= end:
+                continue
+            if begin > at:
+                found.append((at, begin))
+            at = max(at, stop)
+        if at < end:
+            found.append((at, end))
+    return found
 
 
 def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -140,53 +214,39 @@ def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _dialogues() -> Iterator[Dialogue]:
-    """Return every message of the battery, alone and between others."""
+    """Return every message of the battery: alone, between others, and again after its results."""
+    done, again = Turn("All done.", "It is done."), User("Thanks. Anything else?")
     for case in battery():
         answers = tuple(Answer("done", call.name, call.id) for call in case.message.calls)
-        yield (User("Please look into it."), case.message, *answers)
-        yield (
-            User("Please look into it."),
-            case.message,
-            *answers,
-            Turn("All done.", "It is done."),
-            User("Thanks. Anything else?"),
-            Turn("Nothing else."),
-        )
+        asked: Dialogue = (User("Please look into it."), case.message, *answers)
+        yield asked
+        yield (*asked, *([done] if answers else []), again, Turn("Nothing else."))
+        if answers:
+            yield (*asked, case.message, *answers, done)
 
 
-def _wrapped(analysis: Analysis) -> str:
+def _wrapped(analysis: Analysis, *, ends: bool) -> str:
     format_ = analysis.formats.united
-    openings = sorted({opening.text for opening in format_.openings}, key=len, reverse=True)
-    literals = [layout.literals[0] for layout in format_.layouts.values() if not layout.refusal]
-    eos = str(analysis.template.special_tokens.get("eos_token") or "")
-    stops = [stop for stop in (*format_.stop_strings, eos) if stop]
     text = analysis.template.text.removesuffix("\n")
-    values = {
-        "original": text,
-        "header": _literal(format_.header),
-        "openings": _listed([opening for opening in openings if opening]),
-        "stops": _listed(stops),
-        "fields": _listed(fields_of(analysis.shape)),
-        "reach": str(max(map(len, [*literals, *openings, format_.header])) + _before_name(format_)),
-    }
     around = (
         files("autoparser.analysis.history.renderer")
         .joinpath("training.jinja")
         .read_text(encoding="utf-8")
     )
+    values = {
+        "original": text,
+        "mark": _literal(unused_word(text + around, MARK_LETTERS)),
+        "digits": str(MARK_DIGITS),
+        "width": str(MARK_DIGITS + 2),
+        "header": _literal(format_.header),
+        "openings": _listed([each.text for each in format_.openings if each.text]),
+        "stops": _listed([stop for stop in format_.stop_strings if stop]),
+        "closes": _listed(historic_closes(format_)),
+        "fields": _listed(fields_of(analysis.shape)),
+        "ends": str(ends).lower(),
+    }
     # All at once: what is put in is not looked at again.
     return re.sub("@(\\w+)@", lambda place: values[place[1]], around)
-
-
-def _before_name(format_: TurnFormat) -> int:
-    """Say how many characters stand between a turn's first literal and a call's name."""
-    if format_.calls is None:
-        return 0
-    pieces = format_.calls.row
-    first = pieces[: next((at for at, each in enumerate(pieces) if each is Slot.NAME), 0)]
-    return len(format_.calls.section_open) + sum(
-        len(each) for each in first if not isinstance(each, Slot)
-    )
 
 
 def _literal(text: str) -> str:
