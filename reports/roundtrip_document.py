@@ -35,6 +35,9 @@ def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
         "check": check_counts(check),
         "tokenizer": found.tokenized,
         "split_stop_strings": split,
+        "engine": None
+        if found.profile is None
+        else {"name": found.profile.engine.name, "version": found.profile.version},
         "settings": [dict(setting) for setting in found.settings],
         "untried_settings": found.untried,
         "scenarios": [_row(row) for row in found.rows],
@@ -73,6 +76,10 @@ def _scenario(scenario: Scenario) -> Mapping[str, Json]:
             "malformed": engine.malformed.value,
             "reasoning": "stripped" if engine.strips_reasoning else "verbatim",
             "json": "rewritten" if engine.rewrites_json else "verbatim",
+            "reasoning_fields": None
+            if engine.reasoning_fields is None
+            else list(engine.reasoning_fields),
+            "beside_calls": engine.beside_calls.value,
         },
     }
 
@@ -85,6 +92,7 @@ def _verdict(verdict: Verdict) -> Json:
         "string": verdict.outcome.value,
         "tokens": None if tokens is None else cast("Json", asdict(tokens)),
         "cause": None if verdict.cause is None else code_of(verdict.cause),
+        "fault": None if verdict.fault is None else verdict.fault.value,
         "difference": None if difference is None else cast("Json", asdict(difference)),
         "reason": verdict.reason,
         "sampled": verdict.sampled,
