@@ -191,6 +191,7 @@ def _everything(made: Grammar, known: OpaqueTokens | None) -> dict[str, Json]:
         **forms,
         "lazy": made.lazy,
         "triggers": list(made.triggers),
+        "grammar_triggers": [trigger.to_llama_server() for trigger in made.server_triggers],
         "preserved_tokens": list(made.preserved_tokens),
         "stop_strings": list(made.stop_strings),
         "not_written": refused,

@@ -134,6 +134,7 @@ def test_json_holds_all_and_says_what_is_missing(tokenizer: Path, autoparser: Ru
     assert made["lark"] is None
     assert "--tokenizer" in made["not_written"]["lark"]
     assert made["triggers"] == ["<tool_call>"]
+    assert made["grammar_triggers"] == [{"type": 1, "value": "<tool_call>"}]
     assert made["stop_strings"] == ["<|im_end|>"]
     assert "</think>" in made["preserved_tokens"]
     tagged = "fixtures/templates/a1-function-parameter.jinja"

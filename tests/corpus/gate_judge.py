@@ -138,13 +138,13 @@ def _door(
 
 
 @cache
-def _bytes() -> LLTokenizer:
+def byte_tokens() -> LLTokenizer:
     return LLTokenizer("byte")
 
 
 def _started(grammar: Grammar) -> LLMatcher | str:
     try:
-        start = LLMatcher(_bytes(), grammar.lark(OpaqueTokens()), log_level=0)
+        start = LLMatcher(byte_tokens(), grammar.lark(OpaqueTokens()), log_level=0)
     except AutoparserError as error:
         return f"no grammar: {error}"
     return start.get_error().splitlines()[0] if start.is_error() else start
