@@ -83,7 +83,7 @@ def roundtrip(
     For each scenario the model writes a turn as the format has it, or departs from it; the turn
     is parsed, put into the history, and the next prompt is rendered. If that does not begin
     with the last prompt and the sampled text, a prefix cache is lost: the report says where,
-    why, and what would mend it.
+    why, and what would fix it.
 
     Exit code: 0, or 1 if there is a verdict that --fail-on names, 2 if there is nothing to play.
     """

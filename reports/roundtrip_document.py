@@ -16,12 +16,12 @@ from autoparser.analysis.history.roundtrip import (
     Verdict,
     advice_of,
     code_of,
-    mending,
+    fixing,
 )
 
 __all__ = ["ROUNDTRIP_SCHEMA", "roundtrip_document"]
 
-ROUNDTRIP_SCHEMA = "autoparser.roundtrip/1"
+ROUNDTRIP_SCHEMA = "autoparser.roundtrip/2"
 """Name and version of the document's schema; a change that is not a mere addition counts it up."""
 
 
@@ -52,13 +52,13 @@ def _row(row: Row) -> Json:
     advice: list[Json] = [
         {"reader": each.reader.value, "text": each.text} for each in advice_of(row)
     ]
-    mended = mending(row)
+    fixed = fixing(row)
     return {
         **_scenario(row.scenario),
         "next": row.next.value,
         "verdict": _verdict(row.verdict),
         "others": [_verdict(each) for each in row.others],
-        "mended_by": None if mended is None or row.verdict.holds else dict(mended),
+        "fixed_by": None if fixed is None or row.verdict.holds else dict(fixed),
         "advice": advice,
     }
 

@@ -190,7 +190,7 @@ def test_turns_that_a_template_marks_otherwise_are_named(autoparser: Run, tmp_pa
         ),
         (
             "- {role: assistant, tool_calls: [{function: {arguments: {}}}]}",
-            "messages[0].tool_calls[0]: this is no call; give {type: function",
+            "messages[0].tool_calls[0]: this is not a valid call; give {type: function",
         ),
     ],
     ids=[
@@ -238,7 +238,7 @@ def test_messages_that_are_none_are_refused_in_one_line(
             "x.json: there is no tokenizer here",
         ),
         (("--messages", "M", "--switch", "thinking"), "'thinking' sets no variable; give --switch"),
-        (("--messages", "M", "--switch", "tools=1"), "tools is no switch; "),
+        (("--messages", "M", "--switch", "tools=1"), "tools is not a switch; "),
     ],
     ids=["nothing", "form", "to", "json", "tokenizer", "needed", "missing", "switch", "passed"],
 )

@@ -66,7 +66,7 @@ def test_json_is_as_its_schema_says(autoparser: Run) -> None:
     Draft202012Validator(schema).validate(document)
     assert ran.out.isascii()
     row = next(row for row in document["scenarios"] if row["scenario"] == "reasoning + answer")
-    assert row["mended_by"] == {"preserve_thinking": True}
+    assert row["fixed_by"] == {"preserve_thinking": True}
     assert row["verdict"]["cause"] == "reasoning-dropped"
 
 
@@ -190,13 +190,13 @@ USES = [
     ((GOOD, "--scenario", "tool cal"), "there is no scenario 'tool cal'; did you mean tool call?"),
     ((GOOD, "--scenarios", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
     ((GOOD, "--switch", "thinking"), "give --switch NAME=VALUE"),
-    ((GOOD, "--switch", "messages=1"), "messages is no switch; "),
+    ((GOOD, "--switch", "messages=1"), "messages is not a switch; "),
     ((GOOD, "--scenarios", "/dev/null"), "/dev/null: this is empty; give a list of scenarios"),
     ((GOOD, "--fail-on", "json-space"), "did you mean json-spacing?"),
     ((GOOD, "--fail-on", "tokens"), "needs a tokenizer"),
     ((GOOD, "--tokenizer", "nowhere"), "nowhere: there is no tokenizer here"),
     ((GOOD, "--tokenizer", "fixtures"), "fixtures: there is no tokenizer here"),
-    ((GOOD, "--tokenizer", "fixtures/tools.yaml"), "this is no tokenizer"),
+    ((GOOD, "--tokenizer", "fixtures/tools.yaml"), "this is not a tokenizer"),
     (("fixtures/broken/raises-always.jinja",), "raises on every conversation"),
 ]
 

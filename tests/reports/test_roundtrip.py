@@ -15,9 +15,9 @@ from autoparser import analyze, load_template
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.history.roundtrip import (
     Cause,
-    Fault,
+    Culprit,
     RoundTrip,
-    mending,
+    fixing,
     round_trip,
     shipped_scenarios,
 )
@@ -87,7 +87,7 @@ def test_what_holds_is_folded_and_what_breaks_stands_under_whose_fault_it_is(nam
 def test_a_note_on_a_setting_is_printed_once() -> None:
     report = roundtrip_report(*played("history-last-query"), 80).plain
     assert report.count("holds with preserve_thinking=true") == 1
-    assert len([row for row in played("history-last-query")[1].rows if mending(row)]) > 1
+    assert len([row for row in played("history-last-query")[1].rows if fixing(row)]) > 1
 
 
 def test_without_a_tokenizer_the_tokens_are_not_judged_and_the_report_says_so() -> None:
@@ -132,7 +132,7 @@ def test_a_condition_and_a_difference_are_shown() -> None:
 
 def test_every_cause_is_explained() -> None:
     assert set(ABOUT) == set(Cause)
-    assert set(FAULTS) == set(Fault)
+    assert set(FAULTS) == set(Culprit)
 
 
 @pytest.mark.parametrize("tokens", [False, True])

@@ -2,7 +2,8 @@
 
 Contract: the same analysis gives the same document, byte for byte, in any process; it holds
 no time, no machine and nothing that a JSON writer refuses. `docs/json-schema.md` explains it
-and `docs/analysis.schema.json` describes it; a change that is no mere addition counts `SCHEMA` up.
+and `docs/analysis.schema.json` describes it; a change that is more than an addition counts
+`SCHEMA` up.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from .source import source_document
 from .switches import switch_document
 from .turns import format_document
 
-SCHEMA = "autoparser.analysis/1"
+SCHEMA = "autoparser.analysis/2"
 """Name and version of the document's schema."""
 
 
@@ -60,7 +61,7 @@ class Documented(Protocol):
 
     @property
     def view(self) -> View:
-        """The format in the seeds' words."""
+        """The format in the words of reports: modes, markers, flags."""
         ...
 
     @property

@@ -1,8 +1,8 @@
 """Round trips: does what the model wrote come back token for token in the next prompt."""
 
-from .advice import Advice, AdviceReader, advice_of, changed, mending
+from .advice import Advice, AdviceReader, advice_of, changed, fixing
 from .cause import Cause
-from .fault import Fault
+from .fault import Culprit
 from .profiles import PROFILES, EngineProfile
 from .round_trips import RoundTrip, Row, code_of, failing, round_trip, settings_of
 from .scenario import (
@@ -29,10 +29,10 @@ __all__ = [
     "ArgumentsAs",
     "BesideCalls",
     "Cause",
+    "Culprit",
     "Difference",
     "EngineHabits",
     "EngineProfile",
-    "Fault",
     "Ids",
     "Next",
     "Outcome",
@@ -47,7 +47,7 @@ __all__ = [
     "changed",
     "code_of",
     "failing",
-    "mending",
+    "fixing",
     "round_trip",
     "scenarios_of",
     "settings_of",

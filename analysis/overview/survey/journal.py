@@ -32,7 +32,7 @@ class Journal:
     """By source and digest."""
     size: int = 0
     """Bytes of its whole lines."""
-    mended: bool = False
+    repaired: bool = False
     """Whether there is half a line after them."""
 
 
@@ -100,7 +100,7 @@ def journal_of(content: bytes, file: str) -> Journal:
         records[record.source, record.sha256] = record
     if not newline and rest and not rest.startswith(b'{"schema": "autoparser.survey/'[: len(rest)]):
         raise AutoparserError(
-            "this is no survey",
+            "this is not a survey",
             file=file,
             hint=_OTHER,
         )
@@ -113,7 +113,7 @@ def _record(line: bytes, file: str, place: str) -> Record:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        words = "this is no line of a survey"
+        words = "this is not a line of a survey"
         raise AutoparserError(words, file=file, place=place, hint=_OTHER)
     found = read(cast("object", document), _Line, file=file, place=place, hint=_OTHER)
     return Record(

@@ -59,7 +59,7 @@ def _section(section: Section) -> dict[str, Json]:
         "close": _literal(section.close),
         "limit": section.limit.value,
         "space": section.space,
-        "behind": section.behind,
+        "after": section.behind,
         "leads": list(section.leads),
     }
 

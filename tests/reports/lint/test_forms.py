@@ -244,7 +244,7 @@ def test_a_text_report_shows_line_fix_evidence_and_page() -> None:
         "- with content (user)",
         "AP306 is explained above",
         "raises: TypeError: no",
-        "2 entries of the baseline are no more",
+        "2 entries of the baseline match nothing any more",
         "bad.jinja: byte 3: this is not UTF-8; save it as UTF-8",
     ):
         assert expected in written
