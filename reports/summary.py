@@ -10,7 +10,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.format import (
     ArgumentForm,
     CallFormat,
-    Limit,
+    CallLimit,
     Opening,
     Part,
     ReasoningRetention,
@@ -34,11 +34,11 @@ from autoparser.analysis.inference.probing import (
 
 from .layout import Lines, Row, joined, rows, sentence
 from .provenance import provenance_words
+from .setting_words import doubt, setting_words
 from .settings import gate_words
-from .values import value_samples
+from .value_samples import value_samples
 from .verdict import basis, sandbox_words, verdict
 from .visible import quoted, visible
-from .words import doubt, setting_words
 
 __all__ = ["summary_rows", "summary_section"]
 
@@ -146,16 +146,16 @@ def _content(analysis: Analysis) -> Text:
     if markers.content_end:
         between = sentence(between, " and ", quoted(markers.content_end))
     else:
-        between = sentence("behind ", quoted(markers.content_start))
+        between = sentence("after ", quoted(markers.content_start))
     when = " beside reasoning " if mode is ContentMode.WRAPPED_WITH_REASONING else " "
     return sentence(between, when, _mode(mode))
 
 
 _LIMITS = {
-    Limit.MANY: "several in one turn",
-    Limit.REFUSED: "one in a turn, more are refused",
-    Limit.FIRST: "one in a turn, of several only the first is written",
-    Limit.LAST: "one in a turn, of several only the last is written",
+    CallLimit.MANY: "several in one turn",
+    CallLimit.REFUSED: "one in a turn, more are refused",
+    CallLimit.FIRST: "one in a turn, of several only the first is written",
+    CallLimit.LAST: "one in a turn, of several only the last is written",
 }
 
 
@@ -182,7 +182,7 @@ def _around(markers: MarkerRegistry) -> Text:
             ", each between ", quoted(markers.per_call_start), " and ", quoted(markers.per_call_end)
         )
     if markers.per_call_start:
-        return sentence(", each behind ", quoted(markers.per_call_start))
+        return sentence(", each after ", quoted(markers.per_call_start))
     if markers.tool_section_start and markers.tool_section_end:
         return sentence(
             ", all between ",
@@ -191,7 +191,7 @@ def _around(markers: MarkerRegistry) -> Text:
             quoted(markers.tool_section_end),
         )
     if markers.tool_section_start:
-        return sentence(", all behind ", quoted(markers.tool_section_start))
+        return sentence(", all after ", quoted(markers.tool_section_start))
     return Text()
 
 
@@ -229,7 +229,7 @@ def _ids(analysis: Analysis) -> Text:
     words = {
         "PRE_FUNC_NAME": "written before the name",
         "BETWEEN_FUNC_AND_ARGS": "written between name and arguments",
-        "POST_ARGS": "written behind the arguments",
+        "POST_ARGS": "written after the arguments",
     }
     position = analysis.view.call_id
     return sentence(words.get(position.value, "written"), " ", _mode(position))

@@ -2,7 +2,7 @@
 
 A rule is a module of its own under `rules/`, in the folder of its group. Its docstring is its
 page: the first line says what is wrong, what follows why it matters, and the indented blocks
-after ``Before:`` and ``After:`` show a template that has it and the same one mended. The module
+after ``Before:`` and ``After:`` show a template that has it and the same one fixed. The module
 ends in ``RULE = Rule(...)``.
 
 A rule fires on behaviour that it has observed: it compares renders. It never decides by a word
@@ -21,7 +21,7 @@ from .page import Page, page_of
 from .subject import Subject
 
 
-class Group(StrEnum):
+class RuleGroup(StrEnum):
     """What a rule is about; the first digit of its code."""
 
     LOADS = "loads and renders"
@@ -37,7 +37,7 @@ class Group(StrEnum):
     @property
     def digit(self) -> str:
         """The first digit of the codes of this group."""
-        return str(list(Group).index(self) + 1)
+        return str(list(RuleGroup).index(self) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,16 @@ class Rule:
     confidence: Confidence = Confidence.HIGH
     needs: Need = Need.ANALYSIS
     fix: str = ""
-    """What to do, in one sentence, where every hit is mended alike."""
+    """What to do, in one sentence, where every hit is fixed alike."""
     covers: tuple[str, ...] = ()
     """Codes of rules whose findings are but consequences of this one's."""
     default: bool = True
     """Whether it is among the rules that run where none are selected."""
 
     @property
-    def group(self) -> Group:
+    def group(self) -> RuleGroup:
         """What it is about."""
-        return next(each for each in Group if each.digit == self.code[2])
+        return next(each for each in RuleGroup if each.digit == self.code[2])
 
     @property
     def page(self) -> Page:

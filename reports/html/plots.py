@@ -8,9 +8,9 @@ from itertools import pairwise
 from autoparser.analysis.overview.portrait import Conversation, MaskCost, Step
 from autoparser.reports.visible import visible
 
-from .bars import Column, Piece, bar, columns
+from .bars import BarPiece, Column, bar, columns
 from .element import Element, Node, fragment, h
-from .parts import definitions, lead, opening, table
+from .page_parts import definitions, lead, opening, table
 from .signs import inline
 
 __all__ = ["conversation", "masks"]
@@ -44,7 +44,7 @@ def _verdict(talk: Conversation) -> str:
             " before, so a prefix cache holds, and a bridge is as good."
         )
     return (
-        f"Behind {talk.breaks} of them the prompt that is rendered from the messages does not begin"
+        f"After {talk.breaks} of them the prompt that is rendered from the messages does not begin"
         f" with what was computed: {talk.thrown_away:,} {unit(talk)} of it are thrown away. A"
         " bridge goes on from the tokens as they are, and keeps reasoning that the template would"
         " drop."
@@ -81,7 +81,7 @@ def _rendered(step: Step, longest: int, talk: Conversation) -> Element:
     words = f"{step.reused:,} of {step.rendered:,} {unit(talk)} are in the cache" + (
         f", {step.cached - step.reused:,} are thrown away" if step.breaks else ""
     )
-    pieces = [Piece(step.reused, "kept"), Piece(rest, "again" if step.breaks else "fresh")]
+    pieces = [BarPiece(step.reused, "kept"), BarPiece(rest, "again" if step.breaks else "fresh")]
     broken = h("span", f" ✕ {rest:,} computed", class_="bad") if step.breaks else None
     return h(
         "div",
@@ -96,11 +96,11 @@ def _bridged(step: Step, longest: int, talk: Conversation) -> Element:
         said: Node = h("small", f"no bridge: {visible(step.refusal)}", class_="bad")
         return h("div", said, class_="way")
     words = f"{step.bridged:,} {unit(talk)}, none of what came before is computed again"
-    added = Piece(max(0, step.bridged - _before(step, talk)), "fresh")
+    added = BarPiece(max(0, step.bridged - _before(step, talk)), "fresh")
     return h(
         "div",
         bar(
-            [Piece(_before(step, talk), "kept"), added],
+            [BarPiece(_before(step, talk), "kept"), added],
             longest,
             f"Turn {step.turn}, by bridge: {words}",
         ),
@@ -125,7 +125,7 @@ def _places(talk: Conversation) -> Element | None:
         return None
     rows: list[tuple[Node, Node]] = [
         (
-            f"Behind turn {step.turn}",
+            f"After turn {step.turn}",
             fragment(
                 "after ",
                 inline(step.before[-24:]),
@@ -177,7 +177,7 @@ def masks(cost: MaskCost | None) -> Element:
     )
     return fragment(
         lead(
-            f"The grammar above with this tokenizer: {cost.answers} answers were written by chance,"
+            f"The grammar above with this tokenizer: {cost.answers} answers were written at random,"
             " and the mask before each token was timed, on the machine that made this page."
         ),
         h(

@@ -10,7 +10,7 @@ from autoparser.reports.tables import marker_rows, switch_rows, switch_words
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
-from .parts import lead, table
+from .page_parts import lead, table
 from .signs import inline
 from .styled import styled
 
@@ -40,7 +40,7 @@ _MEANINGS = {
         "NONE": "not written apart from JSON",
         "PRE_FUNC_NAME": "before the function's name",
         "BETWEEN_FUNC_AND_ARGS": "between the name and the arguments",
-        "POST_ARGS": "behind the arguments",
+        "POST_ARGS": "after the arguments",
     },
 }
 

@@ -15,7 +15,7 @@ from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.format import Part, RefusedMessageError
-from autoparser.analysis.reading.parsing.marks import content_stops
+from autoparser.analysis.reading.parsing.stop_marks import content_stops
 from tests.analysis.reading.parsing.loop import TOOLS, generated, streamed
 
 from .closed_loop import AMBIGUOUS, UNOPENED
@@ -68,7 +68,7 @@ def lost_texts(path: Path, words: Sequence[str], count: int) -> tuple[int, list[
     chance = random.Random(path.stem)
     lost: list[Lost] = []
     read = 0
-    for text in _texts(analysis, words, chance, count):
+    for text in plain_texts(analysis, words, chance, count):
         read += 1
         found = _wrong(analysis, text, chance)
         if found is not None:
@@ -76,7 +76,7 @@ def lost_texts(path: Path, words: Sequence[str], count: int) -> tuple[int, list[
     return read, lost
 
 
-def _texts(
+def plain_texts(
     analysis: Analysis, words: Sequence[str], chance: random.Random, count: int
 ) -> Iterator[str]:
     """Make texts in which nothing ends content, for the parser of that format."""

@@ -16,7 +16,7 @@ from autoparser.analysis.loading.tokens import ModelTokenizer
 
 from .ebnf import lark_grammar
 from .errors import ConstraintError
-from .schema import Whitespace, read_schema, with_whitespace
+from .schema_constraint import Whitespace, read_schema, with_whitespace
 from .structural import Arm, TagGrammar, Ways
 
 __all__ = ["structural_grammar"]
@@ -33,11 +33,11 @@ def structural_grammar(
     Raises ``ConstraintError`` with the place in the tag.
     """
     made = TagGrammar(tokenizer)
-    rules = made.rules(_Reader(whitespace, made).whole(tag))
+    rules = made.rules(_TagReader(whitespace, made).whole(tag))
     return write_embedding(rules, tokenizer.opaque)
 
 
-class _Reader:
+class _TagReader:
     def __init__(self, whitespace: Whitespace, made: TagGrammar) -> None:
         self.whitespace: Whitespace = whitespace
         self.made = made
@@ -137,7 +137,7 @@ class _Reader:
         for token in self.made.tokenizer.added:
             if given in {token.id, token.text}:
                 return token.text
-        raise ConstraintError(f"{given!r} is no added token of the tokenizer", place=place)
+        raise ConstraintError(f"{given!r} is not an added token of the tokenizer", place=place)
 
     def text_or_token(self, given: object, place: str) -> str:
         if isinstance(given, Mapping):
@@ -173,7 +173,7 @@ class _Reader:
             case _:
                 least, most = _field(form, "min", place), _field(form, "max", place)
                 if not isinstance(least, int) or not isinstance(most, int) or least < 0:
-                    raise ConstraintError("min and max are no counts", place=place)
+                    raise ConstraintError("min and max are not counts", place=place)
                 if -1 < most < least:
                     raise ConstraintError("max is less than min", place=place)
                 return self.made.repeated(part, least, most if most >= 0 else None)
@@ -271,7 +271,7 @@ def _field(form: Mapping[str, Any], name: str, place: str) -> Any:
 
 def _object(given: object, place: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        raise ConstraintError(f"is no object but {type(given).__name__}", place=place)
+        raise ConstraintError(f"is not an object but {type(given).__name__}", place=place)
     return cast("Mapping[str, Any]", given)
 
 
@@ -281,13 +281,13 @@ def _is_list(given: object) -> TypeGuard[Sequence[Any]]:
 
 def _list(given: object, place: str) -> Sequence[Any]:
     if not _is_list(given):
-        raise ConstraintError(f"is no list but {type(given).__name__}", place=place)
+        raise ConstraintError(f"is not a list but {type(given).__name__}", place=place)
     return given
 
 
 def _text(given: object, place: str) -> str:
     if not isinstance(given, str):
-        raise ConstraintError(f"is no text but {type(given).__name__}", place=place)
+        raise ConstraintError(f"is not text but {type(given).__name__}", place=place)
     return given
 
 

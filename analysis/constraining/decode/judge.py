@@ -62,9 +62,9 @@ class Judge:
         for at, token in enumerate(tokens):
             if not state.try_accept(token):
                 before = state.tokenizer.decode(tokens[max(0, at - 10) : at])
-                return f"{state.tokenizer.decode([token])!r} behind {before!r}"
+                return f"{state.tokenizer.decode([token])!r} after {before!r}"
         if ended and not state.is_accepting():
-            return f"it is no end behind {state.tokenizer.decode(tokens[-10:])!r}"
+            return f"it is not an end after {state.tokenizer.decode(tokens[-10:])!r}"
         return ""
 
     def _complaints(self, parsed: ParsedMessage, text: str) -> Iterator[Complaint]:
@@ -85,7 +85,7 @@ class Judge:
 
     def _call(self, call: ParsedCall) -> Iterator[Complaint]:
         if call.name not in self._grammar.tools:
-            yield Complaint(Fault.REQUEST, f"{call.name!r} is no tool that may be called")
+            yield Complaint(Fault.REQUEST, f"{call.name!r} is not a tool that may be called")
         elif call.status is not Status.OK:
             yield Complaint(Fault.NOT_READ, f"a call's status is {call.status}")
         else:
@@ -112,17 +112,17 @@ class Judge:
 
 
 def _read_object(text: str) -> tuple[Mapping[str, Json], str]:
-    """Read arguments; return what is wrong with them instead, where they are no JSON object."""
+    """Read arguments; return what is wrong with them instead, where they are not a JSON object."""
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return {}, f"{text!r} is no JSON: {error}"
-    return (value, "") if isinstance(value, dict) else ({}, f"{text!r} is no object")
+        return {}, f"{text!r} is not valid JSON: {error}"
+    return (value, "") if isinstance(value, dict) else ({}, f"{text!r} is not an object")
 
 
 def _invalid_content(check: Validate, content: str) -> str:
     try:
         value: Json = json.loads(content)
     except (ValueError, RecursionError) as error:
-        return f"{content!r} is no JSON: {error}"
+        return f"{content!r} is not valid JSON: {error}"
     return check(value)

@@ -190,4 +190,4 @@ def _parting(text: str, again: str) -> str:
     """Show where two texts part."""
     at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, again, strict=False)))
     here, there = (repr(each[at : at + _SHOWN]) for each in (text, again))
-    return f"behind {text[max(0, at - _SHOWN) : at]!r} stands {here}, rendered {there}"
+    return f"after {text[max(0, at - _SHOWN) : at]!r} stands {here}, rendered {there}"

@@ -1,4 +1,4 @@
-"""The markers of tool calls, by the seeds' names."""
+"""The markers of tool calls, by name."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from autoparser.analysis.core.format import (
     CallFormat,
+    CallLimit,
     JsonFields,
     JsonType,
-    Limit,
     Literal,
     Slot,
     Text,
@@ -52,7 +52,7 @@ def call_id_position(calls: CallFormat | None, fields: JsonFields | None) -> Cal
 
 
 def section_markers(calls: CallFormat, header: str) -> dict[str, str]:
-    """Name what stands around all calls; brackets of an array and a header are no markers."""
+    """Name what stands around all calls; brackets of an array and a header are not markers."""
     opening, close = calls.section_open.strip(), calls.section_close.strip()
     if is_array(calls):
         opening, close = opening.removesuffix("["), close.removeprefix("]")
@@ -72,7 +72,7 @@ def is_array(calls: CallFormat) -> bool:
 
 def json_call_markers(calls: CallFormat, fields: JsonFields) -> dict[str, str]:
     """Name what stands around the JSON of each call; what only opens an only call is a section."""
-    if calls.limit is Limit.MANY or fields.after.strip():
+    if calls.limit is CallLimit.MANY or fields.after.strip():
         return {"per_call_start": fields.before, "per_call_end": fields.after}
     return {"tool_section_start": fields.before, "tool_section_end": fields.after}
 

@@ -1,10 +1,10 @@
-"""A format in the seeds' words, all of it."""
+"""A format in the words of reports, all of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autoparser.analysis.core.format import Formats, JsonFields, Limit, Literal, TurnFormat
+from autoparser.analysis.core.format import CallLimit, Formats, JsonFields, Literal, TurnFormat
 
 from .call_markers import (
     argument_markers,
@@ -23,7 +23,7 @@ from .text_modes import content_mode, reasoning_mode
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The seeds' flags."""
+    """What a format says yes or no to."""
 
     supports_tools: bool
     supports_parallel_calls: bool
@@ -34,7 +34,7 @@ class Flags:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A format in the seeds' words."""
+    """A format in the words of reports."""
 
     reasoning: ReasoningMode
     content: ContentMode
@@ -79,7 +79,7 @@ def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:
         json_fields=fields,
         flags=Flags(
             supports_tools=calls is not None,
-            supports_parallel_calls=calls is not None and calls.limit is Limit.MANY,
+            supports_parallel_calls=calls is not None and calls.limit is CallLimit.MANY,
             requires_nonnull_content=requires_nonnull_content,
             tools_array_wrapped=calls is not None and is_array(calls),
         ),

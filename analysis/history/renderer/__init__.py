@@ -1,14 +1,16 @@
 """Rendering to token ids, reading ids back, and going on from them without rendering again."""
 
 from .attribution import Attributed, Segment
+from .prompt_tokens import RenderedTokens
 from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
-from .tokens import RenderedTokens
-from .training import Proof, TrainingTemplate, TrainingTemplateError, training_template
+from .training import TrainingTemplate, training_template
+from .training_proof import Deviation, Proof, TrainingTemplateError
 
 __all__ = [
     "Attributed",
     "BridgeRefusal",
+    "Deviation",
     "Proof",
     "Reason",
     "RenderedTokens",

@@ -18,7 +18,7 @@ from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 from .remembering import Remembered, continued, following, remembered
 from .sampled import Prompt, common_start
-from .scenario import Answers, Engine, Next
+from .scenario import Answers, EngineHabits, Next
 
 SYSTEM = "You are a helpful assistant."
 
@@ -34,7 +34,7 @@ class Exchange:
     cut: bool
     next: Next
     answers: Answers = Answers.ALL
-    engine: Engine = field(default_factory=Engine)
+    engine: EngineHabits = field(default_factory=EngineHabits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Replay:
         return self.error is None and self.at is None
 
 
-class Stage:
+class ReplayStage:
     """Plays exchanges through one analysis."""
 
     def __init__(self, analysis: Analysis) -> None:
@@ -113,6 +113,14 @@ class Stage:
         format_ = self._formats[key]
         return Begun(format_, ending(format_, prompt.text))
 
+    def read(self, exchange: Exchange) -> ParsedMessage:
+        """Parse what was sampled. Raises TemplateRenderError where there is no prompt."""
+        prompt = self.prompt(exchange.history, exchange.tools, exchange.setting)
+        begun = self.begun(prompt, exchange.tools, exchange.setting)
+        return self._parser(begun, prompt, exchange).parse(
+            exchange.sampled, complete=not exchange.cut
+        )
+
     def play(self, exchange: Exchange) -> Replay:
         """Parse what was sampled, put it into the history, and render the next prompt.
 
@@ -120,9 +128,7 @@ class Stage:
         """
         prompt = self.prompt(exchange.history, exchange.tools, exchange.setting)
         begun = self.begun(prompt, exchange.tools, exchange.setting)
-        parsed = self._parser(begun, prompt, exchange).parse(
-            exchange.sampled, complete=not exchange.cut
-        )
+        parsed = self.read(exchange)
         kept = remembered(
             self.analysis.shape, begun.format, parsed, exchange.sampled, exchange.engine
         )

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from autoparser.analysis.core.alignment import prefix_length
-from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.format import (
     Block,
-    Limit,
+    CallFormat,
+    CallLimit,
     Literal,
     Opening,
     Part,
@@ -24,7 +25,7 @@ from autoparser.analysis.core.format import (
 )
 
 
-class Kind(StrEnum):
+class SampledKind(StrEnum):
     """What a piece of a turn is."""
 
     MARKUP = "markup"
@@ -35,14 +36,14 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SampledPiece:
     """A stretch of a turn's text."""
 
-    kind: Kind
+    kind: SampledKind
     text: str
 
 
-Pieces = tuple[Piece, ...]
+Pieces = tuple[SampledPiece, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class Sample:
     """It was cut, as by a token limit: no end of turn was written."""
     single_newlines: bool = False
     """Each newline was sampled as a token of its own."""
+    plain: str | None = None
+    """What the format itself writes in its place; None where a person gave the text."""
 
     @property
     def text(self) -> str:
@@ -79,7 +82,7 @@ class NotWrittenError(Exception):
     """The format at hand has no such text; the reason is for a person."""
 
 
-def text_of(pieces: Iterable[Piece]) -> str:
+def text_of(pieces: Iterable[SampledPiece]) -> str:
     """Put the pieces' texts together."""
     return "".join(piece.text for piece in pieces)
 
@@ -110,17 +113,43 @@ def _turn(format_: TurnFormat, message: Message, *, opened: bool) -> Pieces:
     if missing:
         # A template may show reasoning beside other parts only, and yet let the model reason.
         layout = format_.layouts[replace(message, reasoning="").presence]
-    written = [Piece(Kind.MARKUP, layout.literals[0])]
+    written = [SampledPiece(SampledKind.MARKUP, layout.literals[0])]
     for part, literal in zip(layout.parts, layout.literals[1:], strict=True):
-        written += [_part(format_, part, message), Piece(Kind.MARKUP, literal)]
+        written += [_part(format_, part, message), SampledPiece(SampledKind.MARKUP, literal)]
     kinds = {piece.kind for piece in written}
-    if message.content and Kind.CONTENT not in kinds:
+    if message.content and SampledKind.CONTENT not in kinds:
         # It writes content that the template will not show there.
-        written.insert(1, Piece(Kind.CONTENT, message.content))
-    if message.calls and Kind.CALLS not in kinds:
+        written = _with_content(format_, written, message)
+    if message.calls and SampledKind.CALLS not in kinds:
         raise NotWrittenError("the format has no place for calls beside these parts")
     pieces = (*written[:-1], *_ended(format_, written[-1].text))
     return _reasoned(format_, pieces, message.reasoning, opened=opened) if missing else pieces
+
+
+def _with_content(
+    format_: TurnFormat, written: list[SampledPiece], message: Message
+) -> list[SampledPiece]:
+    """Put content where it stands in a turn without calls, if that place is in this turn, too.
+
+    In a format whose calls have a header of their own it is not: nothing then shows what a model
+    writes around content beside calls.
+    """
+    usual = format_.layouts[replace(message, calls=()).presence]
+    place = usual.parts.index(Part.CONTENT) if Part.CONTENT in usual.parts else -1
+    front = usual.literals[place].rstrip() if place >= 0 else None
+    kinds = [piece.kind for piece in written[:-1]]
+    at = kinds.index(SampledKind.REASONING) if SampledKind.REASONING in kinds else -1
+    here = written[at + 1].text
+    if front is None or not here.startswith(front):
+        raise NotWrittenError("nothing shows where content stands beside these parts")
+    opened = common_start(usual.literals[place], here)
+    return [
+        *written[: at + 1],
+        SampledPiece(SampledKind.MARKUP, usual.literals[place]),
+        SampledPiece(SampledKind.CONTENT, message.content),
+        SampledPiece(SampledKind.MARKUP, here[len(opened) :]),
+        *written[at + 2 :],
+    ]
 
 
 def _check(format_: TurnFormat, message: Message) -> None:
@@ -133,35 +162,44 @@ def _check(format_: TurnFormat, message: Message) -> None:
         raise NotWrittenError("the template writes no calls")
     if message.reasoning and format_.reasoning is None:
         raise NotWrittenError("the template knows no reasoning")
-    if calls is not None and len(message.calls) > 1 and calls.limit is Limit.REFUSED:
-        raise NotWrittenError(Limit.REFUSED.value)
+    if calls is not None and len(message.calls) > 1 and calls.limit is CallLimit.REFUSED:
+        raise NotWrittenError(CallLimit.REFUSED.value)
 
 
-def _part(format_: TurnFormat, part: Part, message: Message) -> Piece:
+def _part(format_: TurnFormat, part: Part, message: Message) -> SampledPiece:
     match part:
         case Part.REASONING:
-            return Piece(Kind.REASONING, message.reasoning)
+            return SampledPiece(SampledKind.REASONING, message.reasoning)
         case Part.CONTENT:
-            return Piece(Kind.CONTENT, message.content)
+            return SampledPiece(SampledKind.CONTENT, message.content)
         case Part.CALLS:
             if format_.calls is None:
-                return Piece(Kind.CALLS, "")
+                return SampledPiece(SampledKind.CALLS, "")
             refused = format_.calls.refused_type(message.calls)
             if refused is not None:
                 raise NotWrittenError(f"the template raises on an argument of type {refused}")
             try:
-                return Piece(Kind.CALLS, format_.calls.write(message.calls))
+                return SampledPiece(SampledKind.CALLS, _calls(format_.calls, message.calls))
             except RefusedMessageError as error:
                 raise NotWrittenError(str(error)) from error
+
+
+def _calls(format_: CallFormat, calls: tuple[ToolCall, ...]) -> str:
+    """Write calls, each of which has to be in the text."""
+    text = format_.write(calls)
+    for at in range(len(calls) if len(calls) > 1 else 0):
+        if format_.write((*calls[:at], *calls[at + 1 :])) == text:
+            raise NotWrittenError("the template does not write every call of a turn")
+    return text
 
 
 def _ended(format_: TurnFormat, tail: str) -> Pieces:
     """Cut what closes a turn after the string at which the model stops."""
     found = [(tail.find(stop), stop) for stop in format_.stop_strings if stop in tail]
     if not found:
-        return (Piece(Kind.MARKUP, tail.rstrip()),)
+        return (SampledPiece(SampledKind.MARKUP, tail.rstrip()),)
     at, stop = min(found)
-    return (Piece(Kind.MARKUP, tail[:at]), Piece(Kind.END, stop))
+    return (SampledPiece(SampledKind.MARKUP, tail[:at]), SampledPiece(SampledKind.END, stop))
 
 
 def _reasoned(format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bool) -> Pieces:
@@ -179,9 +217,9 @@ def _reasoned(format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bo
         split = len(format_.header) if head.startswith(format_.header) else len(head)
         front, rest = head[:split] + block.open.text, block.close.text + head[split:]
     return (
-        Piece(Kind.MARKUP, front),
-        Piece(Kind.REASONING, reasoning),
-        Piece(Kind.MARKUP, rest),
+        SampledPiece(SampledKind.MARKUP, front),
+        SampledPiece(SampledKind.REASONING, reasoning),
+        SampledPiece(SampledKind.MARKUP, rest),
         *pieces[1:],
     )
 
@@ -206,8 +244,8 @@ def _unprompted(
     written = None if opening is None else opening.written
     if written is Written.REASONING_OPEN:
         kinds = [piece.kind for piece in pieces]
-        if Kind.REASONING in kinds:
-            return pieces[kinds.index(Kind.REASONING) :]
+        if SampledKind.REASONING in kinds:
+            return pieces[kinds.index(SampledKind.REASONING) :]
         return _unreasoned(format_, pieces, prompt)
     if written is Written.REASONING_CLOSED:
         header = len(format_.header) if text.startswith(format_.header) else 0
@@ -252,7 +290,7 @@ def _unreasoned(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces:
     begun = text_of(rest).lstrip().removeprefix(block.open.core).lstrip()
     if begun.startswith(block.close.core):
         return dropped(rest, len(text_of(rest)) - len(begun))
-    return (Piece(Kind.MARKUP, block.close.text), *rest)
+    return (SampledPiece(SampledKind.MARKUP, block.close.text), *rest)
 
 
 def common_start(left: str, right: str) -> str:
@@ -262,7 +300,7 @@ def common_start(left: str, right: str) -> str:
 
 def dropped(pieces: Pieces, count: int) -> Pieces:
     """Leave out the first `count` characters."""
-    kept: list[Piece] = []
+    kept: list[SampledPiece] = []
     for piece in pieces:
         rest = piece.text[count:]
         count = max(0, count - len(piece.text))

@@ -50,9 +50,11 @@ class Ids(StrEnum):
     """Those that the model wrote, where it wrote some."""
     MADE = "made"
     """The engine's own."""
+    NAMED = "named"
+    """The engine's own, but where ids carry the name of the function it makes such ids."""
 
 
-class Kept(StrEnum):
+class UnreadCalls(StrEnum):
     """What the engine does with a call that it cannot read, or that was cut."""
 
     CONTENT = "content"
@@ -62,17 +64,32 @@ class Kept(StrEnum):
     """What can be read of it becomes a call, as by engines that read partial JSON."""
 
 
+class BesideCalls(StrEnum):
+    """What becomes of content that stands beside calls."""
+
+    VERBATIM = "verbatim"
+    STRIPPED = "stripped"
+    DROPPED = "dropped"
+
+
 @dataclass(frozen=True, slots=True)
-class Engine:
+class EngineHabits:
     """What an inference engine makes of a parsed message before it goes into the history."""
 
     arguments: ArgumentsAs = ArgumentsAs.TEMPLATE
     ids: Ids = Ids.KEPT
-    malformed: Kept = Kept.CONTENT
+    malformed: UnreadCalls = UnreadCalls.CONTENT
     strips_reasoning: bool = False
     """It strips the whitespace after the reasoning, as many engines do."""
     rewrites_json: bool = False
     """It reads arguments and writes them again with `json.dumps`, as many engines do."""
+    reasoning_fields: tuple[str, ...] | None = None
+    """The fields of the message that hold the reasoning; None is the one that the template
+    reads, an empty row says that reasoning does not go into the history."""
+    beside_calls: BesideCalls = BesideCalls.VERBATIM
+    """What becomes of content beside calls."""
+    name: str = ""
+    """The program that has these habits; empty where they are of nobody in particular."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +114,4 @@ class Scenario:
     """Those offered; none where there are none."""
     next: tuple[Next, ...] = (Next.USER,)
     answers: Answers = Answers.ALL
-    engine: Engine = field(default_factory=Engine)
+    engine: EngineHabits = field(default_factory=EngineHabits)

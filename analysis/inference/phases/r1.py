@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import Part
-from autoparser.analysis.inference.learning.cut import find_cut
+from autoparser.analysis.inference.learning.content_cut import find_cut
 from autoparser.analysis.inference.learning.layouts import learn_layout
 from autoparser.analysis.inference.learning.observer import Observer
 
@@ -33,7 +33,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         cut = find_cut(observer, draft.suggestions)
         if cut is not None:
             plain = observer.shown(PLAIN).probe
-            evidence.append(Evidence("content / content behind a text", plain, cut.kept))
+            evidence.append(Evidence("content / content after a text", plain, cut.kept))
     field = observer.prober.shape.reasoning_field
     if shown:
         conclusion = f"reasoning is written before the content (field {field})"

@@ -43,7 +43,7 @@ from autoparser.analysis.loading.template import (
 )
 from autoparser.analysis.loading.tokens import load_tokenizer
 
-from .prompt import generation_prompt
+from .prompt_end import generation_prompt
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -135,7 +135,7 @@ def _module_at(path: Path) -> ModuleType:
     name = f"autoparser_encoder_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no module")
+        raise ImportError(f"{path} is not a module")
     module = importlib.util.module_from_spec(spec)
     # Dataclasses and pickles look their module up by its name; neighbours are found beside it.
     sys.modules[name] = module

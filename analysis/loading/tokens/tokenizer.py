@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import TokenizerError
 
-from .cut import OpaqueTokens, opaque_tokens
 from .index import TokenIndex
 from .opaque import opaque_json
-from .text import TokenText
+from .special_cuts import OpaqueTokens, opaque_tokens
+from .token_text import TokenText
 
 if TYPE_CHECKING:
     from llguidance import LLTokenizer
@@ -29,7 +29,7 @@ Eos = int | str | Sequence[int | str]
 """Tokens that end an answer, by id or by text."""
 
 KEPT = 8
-"""Tokenizers in llguidance that are kept; the oldest goes first."""
+"""Tokenizers in llguidance that are cached; the oldest goes first."""
 
 _loaded: dict[str, LLTokenizer] = {}
 _lock = Lock()
@@ -62,7 +62,7 @@ class ModelTokenizer:
 
     @cached_property
     def opaque(self) -> OpaqueTokens:
-        """The added tokens that are no text in a grammar."""
+        """The added tokens that are not text in a grammar."""
         return opaque_tokens(self.hf)
 
     @cached_property

@@ -1,8 +1,8 @@
 """The expression of a turn: what a model may write, for one request."""
 
 from .build import belonging, build
-from .document import expression_document
-from .kept import Kept
+from .expression_document import ExpressionDocument, expression_document
+from .identity_cache import IdentityCache
 from .nodes import (
     ArgumentList,
     Body,
@@ -24,9 +24,10 @@ from .request import Request, RequestError, request_of
 __all__ = [
     "ArgumentList",
     "Body",
+    "ExpressionDocument",
     "FreeText",
+    "IdentityCache",
     "JsonCall",
-    "Kept",
     "Name",
     "Request",
     "RequestError",

@@ -12,8 +12,8 @@ from autoparser.analysis.core.format import (
     Arguments,
     Block,
     CallFormat,
+    CallLimit,
     Edges,
-    Limit,
     Literal,
     NamingId,
     Part,
@@ -89,7 +89,7 @@ class Section:
     call: RowCall | JsonCall
     separator: Literal
     close: Literal
-    limit: Limit
+    limit: CallLimit
     later_close: Literal = field(default_factory=Literal)
     """What closes every call but the first, in templates that do so."""
     space: str = ""
@@ -106,9 +106,9 @@ class Start(StrEnum):
     """Where in the turn the prompt has ended."""
 
     TURN = "at the turn's beginning"
-    HEADER = "behind the header"
+    HEADER = "after the header"
     REASONING = "in the reasoning"
-    CONTENT = "behind the reasoning"
+    CONTENT = "after the reasoning"
 
 
 @dataclass(frozen=True, slots=True)

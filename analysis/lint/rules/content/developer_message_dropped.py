@@ -18,14 +18,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import failed
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a user message behind a system message, and behind a developer's."""
+    """Render a user message after a system message, and after a developer's."""
     marks, shape = subject.marks, subject.shape
     asked = shape.messages((subject.user,))
     setting = subject.usual_setting

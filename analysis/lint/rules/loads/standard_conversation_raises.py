@@ -21,17 +21,17 @@ from autoparser.analysis.inference.probing import ContentForm, Shape, ToolForm
 from autoparser.analysis.lint.chats import question, second_question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import Render, alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import failed
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render one question, then a second one behind its answer."""
+    """Render one question, then a second one after its answer."""
     for words, messages in (
         ("a conversation of one user message", question(subject)),
-        ("a user message behind an answer", second_question(subject)),
+        ("a user message after an answer", second_question(subject)),
     ):
         render = subject.render(messages, generation=True)
         if not render.rendered:

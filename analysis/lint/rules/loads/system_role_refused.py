@@ -18,14 +18,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import failed
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a user message alone, and behind a system message."""
+    """Render a user message alone, and after a system message."""
     bare = subject.play((subject.user,), generation=True)
     led = subject.play((subject.user,), system=subject.marks.system, generation=True)
     if not bare.rendered or led.error is None:

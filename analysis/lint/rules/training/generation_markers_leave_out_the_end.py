@@ -18,13 +18,13 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.generation import marked
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """See what stands behind the last block of a conversation that ends with the turn."""
+    """See what stands after the last block of a conversation that ends with the turn."""
     if not subject.template.marks_generation:
         return
     content = subject.marks.content
@@ -37,9 +37,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             f"a model that is trained on the marked text never learns to write"
             f" {found.behind.strip()!r}, which ends its turn",
             (
-                Evidence(
-                    Shown("marked as generated", found.blocks[-1]),
-                    Shown("not marked", found.behind),
+                HitEvidence(
+                    ShownText("marked as generated", found.blocks[-1]),
+                    ShownText("not marked", found.behind),
                 ),
             ),
             line=found.render.line_of(found.behind.strip()),
@@ -52,5 +52,5 @@ RULE = Rule(
     __doc__,
     Severity.ERROR,
     check,
-    fix="end the generation block behind what ends the turn",
+    fix="end the generation block after what ends the turn",
 )

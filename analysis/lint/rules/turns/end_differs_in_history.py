@@ -19,14 +19,14 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.prompts import last_line
+from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import quoted
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare what stands behind the content of the last message and of an earlier one."""
+    """Compare what stands after the content of the last message and of an earlier one."""
     content = subject.marks.content
     last, later = told(subject), went_on(subject)
     if content not in last.text or subject.marks.next_user not in later.text:

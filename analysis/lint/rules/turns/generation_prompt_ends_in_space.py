@@ -1,6 +1,6 @@
 """The generation prompt ends in a space.
 
-Most tokenizers join a space with the word behind it. The model was trained on the joined token
+Most tokenizers join a space with the word after it. The model was trained on the joined token
 and is now asked for a word without its space, which is rare: it doubles the space or begins with
 an odd piece of a word.
 
@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.prompts import last_line
+from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import quoted
 
 
 def check(subject: Subject) -> Iterator[Hit]:

@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 from autoparser.analysis.core.errors import TemplateReadError
 
-from .failures import Question, failure, is_unreachable, offline
-from .kept import keep, kept
+from .cached_answers import cache_answer, cached_answer
+from .failures import HubQuestion, failure, is_unreachable, offline
 from .patience import asked_patiently, quietly
 
 __all__ = ["Listing", "listing_of"]
@@ -57,7 +57,7 @@ def listing_of(repository: str, revision: str | None) -> Listing:
     """
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
-    asked = Question(repository, revision)
+    asked = HubQuestion(repository, revision)
     problem = None
     if revision is not None and _COMMIT.fullmatch(revision):
         # A commit never changes, so the Hub need not be asked twice.
@@ -74,7 +74,7 @@ def listing_of(repository: str, revision: str | None) -> Listing:
         else:
             value = {"commit": listing.commit, "files": dict(listing.files)}
             for key in {_key(revision), _key(listing.commit)}:
-                keep(repository, key, json.dumps(value).encode())
+                cache_answer(repository, key, json.dumps(value).encode())
             return listing
     found = _kept(repository, revision) or _in_cache(repository, revision)
     if found is None:
@@ -144,7 +144,7 @@ def _key(revision: str | None) -> str:
 
 def _kept(repository: str, revision: str | None) -> Listing | None:
     """Recall what the Hub said last."""
-    content = kept(repository, _key(revision))
+    content = cached_answer(repository, _key(revision))
     if content is None:
         return None
     try:

@@ -65,4 +65,4 @@ def test_another_text_is_a_fault_and_shows_where_they_part() -> None:
     judgement = trial.judge.judge("Hello.", trial.tokenizer.encode("Hello."))
     (complaint,) = judgement.complaints
     assert complaint.fault is Fault.RENDERING
-    assert complaint.detail == ("behind 'Hello.' stands '', rendered '\\n=== ANSWER ===\\n<|eot|>'")
+    assert complaint.detail == ("after 'Hello.' stands '', rendered '\\n=== ANSWER ===\\n<|eot|>'")

@@ -13,10 +13,10 @@ from autoparser.analysis.constraining.grammar.lark import slices_for, write_lark
 from autoparser.analysis.constraining.grammar.rules import (
     NOTHING,
     Exit,
-    FreeText,
-    Literal,
+    FreeTextNode,
+    GrammarRules,
+    LiteralNode,
     Prose,
-    Rules,
 )
 from autoparser.analysis.constraining.grammar.stretches import signs_of, symbols_of
 from autoparser.analysis.core.format import Formats
@@ -29,7 +29,7 @@ from .tokens import byte_tokenizer, guidance, ids
 ALL_TEXT = OpaqueTokens()
 
 
-def matcher_of(rules: Rules, slices: Sequence[str] = ()) -> LLMatcher:
+def matcher_of(rules: GrammarRules, slices: Sequence[str] = ()) -> LLMatcher:
     loaded = guidance().with_slices(list(slices)) if slices else guidance()
     text = LLMatcher.grammar_from_lark(write_lark(rules, ALL_TEXT))
     made = LLMatcher(loaded, text, log_level=0)
@@ -68,7 +68,7 @@ def test_the_texts_are_those_that_a_search_finds(
     close: str, kept_out: tuple[str, ...], may_be_empty: bool
 ) -> None:
     prose = Prose(kept_out, may_be_empty=may_be_empty)
-    rules = Rules(FreeText((Exit(prose, close, NOTHING),)), {})
+    rules = GrammarRules(FreeTextNode((Exit(prose, close, NOTHING),)), {})
     start = matcher_of(rules, slices_for(rules, ALL_TEXT))
     assert "lazy" not in write_lark(rules, ALL_TEXT)
     rng = random.Random(7)
@@ -86,11 +86,11 @@ def test_two_closes_and_an_end_are_told_apart() -> None:
     prose = Prose(("<call>", "<end>"))
     exits = (
         Exit(prose, "", NOTHING),
-        Exit(prose, "<end>", Literal("\n")),
-        Exit(prose, "\n<call>", Literal("f")),
-        Exit(None, "<call>", Literal("g")),
+        Exit(prose, "<end>", LiteralNode("\n")),
+        Exit(prose, "\n<call>", LiteralNode("f")),
+        Exit(None, "<call>", LiteralNode("g")),
     )
-    start = matcher_of(Rules(FreeText(exits), {}))
+    start = matcher_of(GrammarRules(FreeTextNode(exits), {}))
     taken = {"x", "x<e", "x<end>\n", "x\n<call>f", "<call>g", "\n\n<call>f", "<call"}
     refused = {"", "x<end>", "x<call>f", "\n<call>f", "x\n<call>g", "<end>\n", "x<end>y"}
     assert {text for text in taken | refused if accepts(start, text)} == taken

@@ -13,12 +13,12 @@ from tokenizers import Tokenizer
 
 from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.constraining.grammar.rules import (
-    Choice,
-    FreeText,
-    Literal,
+    ChoiceNode,
+    FreeTextNode,
+    GrammarRules,
+    LiteralNode,
     Node,
-    Rules,
-    Sequence as InRow,
+    SequenceNode,
 )
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.reading.parsing import ParsedMessage, Status
@@ -82,7 +82,7 @@ class Closings:
     others: tuple[str, ...]
 
 
-def closings(rules: Rules) -> Closings:
+def closings(rules: GrammarRules) -> Closings:
     """Collect the texts of a grammar."""
     closes: dict[str, None] = {}
     others: dict[str, None] = {}
@@ -95,15 +95,15 @@ def closings(rules: Rules) -> Closings:
 
 def _texts(node: Node) -> Iterator[tuple[str, bool]]:
     match node:
-        case Literal(text):
+        case LiteralNode(text):
             yield text, False
-        case InRow(items):
+        case SequenceNode(items):
             for item in items:
                 yield from _texts(item)
-        case Choice(options):
+        case ChoiceNode(options):
             for option in options:
                 yield from _texts(option)
-        case FreeText(exits):
+        case FreeTextNode(exits):
             for exit_ in exits:
                 yield exit_.close, exit_.prose is not None
                 yield from _texts(exit_.then)
@@ -156,7 +156,7 @@ def walk(loaded: Decoder, texts: Closings, seed: int, *, hostile: bool = False) 
         else:
             allowed = [at for at, bit in enumerate(mask) if bit and at not in ends]
             if not allowed:
-                assert matcher.is_accepting(), "nothing is allowed, and this is no end"
+                assert matcher.is_accepting(), "nothing is allowed, and this is not an end"
                 break
             token = chance.choice(allowed)
         assert matcher.consume_token(token), matcher.get_error()
@@ -192,7 +192,7 @@ def complaint(parsed: ParsedMessage, text: str, tools: Mapping[str, Json]) -> st
         try:
             jsonschema.validate(json.loads(call.arguments), tools[call.name])
         except ValueError:
-            return f"the arguments are no JSON: {call.arguments}"
+            return f"the arguments are not JSON: {call.arguments}"
         except jsonschema.ValidationError as error:
             return f"the arguments are not valid: {error.message} in {call.arguments}"
     return ""

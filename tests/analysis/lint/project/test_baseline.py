@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.lint import Finding, Hit, rule_of
+from autoparser.analysis.lint import Hit, LintFinding, rule_of
 from autoparser.analysis.lint.project import Baseline, BaselineError, digest_of, read_baseline
 from autoparser.analysis.lint.project.baseline import VERSION, Key
 
@@ -36,7 +36,7 @@ def test_only_what_was_looked_at_can_vanish() -> None:
 def test_lines_may_move_and_words_may_not() -> None:
     rule = rule_of("AP306")
     said = [
-        digest_of(Finding(rule, Hit(message, line=line)))
+        digest_of(LintFinding(rule, Hit(message, line=line)))
         for message, line in (("at line 3, so", 3), ("at line 12, so", 12), ("at line 3, not", 3))
     ]
     assert said[0] == said[1] != said[2]
@@ -48,8 +48,8 @@ def entry(**changes: object) -> dict[str, object]:
 
 WRONG = [
     ({"schema": "autoparser.lint-baseline/9", "findings": []}, "another version"),
-    ({"schema": "autoparser.lint/1", "findings": []}, "this is no baseline"),
-    ({"findings": []}, "this is no baseline"),
+    ({"schema": "autoparser.lint/1", "findings": []}, "this is not a baseline"),
+    ({"findings": []}, "this is not a baseline"),
     ([], "this is a list, not an object"),
     ({"schema": VERSION}, "this has no findings"),
     ({"schema": VERSION, "findings": [entry(), entry(code=1)]}, r"findings\[1\]\.code: this is a"),
@@ -71,7 +71,7 @@ def test_no_file_and_no_json_are_errors(tmp_path: Path) -> None:
     with pytest.raises(BaselineError, match="write it first"):
         read_baseline(file)
     file.write_text("{", encoding="utf-8")
-    with pytest.raises(BaselineError, match="this is no baseline"):
+    with pytest.raises(BaselineError, match="this is not a baseline"):
         read_baseline(file)
     with pytest.raises(BaselineError, match="cannot be read"):
         read_baseline(tmp_path)

@@ -1,0 +1,86 @@
+"""A JSON schema as a constraint: read, given its whitespace, and put into one form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from .errors import ConstraintError
+
+__all__ = ["ANY_JSON", "Whitespace", "read_schema", "schema_text", "with_whitespace"]
+
+ANY_JSON = "$$ANY$$"
+"""In place of a schema: any JSON value."""
+
+Whitespace = str
+"""Between JSON's tokens: ``flexible`` (any), ``compact`` (none), else a regex for it."""
+
+_ORDERED = frozenset({"properties"})
+"""Keywords whose members are written in their order, so that the order is part of the meaning."""
+_VALUES = frozenset({"const", "default", "enum", "examples", "x-guidance"})
+"""Keywords that hold values, not schemas."""
+
+
+def read_schema(schema: object, place: str = "json_schema") -> dict[str, Any]:
+    """Read a schema: an object, its JSON text, ``$$ANY$$``, true, or a class of pydantic.
+
+    Raises ``ConstraintError`` for anything else; ``false`` too, since no answer fits it.
+    """
+    method = getattr(schema, "model_json_schema", None)
+    if callable(method):
+        schema = method()
+    if isinstance(schema, str) and schema != ANY_JSON:
+        try:
+            schema = json.loads(schema)
+        except ValueError as error:
+            raise ConstraintError(f"the schema is not valid JSON: {error}", place=place) from error
+    if schema == ANY_JSON or schema is True:
+        return {}
+    if schema is False:
+        raise ConstraintError("the schema is false: no answer can satisfy it", place=place)
+    if not isinstance(schema, Mapping):
+        raise ConstraintError(
+            f"a schema is an object, not {type(schema).__name__}",
+            place=place,
+            hint=f"give a JSON schema, or {ANY_JSON} for any JSON",
+        )
+    return dict(cast("Mapping[str, Any]", schema))
+
+
+def with_whitespace(schema: dict[str, Any], whitespace: Whitespace) -> dict[str, Any]:
+    """Tell llguidance the whitespace, where the schema does not (its ``x-guidance``)."""
+    options: dict[str, Any]
+    if whitespace == "flexible":
+        options = {"whitespace_flexible": True}
+    elif whitespace == "compact":
+        options = {"whitespace_flexible": False}
+    else:
+        options = {"whitespace_flexible": True, "whitespace_pattern": whitespace}
+    given = cast("dict[str, Any]", schema.get("x-guidance") or {})
+    return {**schema, "x-guidance": {**options, **given}}
+
+
+def schema_text(schema: dict[str, Any]) -> str:
+    """Write a schema in one form: keywords sorted, for two spellings of one schema.
+
+    The order of ``properties`` stays: it is the order in which they are written.
+    """
+    return json.dumps(_normal(schema), ensure_ascii=False, separators=(",", ":"))
+
+
+def _normal(schema: object) -> object:
+    if isinstance(schema, list):
+        return [_normal(part) for part in cast("list[object]", schema)]
+    if not isinstance(schema, Mapping):
+        return schema
+    members = cast("Mapping[str, object]", schema)
+    normal: dict[str, object] = {}
+    for keyword in sorted(members):
+        value = members[keyword]
+        if keyword in _ORDERED and isinstance(value, Mapping):
+            properties = cast("Mapping[str, object]", value)
+            normal[keyword] = {name: _normal(part) for name, part in properties.items()}
+        else:
+            normal[keyword] = value if keyword in _VALUES else _normal(value)
+    return normal

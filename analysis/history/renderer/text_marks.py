@@ -1,0 +1,154 @@
+"""Marks: words put into the texts of a conversation, by which a render shows where they went.
+
+A mark is letters alone, so it survives `trim`, `tojson`, escaping and, since it is searched in
+any case, `lower`. Its beginning occurs neither in the template nor in what is rendered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import count, product
+
+from .leaves import Leaf
+
+_DIGITS = "bcdfghjklm"
+MARK_DIGITS = 5
+"""Digits of a mark's number: enough for fifty thousand texts."""
+
+
+class Style(StrEnum):
+    """Where in a text its marks stand."""
+
+    EDGES = "around the text, inside its whitespace"
+    OUTER = "around the text and its whitespace"
+    MIDDLE = "in the middle of the text"
+    """A template that looks at how a text begins or ends does not see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A stretch of rendered text that came from one text of a message."""
+
+    start: int
+    end: int
+    leaf: int
+    """The number of the text."""
+
+
+class Marks:
+    """The marks of one conversation: its texts, numbered."""
+
+    def __init__(self, leaves: Sequence[Leaf], haystack: str) -> None:
+        """Choose marks that do not occur in `haystack`."""
+        self.leaves = leaves
+        self._prefix = unused_word(haystack)
+        self._pattern = re.compile(f"{self._prefix}([{_DIGITS}]{{{MARK_DIGITS}}})", re.IGNORECASE)
+
+    def put(self, leaf: int, style: Style) -> str:
+        """Return a text with its marks."""
+        text = self.leaves[leaf].text
+        start, end = _edges(text)
+        if style is Style.MIDDLE:
+            middle = start + max(1, (end - start) // 2)
+            return f"{text[:middle]}{self._word(2 * leaf)}{text[middle:]}"
+        if style is Style.OUTER:
+            start, end = 0, len(text)
+        core = text[start:end]
+        opened, closed = self._word(2 * leaf), self._word(2 * leaf + 1)
+        return f"{text[:start]}{opened}{core}{closed}{text[end:]}"
+
+    def read(self, marked: str) -> tuple[str, list[tuple[int, int]]]:
+        """Take the marks out: the text without them, and each mark's number and place in it."""
+        found: list[tuple[int, int]] = []
+        pieces: list[str] = []
+        at = length = 0
+        for match in self._pattern.finditer(marked):
+            piece = marked[at : match.start()]
+            pieces.append(piece)
+            length += len(piece)
+            found.append((_number(match[1].lower()), length))
+            at = match.end()
+        pieces.append(marked[at:])
+        return "".join(pieces), found
+
+    def runs(
+        self, text: str, found: Sequence[tuple[int, int]], styles: Mapping[int, Style]
+    ) -> list[Run]:
+        """Say which stretches of a text the marks stand for; `styles` are those of the texts."""
+        return list(self._runs(text, found, styles))
+
+    def _runs(
+        self, text: str, found: Sequence[tuple[int, int]], styles: Mapping[int, Style]
+    ) -> Iterator[Run]:
+        opened: dict[int, int] = {}
+        for number, place in found:
+            leaf, closes = divmod(number, 2)
+            if styles[leaf] is Style.MIDDLE:
+                yield self._around(text, leaf, place)
+            elif not closes:
+                if leaf in opened:
+                    yield self._forward(text, leaf, opened[leaf])
+                opened[leaf] = place
+            elif leaf in opened:
+                yield Run(opened.pop(leaf), place, leaf)
+            else:
+                yield self._backward(text, leaf, place)
+        for leaf, place in opened.items():
+            yield self._forward(text, leaf, place)
+
+    def _around(self, text: str, leaf: int, place: int) -> Run:
+        whole = self.leaves[leaf].text
+        start, end = _edges(whole)
+        middle = start + max(1, (end - start) // 2)
+        before = _common_end(text[:place], whole[:middle])
+        behind = _common_start(text[place:], whole[middle:])
+        return Run(place - before, place + behind, leaf)
+
+    def _forward(self, text: str, leaf: int, place: int) -> Run:
+        """Find the beginning of a text whose end was cut off."""
+        core = self.leaves[leaf].text.strip()
+        return Run(place, place + _common_start(text[place:], core), leaf)
+
+    def _backward(self, text: str, leaf: int, place: int) -> Run:
+        """Find the end of a text whose beginning was cut off."""
+        core = self.leaves[leaf].text.strip()
+        return Run(place - _common_end(text[:place], core), place, leaf)
+
+    def _word(self, number: int) -> str:
+        digits = f"{number:0{MARK_DIGITS}d}"
+        return self._prefix + "".join(_DIGITS[int(digit)] for digit in digits)
+
+
+def unused_word(haystack: str, least: int = 4) -> str:
+    """Return a word of at least so many letters that occurs in `haystack` in no case."""
+    lower = haystack.lower()
+    words = ("".join(letters) for n in count(least) for letters in product("zqxvw", repeat=n))
+    return next(word for word in words if word not in lower)
+
+
+def _edges(text: str) -> tuple[int, int]:
+    start = len(text) - len(text.lstrip())
+    return start, max(start, len(text.rstrip()))
+
+
+def _number(digits: str) -> int:
+    value = 0
+    for digit in digits:
+        value = value * 10 + _DIGITS.index(digit)
+    return value
+
+
+def _common_start(left: str, right: str) -> int:
+    length = 0
+    for one, other in zip(left, right, strict=False):
+        if one != other:
+            break
+        length += 1
+    return length
+
+
+def _common_end(left: str, right: str) -> int:
+    return _common_start(left[::-1], right[::-1])
