@@ -3,8 +3,7 @@
 from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
 from .model import LoadedModel, ModelError, ModelFigures, ModelWriter, load_model
-from .prompt import rendered_prompt
-from .run import Answer, Example, Report, judged
+from .run import Answer, Example, JudgedAnswer, Report, judged
 from .server import Engine, Server, ServerError, grammar_fields, server_answers
 from .trial import DecodingTrial
 from .vocabulary import MarkerFit, made_tokenizer
@@ -17,6 +16,7 @@ __all__ = [
     "Example",
     "Fault",
     "Judge",
+    "JudgedAnswer",
     "Judgement",
     "LoadedModel",
     "MarkerFit",
@@ -31,6 +31,5 @@ __all__ = [
     "judged",
     "load_model",
     "made_tokenizer",
-    "rendered_prompt",
     "server_answers",
 ]

@@ -4,6 +4,7 @@ from .battery import Case, battery, battery_tools, loose_tools
 from .continuations import Continuation, continuations
 from .crash import Crash
 from .selfcheck import Check, Failure, self_check
+from .template_turns import TemplateTurns, WrittenTurn
 
 __all__ = [
     "Case",
@@ -11,6 +12,8 @@ __all__ = [
     "Continuation",
     "Crash",
     "Failure",
+    "TemplateTurns",
+    "WrittenTurn",
     "battery",
     "battery_tools",
     "continuations",

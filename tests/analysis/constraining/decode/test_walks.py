@@ -64,7 +64,7 @@ def test_what_the_limit_cuts_did_not_end() -> None:
     report = judged(trial.walks(3, seed=0, limit=5), trial.judge)
     assert report.faults == {Fault.NOT_ENDED: 3}
     assert not report.ok
-    assert report.examples[Fault.NOT_ENDED].complaint.detail == "5 tokens, and no end"
+    assert report.examples[Fault.NOT_ENDED].detail == "5 tokens, and no end"
 
 
 def test_progress_is_told_behind_each_answer() -> None:
@@ -113,7 +113,7 @@ def test_an_answer_that_broke_its_grammar_is_refused() -> None:
     trial = trial_of(JSON)
     report = judged([Answer("walk 0", "", broken="no token at all")], trial.judge)
     assert report.faults == {Fault.REFUSED: 1}
-    assert report.examples[Fault.REFUSED].complaint.detail == "no token at all"
+    assert report.examples[Fault.REFUSED].detail == "no token at all"
 
 
 def test_no_answers_prove_nothing() -> None:
