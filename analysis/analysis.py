@@ -20,7 +20,7 @@ from autoparser.analysis.describing.document import document
 from autoparser.analysis.describing.view import MarkerRegistry, View, view_of
 from autoparser.analysis.inference.check import (
     Check,
-    Continuation,
+    TemplateContinuation,
     TemplateTurns,
     continuations,
     self_check,
@@ -32,9 +32,9 @@ from autoparser.analysis.inference.probing import (
     Prober,
     Sentinels,
     Shape,
+    ShapeTrial,
     StringArguments,
     Suggestions,
-    Trial,
     UnusableTemplateError,
     choose_sentinels,
     negotiate,
@@ -80,13 +80,13 @@ class Analysis:
     """What was concluded, and from which renders, under the setting of the fullest format."""
     checks: tuple[Check, ...]
     """The verdict on each of the formats."""
-    continuations: tuple[Continuation, ...]
+    continuations: tuple[TemplateContinuation, ...]
     """What the template writes after its generation prompts."""
     switches: tuple[Switch, ...]
     shape: Shape
     string_arguments: StringArguments | None
     """What becomes of arguments given as JSON text; None: calls are not written at all."""
-    trials: tuple[Trial, ...]
+    trials: tuple[ShapeTrial, ...]
     stand_ins: Mapping[str, str]
     """Special tokens that the template reads and that are not known, and what stood for them."""
     renders: int

@@ -41,12 +41,12 @@ from .options import (
 )
 from .output import keep_source, result_to
 from .request import check_choice, warn_of
-from .source import Asked
+from .source import NamedSource
 from .switches import read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.constraining.decode import Report
+    from autoparser.analysis.constraining.decode import DecodingReport
     from autoparser.reports import DecodeSetting
 
 __all__ = ["decode"]
@@ -134,9 +134,9 @@ def decode(
     """Write answers under the grammar of a request, and check every one of them.
 
     Each has to be accepted by the grammar, to end, to be read as a message without junk, with
-    arguments that their schemas allow, their formats asserted. The message is given to the template
-    as the next turn: an answer is clean if that has the same text after the prompt. Where a template
-    drops or reforms something, or cannot be asked, that is counted apart. Without --tools nothing is
+    arguments that their schemas allow, their formats asserted. The template is given the message
+    as the next turn: an answer is clean if the same text stands after the prompt. What a template
+    drops or reforms, and what it cannot be asked, is counted apart. Without --tools nothing is
     called; without a tokenizer, one is made of the bytes and the template's markers.
 
     Exit code: 0 if nothing is wrong with any, 1 if something is, 2 if there is nothing to decode.
@@ -151,7 +151,7 @@ def decode(
         server=server,
         engine=engine,
     )
-    asked_for = Asked(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
     offered = [] if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
@@ -163,9 +163,9 @@ def decode(
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.constraining.decode import (
         DecodingTrial,
-        Engine,
         MarkerFit,
         Server,
+        ServerEngine,
     )
 
     analysis = analyzed(asked_for.template(tokenizer), isolate=limits or False)
@@ -202,7 +202,7 @@ def decode(
     if loaded is not None:
         report, figures = by_model(trial, loaded, size, batch or BATCH)
     elif server is not None and engine is not None:
-        asks = Server(server, Engine(engine.value), served_model, server_timeout)
+        asks = Server(server, ServerEngine(engine.value), served_model, server_timeout)
         report = by_server(trial, asks, size)
     else:
         report = by_chance(trial, size)
@@ -262,7 +262,7 @@ def _words(model: Path | None, server: str | None, engine: EngineName | None) ->
 
 
 def _give(
-    report: Report,
+    report: DecodingReport,
     setting: DecodeSetting,
     analysis: Analysis,
     output: Path | None,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from autoparser.analysis.constraining.decode import (
+    DecodingReport,
     Example,
     JudgedAnswer,
     Judgement,
     ModelFigures,
-    Report,
 )
 from autoparser.analysis.core.conversation import Json
 
@@ -41,7 +41,7 @@ class DecodeSetting:
 
 
 def decode_report(
-    report: Report, setting: DecodeSetting, width: int, *, answers: bool = False
+    report: DecodingReport, setting: DecodeSetting, width: int, *, answers: bool = False
 ) -> Text:
     """Show what came of all answers; with `answers`, each of them as well."""
     style = "green" if report.ok else "red"
@@ -66,12 +66,15 @@ def decode_report(
     return Text("\n").join(drawn)
 
 
-def _apart(report: Report) -> Iterator[Row]:
+def _apart(report: DecodingReport) -> Iterator[Row]:
     """Count what is neither clean nor wrong."""
     if report.reformed:
         yield "Reformed", Text(f"{report.reformed}, which the template writes a little otherwise")
     if report.not_asked:
         yield "Not asked", Text(f"{report.not_asked}, of which the template does not tell")
+    if report.unknown_formats:
+        names = ", ".join(report.unknown_formats)
+        yield "Formats", Text(visible(f"not asserted, since no check of them is known: {names}"))
 
 
 def _setting(setting: DecodeSetting) -> Iterator[Row]:
@@ -82,7 +85,7 @@ def _setting(setting: DecodeSetting) -> Iterator[Row]:
     yield "Sampler", Text(visible(sampler))
 
 
-def _model(report: Report, figures: ModelFigures | None, width: int) -> Lines:
+def _model(report: DecodingReport, figures: ModelFigures | None, width: int) -> Lines:
     if figures is None:
         return []
     free = figures.unmasked
@@ -94,18 +97,18 @@ def _model(report: Report, figures: ModelFigures | None, width: int) -> Lines:
     return [*heading("What the model writes with the mask and without", width), *rows(pairs, width)]
 
 
-def _share(report: Report, speed: float) -> Text:
+def _share(report: DecodingReport, speed: float) -> Text:
     return Text(f"{report.share:.0%} clean, {speed:.1f} tokens a second")
 
 
-def _renderings(report: Report, width: int) -> Lines:
+def _renderings(report: DecodingReport, width: int) -> Lines:
     if not report.renderings:
         return []
     pairs = [(f"{count:>5}", Text(each.value)) for each, count in report.renderings.items()]
     return [*heading("What the template renders of the messages", width), *rows(pairs, width)]
 
 
-def _faults(report: Report, width: int) -> Lines:
+def _faults(report: DecodingReport, width: int) -> Lines:
     drawn: Lines = []
     if report.faults:
         drawn += heading("What is wrong", width)
@@ -117,7 +120,7 @@ def _faults(report: Report, width: int) -> Lines:
     return drawn
 
 
-def _differences(report: Report, width: int) -> Lines:
+def _differences(report: DecodingReport, width: int) -> Lines:
     drawn: Lines = []
     for rendering, example in report.differences.items():
         drawn += heading(f"The shortest of these: {example.name}", width)
@@ -134,7 +137,7 @@ def _example(word: str, example: Example, width: int) -> Lines:
     return rows(pairs, width, words=False)
 
 
-def _answers(report: Report, width: int) -> Lines:
+def _answers(report: DecodingReport, width: int) -> Lines:
     drawn: Lines = []
     for one in report.each:
         drawn += heading(one.answer.name, width)
@@ -161,7 +164,7 @@ def _cut(text: str) -> str:
     return f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 
-def decode_document(report: Report, setting: DecodeSetting) -> dict[str, Json]:
+def decode_document(report: DecodingReport, setting: DecodeSetting) -> dict[str, Json]:
     """Return all of it as JSON values."""
     figures = setting.model
     document: dict[str, Json] = {
@@ -184,12 +187,13 @@ def decode_document(report: Report, setting: DecodeSetting) -> dict[str, Json]:
     return document
 
 
-def _counts(report: Report) -> dict[str, Json]:
+def _counts(report: DecodingReport) -> dict[str, Json]:
     return {
         "answers": report.answers,
         "clean": report.clean,
         "reformed": report.reformed,
         "not_asked": report.not_asked,
+        "unknown_formats": list(report.unknown_formats),
         "with_calls": report.calling,
         "calls": report.calls,
         "tokens": report.tokens,

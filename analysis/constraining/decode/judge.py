@@ -37,7 +37,13 @@ class Judge:
         self._grammar = grammar
         self._parser = parser
         self._compiled = compiled
+        self._unknown_formats: set[str] = set()
         self._rewriter = Rewriter(turns, format_, parser)
+
+    @property
+    def unknown_formats(self) -> tuple[str, ...]:
+        """The formats of strings that were met so far, and that nothing here could assert."""
+        return tuple(sorted(self._unknown_formats))
 
     def judge(self, text: str, tokens: Sequence[int], *, ended: bool = True) -> Judgement:
         """Judge an answer; `tokens` are those of its text, without the one that ends it.
@@ -105,12 +111,17 @@ class Judge:
 
     @cached_property
     def _argument_checks(self) -> dict[str, Validate]:
-        return {name: validator(schema) for name, schema in self._grammar.tools.items()}
+        return {
+            name: validator(schema, unknown_formats=self._unknown_formats)
+            for name, schema in self._grammar.tools.items()
+        }
 
     @cached_property
     def _content_check(self) -> Validate | None:
         schema = self._grammar.json_schema
-        return None if schema is None else validator(schema)
+        if schema is None:
+            return None
+        return validator(schema, unknown_formats=self._unknown_formats)
 
 
 def _read_object(text: str) -> tuple[Mapping[str, Json], str]:

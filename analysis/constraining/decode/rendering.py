@@ -102,7 +102,9 @@ class Rewriter:
         self._turns = turns
         self._parser = parser
         ends = (text for end in format_.ends for text in (end.text, end.historic or ""))
-        self._ends = tuple(dict.fromkeys(filter(None, (*ends, *format_.stop_strings))))
+        # Whitespace before the string that stops a model is for the model to write.
+        stops = (end.lstrip() or end for end in (*ends, *format_.stop_strings))
+        self._ends = tuple(dict.fromkeys(filter(None, stops)))
 
     def compare(self, text: str, parsed: ParsedMessage) -> Comparison:
         """Say what is written of the message, and where that is other text."""
@@ -141,8 +143,11 @@ class Rewriter:
         skipped = 1 if dropped else 0
         if _values(read)[skipped:] != _values(parsed)[skipped:]:
             return Rendering.OTHER
-        if self._lead(turn, message, text[dropped:], _squeezed, whole=not dropped):
-            return Rendering.REASONING if dropped else Rendering.WHITESPACE
+        lead = self._lead(turn, message, text[dropped:], _squeezed, whole=not dropped)
+        if lead is not None and dropped:
+            return Rendering.REASONING
+        if lead is not None:
+            return lead if lead is Rendering.UNPROMPTED else Rendering.WHITESPACE
         bare = _squeezed(_markup(text, parsed, dropped))
         markup = _markup(text[:dropped] + turn.rest, read, dropped)
         for each in map(_squeezed, self._ended(markup)):

@@ -12,20 +12,20 @@ from typing import Protocol
 
 from autoparser.analysis.core.format import Strip
 
-from .calls import GrammarError
+from .call_writer import GrammarError
 from .rules import (
-    Choice,
+    ChoiceNode,
     Embedded,
-    FreeText,
+    FreeTextNode,
+    GrammarRules,
     JsonValue,
-    Literal,
+    LiteralNode,
     Node,
-    Pattern,
+    PatternNode,
     Prose,
     Ref,
-    Repeat,
-    Rules,
-    Sequence as InRow,
+    RepeatNode,
+    SequenceNode,
 )
 from .until import states
 
@@ -68,7 +68,7 @@ class GbnfTable(Protocol):
         ...
 
 
-def write_gbnf(rules: Rules, table: GbnfTable) -> str:
+def write_gbnf(rules: GrammarRules, table: GbnfTable) -> str:
     """Write a grammar in GBNF, its root as `root`.
 
     Raises GrammarError for what GBNF cannot say; the table raises for schemas that it cannot.
@@ -77,11 +77,11 @@ def write_gbnf(rules: Rules, table: GbnfTable) -> str:
 
 
 class _GbnfWriter:
-    def __init__(self, rules: Rules, table: GbnfTable) -> None:
+    def __init__(self, rules: GrammarRules, table: GbnfTable) -> None:
         self.rules = rules
         self.table = table
         self.names = {name: table.reserve(name) for name in rules.named}
-        self._written: dict[FreeText, str] = {}
+        self._written: dict[FreeTextNode, str] = {}
 
     def write(self) -> str:
         """Write the whole."""
@@ -93,21 +93,21 @@ class _GbnfWriter:
     def node(self, node: Node) -> str:
         """Write a node."""
         match node:
-            case Literal(text):
+            case LiteralNode(text):
                 return gbnf_literal(text)
-            case Pattern(regex, but_not):
+            case PatternNode(regex, but_not):
                 return self.pattern(regex, but_not)
             case JsonValue():
                 return self.table.value(node)
             case Ref(name):
                 return self.names[name]
-            case InRow(items):
+            case SequenceNode(items):
                 return " ".join(map(self.node, items)) or '""'
-            case Choice(options):
+            case ChoiceNode(options):
                 return f"({' | '.join(map(self.node, options)) or _NEVER})"
-            case Repeat() | Embedded():
+            case RepeatNode() | Embedded():
                 raise GrammarError("GBNF is not written for repetitions and embedded grammars")
-            case FreeText():
+            case FreeTextNode():
                 if node not in self._written:
                     self._written[node] = self.free_text(node)
                 return self._written[node]
@@ -122,7 +122,7 @@ class _GbnfWriter:
             )
         return self.table.pattern(regex)
 
-    def free_text(self, node: FreeText) -> str:
+    def free_text(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin: its states, then the ways without text."""
         ways: list[str] = []
         proses = dict.fromkeys(exit_.prose for exit_ in node.exits)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from autoparser.analysis.core.conversation import Json
 
-from .calls import GrammarError
-from .json_schema import Rules as SchemaRules, schema_rules, text_rules
+from .call_writer import GrammarError
+from .json_schema import GbnfRules, schema_rules, text_rules
 from .rules import JsonStyle, JsonValue
 
 
-class SchemaTable(SchemaRules):
+class SchemaTable(GbnfRules):
     """Writes JSON values by their schemas, and regular expressions, as GBNF rules."""
 
     def value(self, value: JsonValue) -> str:

@@ -9,7 +9,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import Formats, Opening, TurnFormat
 from autoparser.analysis.inference.probing import Prober
 
-from .battery import Case, battery, battery_tools
+from .battery import BatteryCase, battery, battery_tools
 from .template_turns import TemplateTurns
 
 ASKED = (
@@ -26,7 +26,7 @@ ASKED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Continuation:
+class TemplateContinuation:
     """One message, as the template writes it after a generation prompt."""
 
     opening: Opening
@@ -37,7 +37,7 @@ class Continuation:
     """What stands after the prompt; None: the template's turn does not go on from the prompt."""
 
 
-def continuations(formats: Formats, prober: Prober) -> tuple[Continuation, ...]:
+def continuations(formats: Formats, prober: Prober) -> tuple[TemplateContinuation, ...]:
     """Render the messages after every generation prompt; `prober` has nothing set."""
     return tuple(
         continuation
@@ -56,12 +56,14 @@ def _different(format_: TurnFormat) -> Iterator[Opening]:
             yield opening
 
 
-def _behind(format_: TurnFormat, opening: Opening, prober: Prober) -> Iterator[Continuation]:
+def _behind(
+    format_: TurnFormat, opening: Opening, prober: Prober
+) -> Iterator[TemplateContinuation]:
     turns = turns_behind(format_, opening, prober)
     for case in _cases(calls=turns.offers):
         message = format_.with_naming_ids(case.message)
         text = turns.written(message).continuation if turns.prompted.rendered else None
-        yield Continuation(opening, case.title, message, text)
+        yield TemplateContinuation(opening, case.title, message, text)
 
 
 def turns_behind(format_: TurnFormat, opening: Opening, prober: Prober) -> TemplateTurns:
@@ -72,7 +74,7 @@ def turns_behind(format_: TurnFormat, opening: Opening, prober: Prober) -> Templ
     )
 
 
-def _cases(*, calls: bool) -> Iterator[Case]:
+def _cases(*, calls: bool) -> Iterator[BatteryCase]:
     for case in battery():
         if case.title in ASKED and (calls or not case.message.calls):
             yield case

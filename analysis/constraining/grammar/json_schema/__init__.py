@@ -24,11 +24,11 @@ pattern), and it needs torch and transformers.
 
 from autoparser.analysis.core.schema import SchemaError
 
-from .rules import Rules, character_class, literal
+from .gbnf_rules import GbnfRules, character_class, literal
 from .writing import schema_rules, text_rules
 
 __all__ = [
-    "Rules",
+    "GbnfRules",
     "SchemaError",
     "character_class",
     "literal",

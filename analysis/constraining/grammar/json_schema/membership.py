@@ -19,8 +19,8 @@ from autoparser.analysis.core.schema import (
 )
 
 from .numbers import interval_of, multiple_of
-from .regex_nodes import Anchor, Character, Choice, Regex, Repeat, Sequence
-from .strings import string_regex
+from .regex_nodes import Anchor, Character, Regex, RegexChoice, RegexRepeat, RegexSequence
+from .string_schemas import string_regex
 
 Flat: TypeAlias = Callable[[Json], list[Schema]]
 """Takes a schema apart into flat ones."""
@@ -119,11 +119,11 @@ def _python(regex: Regex) -> str:
         case Character(points):
             spans = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in points.ranges)
             return f"[{spans}]"
-        case Sequence(parts):
+        case RegexSequence(parts):
             return "".join(map(_python, parts))
-        case Choice(options):
+        case RegexChoice(options):
             return f"(?:{'|'.join(map(_python, options))})"
-        case Repeat(item, least, most):
+        case RegexRepeat(item, least, most):
             return f"(?:{_python(item)}){{{least},{'' if most is None else most}}}"
         case Anchor():
             raise ValueError("anchors must be resolved before")
