@@ -135,7 +135,8 @@ class Analysis:
         that texts begin after the reasoning, whatever the prompt says: it was cut off already.
         Where reasoning never closes, a whole call inside it is a call, so the text is held from
         there on, and what opens content ends it; with `unclosed_reasoning="keep"` all is reasoning.
-        Raises RequestError for tools that are no tools, TokenizerError for what is not a tokenizer.
+        Raises RequestError for tools that are not valid tools, TokenizerError for what is not a
+        tokenizer.
         """
         request = request_of(
             tools,
@@ -195,7 +196,7 @@ class Analysis:
 
         It takes what `grammar` gives, and any other `Constraint`. `tokenizer` is all that
         `tokenizer_of` takes; one that says of no token that it ends an answer has the tokens that
-        end this template's turns. `workers` are threads, `capacity` is how many grammars are kept.
+        end this template's turns. `workers` are threads, `capacity` is how many grammars it caches.
         Raises TokenizerError.
         """
         from autoparser.analysis.constraining.constrained import GrammarBackend  # noqa: PLC0415 - llguidance
@@ -348,7 +349,7 @@ class Analysis:
 
     @property
     def markers(self) -> MarkerRegistry:
-        """The markers by the seeds' names."""
+        """The markers, by name."""
         return self.view.markers
 
 

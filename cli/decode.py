@@ -87,7 +87,7 @@ def decode(
     json_schema: JsonSchemaOption = None,
     prompt: PromptOption = None,
     sampler: Annotated[
-        SamplerName, typer.Option(help="What chooses the tokens: chance, or a model.")
+        SamplerName, typer.Option(help="What chooses the tokens: random, or a model.")
     ] = SamplerName.RANDOM,
     model: Annotated[
         Path | None,
@@ -258,7 +258,7 @@ def _check_use(
 def _words(model: Path | None, server: str | None, engine: EngineName | None) -> str:
     if model is not None:
         return f"the model {model}"
-    return f"{engine} at {server}" if server is not None else "by chance"
+    return f"{engine} at {server}" if server is not None else "at random"
 
 
 def _give(

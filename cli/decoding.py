@@ -1,4 +1,4 @@
-"""The ways in which ``decode`` gets its answers: chance, a model, a server; and its tokenizer."""
+"""The ways in which ``decode`` gets its answers: random, a model, a server; and its tokenizer."""
 
 from __future__ import annotations
 
@@ -160,5 +160,5 @@ def warn_of_markers(tokenizer: str, fit: MarkerFit) -> None:
     warn(
         tokenizer,
         "this tokenizer may be another model's: these markers of the"
-        f" template are no tokens of it, but text: {names}",
+        f" template are not tokens of it, but text: {names}",
     )

@@ -25,7 +25,7 @@ def test_clean_walks_are_counted(autoparser: Run) -> None:
     lines = ran.out.splitlines()
     assert lines[:3] == [
         "Tokenizer  one token a byte, and one for each marker of the template",
-        "Sampler    by chance, seed 2, at most 4000 tokens",
+        "Sampler    at random, seed 2, at most 4000 tokens",
         "Clean      5 of 5 answers: accepted, ended, read, valid, rendered the same",
     ]
     assert lines[6:] == ["What the template renders of the messages", "      5  the same text"]
@@ -146,7 +146,7 @@ WRONG = [
     (("no/such.jinja",), "no/such.jinja"),
     ((TEMPLATE, "--tools", "no/such.yaml"), "no/such.yaml: there is no such file"),
     ((TEMPLATE, *TOOLS, "--tokenizer", "nowhere"), "there is no tokenizer here"),
-    ((TEMPLATE, *TOOLS, "--tokenizer", "fixtures/tools.yaml"), "this is no tokenizer"),
+    ((TEMPLATE, *TOOLS, "--tokenizer", "fixtures/tools.yaml"), "this is not a tokenizer"),
     ((TEMPLATE, *TOOLS, "--tool-choice", "get_wether"), "did you mean get_weather?"),
     ((TEMPLATE, "--tool-choice", "required"), "offer tools"),
     ((TEMPLATE, *TOOLS, "--walks", "0"), "--walks"),
@@ -157,7 +157,7 @@ WRONG = [
     ((TEMPLATE, "--batch", "2"), "add --sampler transformers"),
     ((TEMPLATE, "--server", "http://127.0.0.1:1"), "add --engine, one of vllm, sglang"),
     ((TEMPLATE, "--engine", "vllm"), "add --server URL"),
-    ((TEMPLATE, "--server", "nowhere", "--engine", "vllm"), "this is no server's address"),
+    ((TEMPLATE, "--server", "nowhere", "--engine", "vllm"), "this is not a server's address"),
     (
         (TEMPLATE, "--server", "http://x", "--engine", "vllm", "--tokenizer", "fixtures"),
         "leave out --tokenizer",
@@ -178,7 +178,7 @@ def test_a_wrong_use_is_one_line(autoparser: Run, options: tuple[str, ...], word
 
 
 SCHEMAS = [
-    ('{"type": "strin"}', "'strin' is no type of JSON Schema"),
+    ('{"type": "strin"}', "'strin' is not a type of JSON Schema"),
     ('{"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}', "$ref"),
 ]
 

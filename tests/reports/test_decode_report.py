@@ -93,10 +93,10 @@ def test_the_document_holds_all_in_full() -> None:
 
 def test_clean_answers_need_few_words() -> None:
     report = DecodingReport(judged(CLEAN, CLEAN))
-    setting = DecodeSetting("t", "by chance", 0, 50)
+    setting = DecodeSetting("t", "at random", 0, 50)
     assert decode_report(report, setting, 80).plain.splitlines() == [
         "Tokenizer  t",
-        "Sampler    by chance, seed 0, at most 50 tokens",
+        "Sampler    at random, seed 0, at most 50 tokens",
         "Clean      2 of 2 answers: accepted, ended, read, valid, rendered the same",
         "Calls      4, in 2 of the answers",
         "Tokens     200, of which 6 were forced",

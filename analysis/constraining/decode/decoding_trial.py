@@ -84,7 +84,7 @@ class DecodingTrial:
 
     @cached_property
     def fit(self) -> MarkerFit:
-        """Which of the format's markers are no tokens of this tokenizer."""
+        """Which of the format's markers are not tokens of this tokenizer."""
         return marker_fit(self.grammar, self.tokenizer)
 
     def walks(self, count: int, *, seed: int, limit: int) -> Iterator[DecodedAnswer]:

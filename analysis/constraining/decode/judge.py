@@ -129,7 +129,7 @@ def _read_object(text: str) -> tuple[Mapping[str, Json], str]:
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return {}, f"{text!r} is not JSON: {error}"
+        return {}, f"{text!r} is not valid JSON: {error}"
     return (value, "") if isinstance(value, dict) else ({}, f"{text!r} is not an object")
 
 
@@ -137,5 +137,5 @@ def _invalid_content(check: Validate, content: str) -> str:
     try:
         value: Json = json.loads(content)
     except (ValueError, RecursionError) as error:
-        return f"{content!r} is not JSON: {error}"
+        return f"{content!r} is not valid JSON: {error}"
     return check(value)
