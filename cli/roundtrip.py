@@ -100,7 +100,7 @@ def roundtrip(
     For each scenario the model writes a turn as the format has it, or departs from it; the turn
     is parsed, put into the history, and the next prompt is rendered. If that does not begin
     with the last prompt and the sampled text, a prefix cache is lost: the report says where,
-    why, and what would mend it.
+    why, and what would fix it.
 
     Exit code: 0, or 1 if there is a verdict that --fail-on names, or something breaks and no edit
     is found for --to template, 2 if there is nothing to play.
@@ -154,7 +154,7 @@ def _edited(
     profile: EngineProfile | None,
     output: Path | None,
 ) -> int:
-    """Write the edited template, or what it changes; what it mends goes to standard error."""
+    """Write the edited template, or what it changes; what it fixes goes to standard error."""
     from autoparser.analysis.history.preserving import preserving_template
     from autoparser.analysis.history.roundtrip import engine_decides, played_by
     from autoparser.reports import preserving_report, template_diff

@@ -1,4 +1,4 @@
-"""What an edited template mends: a unified diff, and the words beside it."""
+"""What an edited template fixes: a unified diff, and the words beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import unified_diff
 from rich.text import Text
 
 from autoparser.analysis.history.preserving import LeftStep, PreservingTemplate
-from autoparser.analysis.history.roundtrip import Fault, Next, Scenario
+from autoparser.analysis.history.roundtrip import Culprit, Next, Scenario
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .layout import Lines, heading, prose, rows, sentence
@@ -38,13 +38,13 @@ def preserving_report(found: PreservingTemplate, width: int) -> Text:
     drawn: Lines = []
     if found.edits:
         many = "edit" if len(found.edits) == 1 else "edits"
-        words = f"{len(found.edits)} {many}: {len(found.mended)} more hold: {_steps(found.mended)}."
+        words = f"{len(found.edits)} {many}: {len(found.fixed)} more hold: {_steps(found.fixed)}."
         drawn += prose(words, width, indent=0)
         proof = found.proof
         drawn += prose(
             f"Rendered to the same text: {proof.steps} steps of scenarios that held, under every"
             f" setting that may matter, and {proof.conversations} conversations of the battery. In"
-            f" {proof.bettered} more of it is right than before, and nothing less.",
+            f" {proof.improved} more of it is right than before, and nothing less.",
             width,
             indent=0,
         )
@@ -62,9 +62,9 @@ def preserving_report(found: PreservingTemplate, width: int) -> Text:
 
 
 _LEFT = {
-    Fault.TEMPLATE: "No edit that leaves the rest as it is mends",
-    Fault.ENGINE: "The engine puts something else into the history",
-    Fault.MODEL: "No template can mend what no message holds",
+    Culprit.TEMPLATE: "No edit that leaves the rest as it is fixes",
+    Culprit.ENGINE: "The engine puts something else into the history",
+    Culprit.MODEL: "No template can fix what no message holds",
 }
 
 

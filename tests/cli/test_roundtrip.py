@@ -67,7 +67,7 @@ def test_json_is_as_its_schema_says(autoparser: Run) -> None:
     Draft202012Validator(schema).validate(document)
     assert ran.out.isascii()
     row = next(row for row in document["scenarios"] if row["scenario"] == "reasoning + answer")
-    assert row["mended_by"] == {"preserve_thinking": True}
+    assert row["fixed_by"] == {"preserve_thinking": True}
     assert row["verdict"]["cause"] == "reasoning-dropped"
 
 
@@ -191,13 +191,13 @@ USES = [
     ((GOOD, "--scenario", "tool cal"), "there is no scenario 'tool cal'; did you mean tool call?"),
     ((GOOD, "--scenarios", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
     ((GOOD, "--switch", "thinking"), "give --switch NAME=VALUE"),
-    ((GOOD, "--switch", "messages=1"), "messages is no switch; "),
+    ((GOOD, "--switch", "messages=1"), "messages is not a switch; "),
     ((GOOD, "--scenarios", "/dev/null"), "/dev/null: this is empty; give a list of scenarios"),
     ((GOOD, "--fail-on", "json-space"), "did you mean json-spacing?"),
     ((GOOD, "--fail-on", "tokens"), "needs a tokenizer"),
     ((GOOD, "--tokenizer", "nowhere"), "nowhere: there is no tokenizer here"),
     ((GOOD, "--tokenizer", "fixtures"), "fixtures: there is no tokenizer here"),
-    ((GOOD, "--tokenizer", "fixtures/tools.yaml"), "this is no tokenizer"),
+    ((GOOD, "--tokenizer", "fixtures/tools.yaml"), "this is not a tokenizer"),
     (("fixtures/broken/raises-always.jinja",), "raises on every conversation"),
 ]
 
@@ -254,7 +254,7 @@ def test_an_edited_template_is_a_diff_or_a_file(tmp_path: Path, autoparser: Run)
 def test_where_no_edit_is_found_the_exit_code_and_the_reason_say_so(autoparser: Run) -> None:
     ran = autoparser("roundtrip", GOOD, "--scenario", "compact JSON, nested", "--to", "template")
     assert (ran.code, ran.out) == (1, "")
-    assert "No template can mend what no message holds: 1" in ran.err
+    assert "No template can fix what no message holds: 1" in ran.err
 
 
 def test_what_says_nothing_of_an_edited_template_is_refused(autoparser: Run) -> None:

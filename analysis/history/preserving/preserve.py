@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 from typing import NamedTuple
 
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.history.roundtrip import (
     Cause,
-    Fault,
+    Culprit,
     Next,
     RoundTrip,
     Scenario,
@@ -48,7 +49,7 @@ class LeftStep:
     scenario: Scenario
     next: Next
     cause: Cause
-    fault: Fault
+    fault: Culprit
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class PreservationProof:
     """Steps of scenarios, under every setting that may matter, rendered to the same text."""
     conversations: int
     """Conversations of the battery, the same."""
-    bettered: int
+    improved: int
     """Conversations of the battery in which more is right than before, and nothing less."""
     tried: int
     """Edits that were tried."""
@@ -67,12 +68,12 @@ class PreservationProof:
 
 @dataclass(frozen=True, slots=True)
 class PreservingTemplate:
-    """An edited template, what it mends, and the proof that it changes nothing else."""
+    """An edited template, what it fixes, and the proof that it changes nothing else."""
 
     template: ChatTemplate
     edits: tuple[TemplateEdit, ...]
     """Places are in the text of the original with each line ended by one newline."""
-    mended: tuple[tuple[Scenario, Next], ...]
+    fixed: tuple[tuple[Scenario, Next], ...]
     """Steps that broke and hold, as a new analysis of the edited template plays them."""
     left: tuple[LeftStep, ...]
     proof: PreservationProof
@@ -96,7 +97,7 @@ def preserving_template(analysis: Analysis, scenarios: Sequence[Scenario]) -> Pr
 
 
 class _Gain(NamedTuple):
-    """How far the steps go that are to be mended; more is better."""
+    """How far the steps go that are to be fixed; more is better."""
 
     holding: int
     missing: int
@@ -134,7 +135,7 @@ class _EditSearch:
             if edit is None:
                 break
             chosen.append(edit)
-            candidates = [each for each in candidates if not each.overlaps(edit)]
+            candidates = list(filterfalse(edit.overlaps, candidates))
         return self._needed(chosen)
 
     def _candidates(self) -> list[TemplateEdit]:
@@ -159,7 +160,7 @@ class _EditSearch:
         counted: dict[Cause, int] = {}
         found: list[PlayedStep] = []
         for step, cause, fault in self._broken:
-            if fault is Fault.MODEL or counted.get(cause, 0) >= LIKENESSES or _holds(stage, step):
+            if fault is Culprit.MODEL or counted.get(cause, 0) >= LIKENESSES or _holds(stage, step):
                 continue
             counted[cause] = counted.get(cause, 0) + 1
             found.append(step)
@@ -172,7 +173,7 @@ class _EditSearch:
         targets: Sequence[PlayedStep],
         before: _Gain,
     ) -> list[TemplateEdit]:
-        """Return the edits that mend something: those that mend most first, then the smallest."""
+        """Return the edits that fix something: those that fix most first, then the smallest."""
         measured: list[tuple[_Gain, TemplateEdit]] = []
         for edit in candidates:
             self._tried += 1
@@ -236,7 +237,7 @@ class _EditSearch:
             unique = {scenario.name: scenario for scenario in scenarios}
             anew = round_trip(analyze(template), [*unique.values()], setting={})
             held = {(row.scenario.name, row.next) for row in anew.rows if row.verdict.holds}
-        mended = [step for step, _, _ in self._broken if (step.scenario.name, step.next) in held]
+        fixed = [step for step, _, _ in self._broken if (step.scenario.name, step.next) in held]
         left = (
             LeftStep(step.scenario, step.next, cause, fault)
             for step, cause, fault in self._broken
@@ -245,7 +246,7 @@ class _EditSearch:
         return PreservingTemplate(
             template,
             edits,
-            tuple((step.scenario, step.next) for step in mended),
+            tuple((step.scenario, step.next) for step in fixed),
             tuple(left),
             self._proof(self._template(edits)),
         )
@@ -264,9 +265,9 @@ def _holds(stage: ReplayStage, step: PlayedStep) -> bool:
         return False
 
 
-def _blamed(stage: ReplayStage, step: PlayedStep) -> tuple[Cause, Fault]:
+def _blamed(stage: ReplayStage, step: PlayedStep) -> tuple[Cause, Culprit]:
     cause = cause_of(stage, step.replay) or Cause.REWRITTEN
-    return cause, fault_of(stage, step.replay, cause, step.plain) or Fault.TEMPLATE
+    return cause, fault_of(stage, step.replay, cause, step.plain) or Culprit.TEMPLATE
 
 
 def _defaults(played: RoundTrip) -> Iterator[TemplateEdit]:

@@ -69,7 +69,7 @@ class RenderedConversation:
         """Whether nothing could be better."""
         return self.text is None or all(all(turn) for turn in self.turns)
 
-    def betters(self, other: RenderedConversation) -> bool:
+    def improves(self, other: RenderedConversation) -> bool:
         """Say whether more is right here than there, and nothing less."""
         if self.text is None or other.text is None:
             return False
@@ -93,7 +93,7 @@ class Rehearsal:
                 return f"{step.scenario.name}, next {step.next}"
         probers = _Probers(self.analysis, template)
         for each in self.conversations:
-            if probers.text(each) != each.text and not probers.judged(each).betters(each):
+            if probers.text(each) != each.text and not probers.judged(each).improves(each):
                 return "a conversation of the battery"
         return None
 

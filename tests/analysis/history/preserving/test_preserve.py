@@ -9,7 +9,7 @@ import pytest
 from autoparser import AutoparserError, ChatTemplate, analyze, load_encoder
 from autoparser.analysis.history.preserving import PreservingTemplate, preserving_template
 from autoparser.analysis.history.preserving.rehearsal import rehearse
-from autoparser.analysis.history.roundtrip import Fault, round_trip, shipped_scenarios
+from autoparser.analysis.history.roundtrip import Culprit, round_trip, shipped_scenarios
 from tests.analysis.history.roundtrip.played import TEMPLATES, fixture, shipped
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
@@ -25,7 +25,7 @@ class Edited(NamedTuple):
 
     parts: tuple[str, ...]
     scenario: str
-    mended: tuple[str, ...]
+    fixed: tuple[str, ...]
 
 
 LAST = "{% if loop.last and m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}"
@@ -62,8 +62,8 @@ EDITED = {
 def test_the_least_edit_is_found(title: str) -> None:
     case = EDITED[title]
     found = preserving_template(analyze(chat(*case.parts)), [shipped(case.scenario)])
-    assert found.template.text == chat(*case.mended).text
-    assert [scenario.name for scenario, _ in found.mended] == [case.scenario]
+    assert found.template.text == chat(*case.fixed).text
+    assert [scenario.name for scenario, _ in found.fixed] == [case.scenario]
     assert found.left == ()
 
 
@@ -84,7 +84,7 @@ def test_by_the_edits_more_holds_and_all_that_held_is_the_same_text(name: str) -
     assert {step for step, holds in before.items() if holds} < {
         step for step, holds in after.items() if holds
     }
-    assert len(found.mended) == sum(after.values()) - sum(before.values())
+    assert len(found.fixed) == sum(after.values()) - sum(before.values())
     assert not [each for each in found.left if after[each.scenario.name, each.next]]
     rehearsal = rehearse(analysis, [shipped("answer"), shipped("tool call")])
     assert rehearsal.differing(found.template) is None
@@ -139,7 +139,7 @@ def test_where_nothing_breaks_nothing_is_edited() -> None:
 def test_what_no_message_holds_no_template_mends() -> None:
     found = preserving_template(analyze(chat(CONTENT, JSON)), [shipped("compact JSON")])
     assert found.edits == ()
-    assert [each.fault for each in found.left] == [Fault.MODEL]
+    assert [each.fault for each in found.left] == [Culprit.MODEL]
 
 
 def test_lines_end_as_they_ended() -> None:

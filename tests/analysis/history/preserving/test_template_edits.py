@@ -84,5 +84,5 @@ def test_a_default_leaves_what_is_given(
     value: bool | str | int, given: dict[str, object], text: str
 ) -> None:
     template = "{% macro m() %}{{ on }}{% endmacro %}{{ m() }}"
-    mended = ChatTemplate(edited(template, [default_edit({"on": value})]))
-    assert mended.render_prepared(given) == text
+    fixed = ChatTemplate(edited(template, [default_edit({"on": value})]))
+    assert fixed.render_prepared(given) == text
