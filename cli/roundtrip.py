@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -32,7 +32,6 @@ from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.core.conversation import Json
     from autoparser.analysis.history.roundtrip import EngineProfile, RoundTrip, Scenario
 
 __all__ = ["roundtrip"]
@@ -114,7 +113,7 @@ def roundtrip(
         _refuse_beside_to({"--json": as_json, "--fail-on": fail_on, "--switch": switch})
     chosen = _chosen(scenarios, scenario or [])
     engine = None if profile is None else _profile(profile)
-    setting = cast("dict[str, Json]", read_switches(switch or []))
+    setting = read_switches(switch or [])
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
     template = asked_for.template(tokenizer, noted=False)
