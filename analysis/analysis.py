@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
-from autoparser.analysis.constraining.gate import Gate, gate
+from autoparser.analysis.constraining.gate import gate
 from autoparser.analysis.constraining.grammar import Grammar, format_slices, grammar_of
 from autoparser.analysis.core.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.core.errors import (
@@ -16,16 +16,17 @@ from autoparser.analysis.core.errors import (
     TemplateUnusableError,
 )
 from autoparser.analysis.core.format import Begun, Formats, JsonType, Part, TurnFormat
+from autoparser.analysis.core.switches import Switch
+from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.document import document
 from autoparser.analysis.describing.view import MarkerRegistry, View, view_of
 from autoparser.analysis.inference.check import (
-    Check,
     TemplateContinuation,
     TemplateTurns,
     continuations,
     self_check,
 )
-from autoparser.analysis.inference.learning.switches import MOST_VARIABLES, Switch, find_switches
+from autoparser.analysis.inference.learning.switches import MOST_VARIABLES, find_switches
 from autoparser.analysis.inference.phases import Draft, Finding
 from autoparser.analysis.inference.probing import (
     Negotiated,

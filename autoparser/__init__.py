@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         GrammarBackend,
         ReasoningGate,
     )
-    from autoparser.analysis.constraining.gate import Gate, GateFault
     from autoparser.analysis.constraining.grammar import Grammar, GrammarError
     from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
     from autoparser.analysis.core.errors import (
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
         WorkerDiedError,
     )
     from autoparser.analysis.core.format import Begun, Formats, RefusedMessageError, TurnFormat
+    from autoparser.analysis.core.provenance import Provenance
+    from autoparser.analysis.core.switches import Switch
+    from autoparser.analysis.core.verdicts import Check, Failure, Gate, GateFault
     from autoparser.analysis.describing.document import SCHEMA, document
     from autoparser.analysis.describing.export import Export, response_template
     from autoparser.analysis.describing.view import MarkerRegistry, View
@@ -63,14 +65,12 @@ if TYPE_CHECKING:
         scenarios_of,
         shipped_scenarios,
     )
-    from autoparser.analysis.inference.check import Check, Failure
-    from autoparser.analysis.inference.learning.switches import Switch
     from autoparser.analysis.inference.phases import Evidence, Finding
     from autoparser.analysis.loading.encoders import load_encoder
     from autoparser.analysis.loading.fetching import fetch
     from autoparser.analysis.loading.isolation import Limits, TaskOutcome, WorkerPool
     from autoparser.analysis.loading.sources import load_template
-    from autoparser.analysis.loading.template import ChatTemplate, Provenance, isolated
+    from autoparser.analysis.loading.template import ChatTemplate, isolated
     from autoparser.analysis.loading.tokens import load_tokenizer
     from autoparser.analysis.reading.expression import RequestError
     from autoparser.analysis.reading.parsing import (
@@ -170,7 +170,6 @@ __all__ = [
 
 _HOMES = {
     "analysis": ("Analysis", "analyze"),
-    "inference.check": ("Check", "Failure"),
     "constraining.constrained": ("Constraint", "GrammarBackend", "ReasoningGate"),
     "core.conversation": ("Json", "Message", "Presence", "ToolCall"),
     "describing.document": ("SCHEMA", "document"),
@@ -187,14 +186,15 @@ _HOMES = {
         "TemplateUnusableError",
         "WorkerDiedError",
     ),
+    "core.provenance": ("Provenance",),
+    "core.verdicts": ("Check", "Failure", "Gate", "GateFault"),
     "describing.export": ("Export", "response_template"),
     "reading.expression": ("RequestError",),
     "loading.fetching": ("fetch",),
     "core.format": ("Begun", "Formats", "RefusedMessageError", "TurnFormat"),
-    "constraining.gate": ("Gate", "GateFault"),
     "constraining.grammar": ("Grammar", "GrammarError"),
     "loading.isolation": ("Limits", "TaskOutcome", "WorkerPool"),
-    "inference.learning.switches": ("Switch",),
+    "core.switches": ("Switch",),
     "reading.parsing": (
         "CallIds",
         "Delta",
@@ -232,7 +232,7 @@ _HOMES = {
         "shipped_scenarios",
     ),
     "loading.sources": ("load_template",),
-    "loading.template": ("ChatTemplate", "Provenance", "isolated"),
+    "loading.template": ("ChatTemplate", "isolated"),
     "loading.tokens": ("load_tokenizer",),
     "describing.view": ("MarkerRegistry", "View"),
 }

@@ -15,8 +15,8 @@ from functools import cached_property
 from autoparser import ChatTemplate, TemplateRenderError
 from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall, User, tool_for
 from autoparser.analysis.core.format import NamingId
+from autoparser.analysis.core.message_shape import offered
 from autoparser.analysis.inference.probing import Shape
-from autoparser.analysis.inference.probing.shape import offered
 
 _IDS = ("xY7zA2bC9", "dE4fG8hJ1")
 _TYPED: dict[str, Json] = {

@@ -7,10 +7,9 @@ from typing import Annotated
 from msgspec import Meta, convert
 from msgspec.structs import asdict
 
-from autoparser.analysis.constraining.gate import Gate, GateQuestion
 from autoparser.analysis.core.alignment import DiffSplit
 from autoparser.analysis.core.document import AnyJson, Count, JsonDocument, SettingValues
-from autoparser.analysis.inference.check import Check, Crash, Failure
+from autoparser.analysis.core.verdicts import Check, Crash, Failure, Gate, GateQuestion
 from autoparser.analysis.inference.phases import Evidence, Finding
 from autoparser.analysis.inference.probing import Probe, Shape
 

@@ -14,10 +14,11 @@ from typing import Annotated, Final, Literal, Protocol
 
 from msgspec import UNSET, Meta, UnsetType, convert
 
-from autoparser.analysis.constraining.gate import Gate
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.document import Count, Digest, JsonDocument, json_of
 from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.core.switches import Switch
+from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.view import (
     CallIdPosition,
     ContentMode,
@@ -26,8 +27,6 @@ from autoparser.analysis.describing.view import (
     ToolFormat,
     View,
 )
-from autoparser.analysis.inference.check import Check
-from autoparser.analysis.inference.learning.switches import Switch
 from autoparser.analysis.inference.phases import Finding
 from autoparser.analysis.inference.probing import (
     Shape,

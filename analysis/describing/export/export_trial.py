@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol, cast
 
+from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.format import (
     Part,
@@ -19,7 +20,6 @@ from autoparser.analysis.core.format import (
     Written,
     type_of,
 )
-from autoparser.analysis.inference.check import BatteryCase, battery, battery_tools
 
 from .export_limits import Export, MessagePiece
 from .response_template.joints import written_header

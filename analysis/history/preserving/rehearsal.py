@@ -15,13 +15,13 @@ from itertools import chain, product
 from typing import NamedTuple
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.battery import battery, battery_tools
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult, User
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.history.roundtrip import Next, Scenario, settings_of
 from autoparser.analysis.history.roundtrip.replay import Exchange, Replay, ReplayStage
 from autoparser.analysis.history.roundtrip.sampled import NotWrittenError
 from autoparser.analysis.history.roundtrip.verdict import exchange_of
-from autoparser.analysis.inference.check import battery, battery_tools
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
 from autoparser.analysis.loading.template import ChatTemplate
 
