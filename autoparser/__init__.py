@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Limit,
         TaskLimitError,
         TemplateLimitError,
+        TemplateNeededError,
         TemplateNotFoundError,
         TemplateReadError,
         TemplateRenderError,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         shipped_scenarios,
     )
     from autoparser.analysis.inference.phases import Evidence, Finding
+    from autoparser.analysis.learnt import LearntFormat, SavedFormat, load_format
     from autoparser.analysis.loading.encoders import load_encoder
     from autoparser.analysis.loading.fetching import fetch
     from autoparser.analysis.loading.isolation import Limits, TaskOutcome, WorkerPool
@@ -111,6 +113,7 @@ __all__ = [
     "GrammarBackend",
     "GrammarError",
     "Json",
+    "LearntFormat",
     "Limit",
     "Limits",
     "MarkerRegistry",
@@ -131,6 +134,7 @@ __all__ = [
     "RequestError",
     "RoundTrip",
     "Row",
+    "SavedFormat",
     "Scenario",
     "ScenarioError",
     "Span",
@@ -141,6 +145,7 @@ __all__ = [
     "TaskLimitError",
     "TaskOutcome",
     "TemplateLimitError",
+    "TemplateNeededError",
     "TemplateNotFoundError",
     "TemplateReadError",
     "TemplateRenderError",
@@ -159,6 +164,7 @@ __all__ = [
     "fetch",
     "isolated",
     "load_encoder",
+    "load_format",
     "load_template",
     "load_tokenizer",
     "response_template",
@@ -179,6 +185,7 @@ _HOMES = {
         "Limit",
         "TaskLimitError",
         "TemplateLimitError",
+        "TemplateNeededError",
         "TemplateNotFoundError",
         "TemplateReadError",
         "TemplateRenderError",
@@ -190,6 +197,7 @@ _HOMES = {
     "core.verdicts": ("Check", "Failure", "Gate", "GateFault"),
     "describing.export": ("Export", "response_template"),
     "reading.expression": ("RequestError",),
+    "learnt": ("LearntFormat", "SavedFormat", "load_format"),
     "loading.fetching": ("fetch",),
     "core.format": ("Begun", "Formats", "RefusedMessageError", "TurnFormat"),
     "constraining.grammar": ("Grammar", "GrammarError"),
