@@ -197,9 +197,17 @@ def _message(found: ComparedMessage, asked: Message) -> Message:
     for at, (name, text, given) in enumerate(found.calls):
         call = known.get(at, ToolCall(name))
         arguments: dict[str, Json] = json.loads(text)
-        order = [*(key for key in call.arguments if key in arguments), *arguments]
-        calls.append(ToolCall(name, {key: arguments[key] for key in order}, given or call.id))
+        kept = {
+            key: value
+            for key, value in call.arguments.items()
+            if key in arguments and _sorted(value) == _sorted(arguments[key])
+        }
+        calls.append(ToolCall(name, {**kept, **arguments, **kept}, given or call.id))
     return Message(found.content or "", found.reasoning or "", tuple(calls))
+
+
+def _sorted(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def prompted(format_: TurnFormat, message: Message, turn: str) -> Iterator[tuple[str, str]]:
