@@ -94,7 +94,7 @@ def test_conversations_without_names_are_told_by_what_was_said() -> None:
 
 
 def test_a_log_has_text_or_ids() -> None:
-    tokenizer = tiny("<|a|>", "<|im_end|>")
+    tokenizer = tiny("<|a|>", "</s>")
     ids = tokenizer.encode("Hi<|a|>").ids
     lines = [
         {"prompt": "Hi<|a|>", "completion": "Yes", "id": "cmpl-1"},
