@@ -11,8 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from autoparser.analysis.core.format import Strip
+from autoparser.analysis.core.schema import UnheldKeywordError
 
 from .calls import GrammarError
+from .json_schema import StringShape
+from .json_schema.code_points import CodePoints
+from .json_schema.regex_nodes import Regex
 from .rules import (
     Choice,
     Embedded,
@@ -27,6 +31,7 @@ from .rules import (
     Rules,
     Sequence as InRow,
 )
+from .spelled import alphabet
 from .until import states
 
 _NEVER = "[^\\x00-\U0010ffff]"
@@ -63,6 +68,10 @@ class GbnfTable(Protocol):
         """Return the expression of what a regular expression matches as a whole."""
         ...
 
+    def bare(self, regex: Regex) -> str:
+        """Return the expression of the texts that a regular expression matches, as they stand."""
+        ...
+
     def text(self, root: str) -> str:
         """Write the grammar: the rule `root` with this body, then all others."""
         ...
@@ -95,8 +104,10 @@ class _GbnfWriter:
         match node:
             case Literal(text):
                 return gbnf_literal(text)
-            case Pattern(regex, but_not):
+            case Pattern(regex, but_not, _, None):
                 return self.pattern(regex, but_not)
+            case Pattern(shape=StringShape() as shape):
+                return self.shaped(shape)
             case JsonValue():
                 return self.table.value(node)
             case Ref(name):
@@ -122,6 +133,11 @@ class _GbnfWriter:
             )
         return self.table.pattern(regex)
 
+    def shaped(self, shape: StringShape) -> str:
+        """Write the texts of a shape; nothing else tells where they end."""
+        regex = shape.single()
+        return _NEVER if regex is None else self.table.bare(regex)
+
     def free_text(self, node: FreeText) -> str:
         """Write a place where free text may begin: its states, then the ways without text."""
         ways: list[str] = []
@@ -143,10 +159,11 @@ class _GbnfWriter:
 
         `thens` are the ways after each text that closes it, `ends` those where nothing does.
         """
-        if prose.shapes:
-            raise GrammarError(
-                "GBNF cannot hold a string without quotes to a length or a pattern",
-                hint="write the grammar as Lark, or leave minLength, maxLength and pattern out",
+        if prose.shape is not None:
+            text = self.shaped(_told_apart(prose, prose.shape))
+            closed = [(gbnf_literal(close), then) for close in thens for then in thens[close]]
+            return _either(
+                [_in_row(text, *each) for each in (*closed, *(("", end) for end in ends))]
             )
         longest = max(map(len, thens), default=0)
         if longest > _LONGEST:
@@ -182,13 +199,36 @@ class _GbnfWriter:
         return self.table.define(self.table.reserve("text"), " | ".join(ways))
 
 
+def _told_apart(prose: Prose, shape: StringShape) -> StringShape:
+    """Return the shape of a text where no text of it is taken for its end, or stripped.
+
+    Raises UnheldKeywordError where some might be: GBNF has no "and not".
+    """
+    regex = shape.single()
+    letters = CodePoints() if regex is None else alphabet(regex)
+    bare = prose.left in _BARE or prose.right in _BARE
+    clear = not (bare and letters & CodePoints.among(" \n\r\t"))
+    if clear and all(CodePoints.among(text) - letters for text in prose.exclude):
+        return shape
+    raise UnheldKeywordError(
+        f"{shape.keywords[0]} cannot be held to in GBNF, where a string without quotes may hold"
+        " what ends it",
+        pointer=shape.pointer,
+        keyword=shape.keywords[0],
+        hint="write the grammar as Lark, or let it be looser (--loosen)",
+    )
+
+
+_BARE = (Strip.NEWLINES, Strip.WHITESPACE)
+
+
 def _either(ways: Sequence[str]) -> str:
     different = list(dict.fromkeys(ways))
     return f"({' | '.join(different)})" if len(different) > 1 else different[0]
 
 
 def _in_row(*parts: str) -> str:
-    return " ".join(part for part in parts if part != '""') or '""'
+    return " ".join(part for part in parts if part and part != '""') or '""'
 
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}

@@ -20,6 +20,7 @@ from autoparser.analysis.core.format import Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import Kept
 
+from .json_schema import StringShape, rust_text
 from .rules import (
     Choice,
     Embedded,
@@ -108,8 +109,8 @@ class _LarkWriter:
                 return f"@{self.embedded.setdefault(lark, f'embedded_{len(self.embedded)}')}"
             case JsonValue(schema, style):
                 return self.json(schema, style)
-            case Pattern(regex, but_not):
-                return self.terminal("PATTERN", _but_not(regex, but_not))
+            case Pattern(regex, but_not, _, shape):
+                return self.terminal("PATTERN", _but_not(regex, but_not) + _shaped(shape))
             case FreeText():
                 return self.free_text(node)
 
@@ -234,7 +235,7 @@ class _LarkWriter:
             any(isinstance(piece, int) for piece in self.opaque.pieces(text))
             for text in prose.exclude
         )
-        return tokens and not prose.shapes
+        return tokens and not prose.shapes and prose.shape is None
 
     def _first_token(self, text: str) -> tuple[str, int | None, str]:
         """Cut a text at its first added token: the text before it, its id, the text after."""
@@ -299,10 +300,17 @@ def _prose(prose: Prose, *, quick: bool) -> str:
     whole = f"/{text}/"
     for shape in prose.shapes:
         whole += f" & /{_slashes(shape)}/"
+    whole += _shaped(prose.shape)
     if prose.exclude and not quick:
         kept_out = "|".join(map(escaped, (*prose.exclude, *prose.forgiven)))
         whole += f" & ~/{_ANYTHING}(?:{kept_out}){_ANYTHING}/"
     return whole
+
+
+def _shaped(shape: StringShape | None) -> str:
+    """Write what a terminal has to match as well."""
+    regexes = () if shape is None else shape.regexes
+    return "".join(f" & /{_slashes(rust_text(regex))}/" for regex in regexes)
 
 
 def _behind(terminal: str, tail: str) -> str:

@@ -5,7 +5,7 @@ valid is jsonschema's to say.
 """
 
 from .document import Document
-from .errors import SchemaError, below, escaped
+from .errors import SchemaError, UnheldKeywordError, below, escaped
 from .keywords import (
     Schema,
     count,
@@ -20,6 +20,7 @@ from .keywords import (
 from .kinds import ANY, kinds_of
 from .merging import NOTHING, Contradiction, both, conjunction, joined
 from .part import Part
+from .places import place_of, with_places
 from .pointers import ROOT
 from .validity import Flaw, Validate, flaws, validator
 from .values import JsonType, identity, type_of
@@ -35,6 +36,7 @@ __all__ = [
     "Part",
     "Schema",
     "SchemaError",
+    "UnheldKeywordError",
     "Validate",
     "below",
     "both",
@@ -48,10 +50,12 @@ __all__ = [
     "kinds_of",
     "mapped",
     "names_of",
+    "place_of",
     "references",
     "schema_map",
     "schemas_of",
     "type_of",
     "validator",
+    "with_places",
     "without",
 ]

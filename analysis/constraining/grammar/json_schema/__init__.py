@@ -11,8 +11,7 @@ What is taken, and how it is meant:
 - `anyOf` is a choice; `oneOf` too, where the schemas can be told apart by types, constants,
   bounds or required members, else it is refused; `allOf` and what stands beside a `$ref` are
   merged exactly or refused. `$ref` points into the schema itself, and may recurse.
-- Annotations, keywords that the standard does not know, and formats other than those of `formats`
-  say nothing.
+- Annotations, keywords and formats that the standard does not know say nothing.
 - All else raises `SchemaError`, which names the keyword and its JSON pointer. A grammar is never
   weaker than its schema.
 
@@ -24,14 +23,21 @@ pattern), and it needs torch and transformers.
 
 from autoparser.analysis.core.schema import SchemaError
 
+from .regex_text import rust_text
+from .regex_writer import bare_text
 from .rules import Rules, character_class, literal
+from .string_shape import StringShape, string_shape
 from .writing import schema_rules, text_rules
 
 __all__ = [
     "Rules",
     "SchemaError",
+    "StringShape",
+    "bare_text",
     "character_class",
     "literal",
+    "rust_text",
     "schema_rules",
+    "string_shape",
     "text_rules",
 ]
