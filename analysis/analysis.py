@@ -18,7 +18,12 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.core.format import Begun, Formats, JsonType, Part, TurnFormat
 from autoparser.analysis.describing.document import document
 from autoparser.analysis.describing.view import MarkerRegistry, View, view_of
-from autoparser.analysis.inference.check import Check, Continuation, continuations, self_check
+from autoparser.analysis.inference.check import (
+    Check,
+    TemplateContinuation,
+    continuations,
+    self_check,
+)
 from autoparser.analysis.inference.learning.switches import MOST_VARIABLES, Switch, find_switches
 from autoparser.analysis.inference.phases import Draft, Finding
 from autoparser.analysis.inference.probing import (
@@ -26,9 +31,9 @@ from autoparser.analysis.inference.probing import (
     Prober,
     Sentinels,
     Shape,
+    ShapeTrial,
     StringArguments,
     Suggestions,
-    Trial,
     UnusableTemplateError,
     choose_sentinels,
     negotiate,
@@ -74,13 +79,13 @@ class Analysis:
     """What was concluded, and from which renders, under the setting of the fullest format."""
     checks: tuple[Check, ...]
     """The verdict on each of the formats."""
-    continuations: tuple[Continuation, ...]
+    continuations: tuple[TemplateContinuation, ...]
     """What the template writes after its generation prompts."""
     switches: tuple[Switch, ...]
     shape: Shape
     string_arguments: StringArguments | None
     """What becomes of arguments given as JSON text; None: calls are not written at all."""
-    trials: tuple[Trial, ...]
+    trials: tuple[ShapeTrial, ...]
     stand_ins: Mapping[str, str]
     """Special tokens that the template reads and that are not known, and what stood for them."""
     renders: int

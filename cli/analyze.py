@@ -21,7 +21,7 @@ from .options import (
     is_json,
 )
 from .output import Outlet, keep_source, result_to, say
-from .source import Asked
+from .source import NamedSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +80,7 @@ def analyze(
         raise AutoparserError(
             "JSON holds every phase in full already", hint="leave out --phase and --diffs"
         )
-    asked_for = Asked(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
 
     # Imported here so that help does without the engine.

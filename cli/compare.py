@@ -18,7 +18,7 @@ from .options import (
 )
 from .output import Outlet, keep_source, result_to
 from .progress import doing
-from .source import Asked
+from .source import NamedSource
 from .switches import read_switches, warn_of_switches
 from .version import installed_version
 
@@ -93,7 +93,7 @@ def compare(
 
     setting = cast("dict[str, Json]", read_switches(switch or []))
     before, after = (
-        Asked(source, name, own or revision).template()
+        NamedSource(source, name, own or revision).template()
         for source, own in ((left, left_revision), (right, right_revision))
     )
     warn_of_switches(left, before, setting)

@@ -41,12 +41,12 @@ from .options import (
 )
 from .output import keep_source, result_to
 from .request import check_choice, warn_of
-from .source import Asked
+from .source import NamedSource
 from .switches import read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.constraining.decode import Report
+    from autoparser.analysis.constraining.decode import DecodingReport
     from autoparser.reports import DecodeSetting
 
 __all__ = ["decode"]
@@ -147,7 +147,7 @@ def decode(
         server=server,
         engine=engine,
     )
-    asked_for = Asked(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
     offered = [] if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
@@ -159,9 +159,9 @@ def decode(
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.constraining.decode import (
         DecodingTrial,
-        Engine,
         MarkerFit,
         Server,
+        ServerEngine,
         rendered_prompt,
     )
 
@@ -201,7 +201,7 @@ def decode(
     if loaded is not None:
         report, figures = by_model(trial, loaded, size, batch or BATCH)
     elif server is not None and engine is not None:
-        asks = Server(server, Engine(engine.value), served_model, server_timeout)
+        asks = Server(server, ServerEngine(engine.value), served_model, server_timeout)
         report = by_server(trial, asks, size)
     else:
         report = by_chance(trial, size)
@@ -261,7 +261,7 @@ def _words(model: Path | None, server: str | None, engine: EngineName | None) ->
 
 
 def _give(
-    report: Report,
+    report: DecodingReport,
     setting: DecodeSetting,
     analysis: Analysis,
     output: Path | None,

@@ -13,17 +13,17 @@ from .source import STANDARD_INPUT
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.constraining.decode import (
+        DecodingReport,
         DecodingTrial,
         LoadedModel,
         MarkerFit,
         ModelFigures,
-        Report,
         Server,
     )
     from autoparser.analysis.constraining.grammar import Grammar
     from autoparser.analysis.loading.tokens import ModelTokenizer
 
-    from .source import Asked
+    from .source import NamedSource
 
 __all__ = [
     "Size",
@@ -50,7 +50,7 @@ class Size(NamedTuple):
     """Tokens of an answer."""
 
 
-def by_chance(trial: DecodingTrial, size: Size) -> Report:
+def by_chance(trial: DecodingTrial, size: Size) -> DecodingReport:
     """Walk through the grammar."""
     from autoparser.analysis.constraining.decode import judged
 
@@ -59,7 +59,7 @@ def by_chance(trial: DecodingTrial, size: Size) -> Report:
         return judged(walks, trial.judge, advance)
 
 
-def by_server(trial: DecodingTrial, server: Server, size: Size) -> Report:
+def by_server(trial: DecodingTrial, server: Server, size: Size) -> DecodingReport:
     """Ask a server."""
     from autoparser.analysis.constraining.decode import judged, server_answers
 
@@ -72,11 +72,11 @@ def by_server(trial: DecodingTrial, server: Server, size: Size) -> Report:
 
 def by_model(
     trial: DecodingTrial, model: LoadedModel, size: Size, batch: int
-) -> tuple[Report, ModelFigures]:
+) -> tuple[DecodingReport, ModelFigures]:
     """Ask a model, with the mask and without."""
     from autoparser.analysis.constraining.decode import ModelFigures, ModelWriter, judged
 
-    reports: list[Report] = []
+    reports: list[DecodingReport] = []
     speeds: list[float] = []
     with progress_of(2 * size.answers) as advance:
         for masked in (True, False):
@@ -108,7 +108,7 @@ def load_model_of(directory: Path, device: str) -> LoadedModel:
 def load_tokenizer_of(
     given: Path | None,
     model: Path | None,
-    asked_for: Asked,
+    asked_for: NamedSource,
     analysis: Analysis,
     grammar: Grammar,
     loaded: LoadedModel | None,

@@ -21,7 +21,7 @@ from .options import (
     format_option,
 )
 from .output import keep_source, print_report, report_width, result_to, warn
-from .source import Asked
+from .source import NamedSource
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.core.format import TurnFormat
-    from autoparser.analysis.describing.export import Export, Trial
+    from autoparser.analysis.describing.export import Export, ExportTrial
 
 __all__ = ["export"]
 
@@ -75,7 +75,7 @@ def export(
     """
     # There is one form so far; what another needs is decided here.
     del form
-    asked_for = Asked(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
     switches = read_switches(switch or [])
 
@@ -114,7 +114,7 @@ def _warnings(analysis: Analysis, text: str) -> Iterator[str]:
             )
 
 
-def _tried(format_: TurnFormat, exported: Export, *, asked: bool) -> Trial | None:
+def _tried(format_: TurnFormat, exported: Export, *, asked: bool) -> ExportTrial | None:
     """Try the export out; None where there is nothing to try it with, and nobody insists."""
     from autoparser.analysis.describing.export import transformers_parser, try_out
 

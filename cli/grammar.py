@@ -28,7 +28,7 @@ from .options import (
 )
 from .output import keep_source, result_to, warn
 from .request import check_choice, warn_of
-from .source import Asked
+from .source import NamedSource
 from .switches import read_switches
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def grammar(
 
     Exit code: 0 if it is written, 2 if it cannot be.
     """
-    asked_for = Asked(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
     offered = None if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
@@ -131,7 +131,7 @@ def grammar(
 
 
 def _opaque(
-    asked_for: Asked, tokenizer: Path | None, analysis: Analysis, *, needed: bool
+    asked_for: NamedSource, tokenizer: Path | None, analysis: Analysis, *, needed: bool
 ) -> OpaqueTokens | None:
     """Return the tokens that a grammar is made for; None where there are none, nor need be."""
     from autoparser.analysis.loading.tokens import tokenizer_of

@@ -11,7 +11,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import suggest
 from autoparser.analysis.loading.isolation import Limits
 
-from .lint_formats import Format, Shown, reports_of, written
+from .lint_formats import Format, ReportDetail, reports_of, written
 from .options import (
     ExitZeroOption,
     JobsOption,
@@ -29,7 +29,7 @@ from .watch import watching
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from autoparser.analysis.lint.project import Baseline, LintRun, Request, Settings
+    from autoparser.analysis.lint.project import Baseline, LintRequest, LintRun, ProjectSettings
 
 __all__ = ["lint"]
 
@@ -168,7 +168,7 @@ def lint(
         run = _run(request)
         if write_baseline and baseline is not None:
             return _give_baseline(run, baseline)
-        shown = Shown(statistics=statistics, explain=explain, evidence=show_evidence)
+        shown = ReportDetail(statistics=statistics, explain=explain, evidence=show_evidence)
         _give(run, form, output, shown)
         for other, file in also:
             write_file(file, written(run, other, shown))
@@ -226,18 +226,18 @@ def _check_use(
         )
 
 
-def _settings(config: Path | None, *, isolated: bool) -> Settings:
+def _settings(config: Path | None, *, isolated: bool) -> ProjectSettings:
     # Imported here so that help does without the engine.
-    from autoparser.analysis.lint.project import Settings, find_settings, read_settings
+    from autoparser.analysis.lint.project import ProjectSettings, find_settings, read_settings
 
     if isolated:
-        return Settings()
+        return ProjectSettings()
     return find_settings(Path.cwd()) if config is None else read_settings(config)
 
 
 def _request(
     sources: Sequence[str],
-    settings: Settings,
+    settings: ProjectSettings,
     chosen: tuple[Sequence[str] | None, Sequence[str] | None, Sequence[str] | None],
     *,
     fail_on: str | None,
@@ -247,14 +247,14 @@ def _request(
     revision: str | None,
     jobs: int | None,
     limits: Limits | None,
-) -> Request:
+) -> LintRequest:
     from autoparser.analysis.lint import Confidence
-    from autoparser.analysis.lint.project import Choice, FailOn, Request
+    from autoparser.analysis.lint.project import FailOn, LintRequest, RuleChoice
     from autoparser.analysis.loading.isolation import usual_jobs
     from autoparser.analysis.loading.tokens import load_tokenizer
 
     select, ignore, extend = chosen
-    rules = Choice(
+    rules = RuleChoice(
         settings.select if select is None else _listed(select),
         settings.ignore if ignore is None else _listed(ignore),
         (*settings.extend_select, *_listed(extend or [])),
@@ -266,7 +266,7 @@ def _request(
             # Read once here, so that it is an error of its own and not one of every template.
             load_tokenizer(given)
     usual = settings.fail_on or FailOn.ERROR
-    return Request(
+    return LintRequest(
         tuple(sources),
         rules,
         settings,
@@ -297,7 +297,7 @@ def _baseline(file: Path) -> Baseline:
     return read_baseline(file)
 
 
-def _run(request: Request) -> LintRun:
+def _run(request: LintRequest) -> LintRun:
     from contextlib import ExitStack
 
     from autoparser.analysis.lint.project import lint_project
@@ -329,7 +329,7 @@ def _give_baseline(run: LintRun, file: Path) -> int:
     return PROBLEMS if run.problems else 0
 
 
-def _give(run: LintRun, form: Format, output: Path | None, shown: Shown) -> None:
+def _give(run: LintRun, form: Format, output: Path | None, shown: ReportDetail) -> None:
     with result_to(output) as outlet:
         if form is Format.TEXT:
             outlet.report(shown.report(run, outlet.width))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from autoparser.analysis.lint.project import LintRun
 
-__all__ = ["Format", "Shown", "reports_of", "written"]
+__all__ = ["Format", "ReportDetail", "reports_of", "written"]
 
 
 class Format(StrEnum):
@@ -36,7 +36,7 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ReportDetail:
     """How much a report for people shows."""
 
     statistics: bool = False
@@ -71,7 +71,7 @@ def reports_of(given: Sequence[str], output: Path | None) -> list[tuple[Format, 
     return found
 
 
-def written(run: LintRun, form: Format, shown: Shown) -> str:
+def written(run: LintRun, form: Format, shown: ReportDetail) -> str:
     """Return the text of a file in this form."""
     from autoparser.reports.lint import (
         concise_report,

@@ -32,7 +32,7 @@ from .options import (
 )
 from .output import Outlet, keep_source, result_to
 from .request import check_choice, warn_of
-from .source import STANDARD_INPUT, Asked
+from .source import STANDARD_INPUT, NamedSource
 from .switches import read_switches
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def parse(
             hint="give the output with --input FILE",
         )
     as_json = is_json(form, as_json)
-    asked_for = Asked(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
     offered = None if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
@@ -197,17 +197,17 @@ def _explained(
     complete: bool,
 ) -> tuple[Explanation, ...]:
     """Explain what is not as the template writes it; the template's other prompts are tried."""
-    from autoparser.analysis.describing.explaining import Prompted, Reader, explain
+    from autoparser.analysis.describing.explaining import OutputReading, PromptedParser, explain
 
     others = [
-        Prompted(
+        PromptedParser(
             type(begun)(format_, opening),
             parser_of(prompt=opening.text, chat_template_kwargs=opening.setting),
         )
         for format_ in analysis.formats
         for opening in format_.openings
     ]
-    return explain(Reader(begun, parser, others), text, complete=complete)
+    return explain(OutputReading(begun, parser, others), text, complete=complete)
 
 
 def _give_message(

@@ -24,7 +24,7 @@ from .options import (
     format_option,
 )
 from .output import Outlet, keep_source, result_to, say, warn
-from .source import Asked
+from .source import NamedSource
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def render(
     }
     _check({option for option, value in about.items() if value is not None}, form)
 
-    asked_for = Asked(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
     if form is RenderForm.TRAINING:
         with result_to(output) as outlet:

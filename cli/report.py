@@ -20,7 +20,7 @@ from .options import (
 )
 from .output import keep_source, result_to
 from .progress import doing
-from .source import Asked
+from .source import NamedSource
 from .version import installed_version
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ def report(
     # There is one form so far.
     del form
     keep_source(source, output)
-    page = _page(Asked(source, name, revision, encoder), tools, tokenizer)
+    page = _page(NamedSource(source, name, revision, encoder), tools, tokenizer)
     with result_to(output) as outlet:
         outlet.text(page)
     return 0
 
 
-def _page(asked_for: Asked, tools: Path | None, tokenizer: Path | None) -> str:
+def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) -> str:
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.overview.portrait import portray
     from autoparser.reports.html import report_page

@@ -26,7 +26,7 @@ from .options import (
     is_json,
 )
 from .output import Outlet, keep_source, result_to, warn
-from .source import Asked
+from .source import NamedSource
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def roundtrip(
     wanted = _checked_kinds(fail_on or [])
     chosen = _chosen(scenarios, scenario or [])
     setting = cast("dict[str, Json]", read_switches(switch or []))
-    asked_for = Asked(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
     template = asked_for.template(tokenizer, noted=False)
     needed = "--fail-on tokens needs a tokenizer" if "tokens" in wanted else None

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from autoparser.analysis.loading.template import ChatTemplate
 
-__all__ = ["STANDARD_INPUT", "Asked"]
+__all__ = ["STANDARD_INPUT", "NamedSource"]
 
 STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NamedSource:
     """What a person named."""
 
     source: str | None

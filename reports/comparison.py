@@ -10,13 +10,18 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.overview.comparison import Asked, Comparison, FactChange, RenderChange
+from autoparser.analysis.overview.comparison import (
+    AskedRenders,
+    Comparison,
+    FactChange,
+    RenderChange,
+)
 
 from .comparison_asked import asked_rows, equal_words
 from .layout import Lines, Row, heading, prose, rows, sentence
+from .setting_words import setting_words, value_words
 from .verdict import whole
 from .visible import LEGEND, shown, visible
-from .words import setting_words, value_words
 
 __all__ = [
     "WaysShown",
@@ -92,7 +97,7 @@ def counted(found: Comparison) -> Iterator[str]:
         yield f"{come} new findings, {len(found.findings) - come} gone"
 
 
-def _counted_renders(asked: Asked) -> Iterator[str]:
+def _counted_renders(asked: AskedRenders) -> Iterator[str]:
     if asked.differing:
         yield f"{asked.differing} of {asked.renders} renders"
     if asked.switched_differing:
@@ -132,7 +137,7 @@ def _value(value: Json, style: str) -> Text:
     return Text(side_words(value), style="dim" if value is None else style)
 
 
-def where_words(change: RenderChange, asked: Asked) -> str:
+def where_words(change: RenderChange, asked: AskedRenders) -> str:
     """Say under which settings and beside what a difference shows, such as "only with tools"."""
     settings = [each for each in change.under if each != asked.usual]
     named = " or ".join(setting_words(each) or "nothing set" for each in settings[:SETTINGS_NAMED])
@@ -190,7 +195,7 @@ def _renders(found: Comparison, width: int) -> Lines:
     return drawn
 
 
-def way_words(change: RenderChange, asked: Asked) -> str:
+def way_words(change: RenderChange, asked: AskedRenders) -> str:
     """Say in how many renders, where and in which conversations a difference shows."""
     where = where_words(change, asked)
     return f"{change.renders}{', ' * bool(where)}{where}: {in_conversations(change)}"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from autoparser.analysis.inference.probing import Setting
 from autoparser.analysis.overview.comparison import Comparison
 
+from .setting_words import setting_words, value_words
 from .visible import visible
-from .words import setting_words, value_words
 
 __all__ = ["asked_rows", "equal_words", "grouped_names", "settings_words"]
 

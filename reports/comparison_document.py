@@ -7,7 +7,7 @@ import hashlib
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.describing.document import check_counts
-from autoparser.analysis.overview.comparison import Asked, Comparison, RenderChange
+from autoparser.analysis.overview.comparison import AskedRenders, Comparison, RenderChange
 
 __all__ = ["COMPARISON_SCHEMA", "comparison_document"]
 
@@ -83,7 +83,7 @@ def _change(change: RenderChange) -> dict[str, Json]:
     }
 
 
-def _asked(asked: Asked) -> dict[str, Json]:
+def _asked(asked: AskedRenders) -> dict[str, Json]:
     return {
         "usual": dict(asked.usual),
         "settings": [dict(setting) for setting in asked.settings],

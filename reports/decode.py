@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from autoparser.analysis.constraining.decode import ModelFigures, Report
+from autoparser.analysis.constraining.decode import DecodingReport, ModelFigures
 from autoparser.analysis.core.conversation import Json
 
 from .layout import Lines, Row, heading, rows, sentence
@@ -34,7 +34,7 @@ class DecodeSetting:
     model: ModelFigures | None = None
 
 
-def decode_report(report: Report, setting: DecodeSetting, width: int) -> Text:
+def decode_report(report: DecodingReport, setting: DecodeSetting, width: int) -> Text:
     """Show what came of all answers."""
     style = "green" if report.ok else "red"
     words = f"{report.clean} of {report.answers}"
@@ -61,7 +61,7 @@ def _setting(setting: DecodeSetting) -> Iterator[Row]:
     yield "Sampler", Text(visible(sampler))
 
 
-def _model(report: Report, figures: ModelFigures | None, width: int) -> Lines:
+def _model(report: DecodingReport, figures: ModelFigures | None, width: int) -> Lines:
     if figures is None:
         return []
     free = figures.unmasked
@@ -73,18 +73,18 @@ def _model(report: Report, figures: ModelFigures | None, width: int) -> Lines:
     return [*heading("What the model writes with the mask and without", width), *rows(pairs, width)]
 
 
-def _share(report: Report, speed: float) -> Text:
+def _share(report: DecodingReport, speed: float) -> Text:
     return Text(f"{report.share:.0%} clean, {speed:.1f} tokens a second")
 
 
-def _renderings(report: Report, width: int) -> Lines:
+def _renderings(report: DecodingReport, width: int) -> Lines:
     if not report.renderings:
         return []
     pairs = [(f"{count:>5}", Text(each.value)) for each, count in report.renderings.items()]
     return [*heading("What the template renders of the messages", width), *rows(pairs, width)]
 
 
-def _faults(report: Report, width: int) -> Lines:
+def _faults(report: DecodingReport, width: int) -> Lines:
     drawn: Lines = []
     if report.faults:
         drawn += heading("What is wrong", width)
@@ -109,7 +109,7 @@ def _cut(text: str) -> str:
     return f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 
-def decode_document(report: Report, setting: DecodeSetting) -> dict[str, Json]:
+def decode_document(report: DecodingReport, setting: DecodeSetting) -> dict[str, Json]:
     """Return all of it as JSON values."""
     figures = setting.model
     document: dict[str, Json] = {
@@ -132,7 +132,7 @@ def decode_document(report: Report, setting: DecodeSetting) -> dict[str, Json]:
     return document
 
 
-def _counts(report: Report) -> dict[str, Json]:
+def _counts(report: DecodingReport) -> dict[str, Json]:
     return {
         "answers": report.answers,
         "clean": report.clean,

@@ -12,7 +12,7 @@ from rich.text import Text
 from .layout import Lines, sentence, wrapped
 from .visible import lines
 
-__all__ = ["Piece", "Side", "compared", "difference_lines"]
+__all__ = ["DifferencePiece", "Side", "compared", "difference_lines"]
 
 ALIKE_LINES = 4
 ALIKE_CHARACTERS = 320
@@ -33,24 +33,27 @@ _STYLES = {Side.BOTH: "dim", Side.LEFT: "red", Side.RIGHT: "green"}
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DifferencePiece:
     """A run of characters of one text, or of both."""
 
     side: Side
     text: str
 
 
-def compared(left: str, right: str) -> list[Piece]:
+def compared(left: str, right: str) -> list[DifferencePiece]:
     """Cut two texts into what both have and what each has alone."""
     start = _shared(left, right)
     end = _shared(left[start:][::-1], right[start:][::-1])
     middle_left, middle_right = left[start : len(left) - end], right[start : len(right) - end]
-    pieces = [Piece(Side.BOTH, left[:start])]
+    pieces = [DifferencePiece(Side.BOTH, left[:start])]
     if max(len(middle_left), len(middle_right)) > COMPARED_CHARACTERS:
-        pieces += [Piece(Side.LEFT, middle_left), Piece(Side.RIGHT, middle_right)]
+        pieces += [
+            DifferencePiece(Side.LEFT, middle_left),
+            DifferencePiece(Side.RIGHT, middle_right),
+        ]
     else:
         pieces += _aligned(middle_left, middle_right)
-    pieces.append(Piece(Side.BOTH, left[len(left) - end :]))
+    pieces.append(DifferencePiece(Side.BOTH, left[len(left) - end :]))
     return [piece for piece in pieces if piece.text]
 
 
@@ -63,19 +66,19 @@ SHORTEST_MATCH = 4
 """Fewer equal characters between two differences are a coincidence."""
 
 
-def _aligned(left: str, right: str) -> Iterator[Piece]:
+def _aligned(left: str, right: str) -> Iterator[DifferencePiece]:
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     at_left = at_right = 0
     for match in matcher.get_matching_blocks():
         if match.size and match.size < SHORTEST_MATCH:
             continue
-        yield Piece(Side.LEFT, left[at_left : match.a])
-        yield Piece(Side.RIGHT, right[at_right : match.b])
-        yield Piece(Side.BOTH, left[match.a : match.a + match.size])
+        yield DifferencePiece(Side.LEFT, left[at_left : match.a])
+        yield DifferencePiece(Side.RIGHT, right[at_right : match.b])
+        yield DifferencePiece(Side.BOTH, left[match.a : match.a + match.size])
         at_left, at_right = match.a + match.size, match.b + match.size
 
 
-def difference_lines(pieces: Sequence[Piece], width: int, indent: int = 2) -> Lines:
+def difference_lines(pieces: Sequence[DifferencePiece], width: int, indent: int = 2) -> Lines:
     """Draw pieces one below the other, each line with its side's sign in the margin.
 
     Of what both texts have only the lines beside a difference are drawn.

@@ -23,11 +23,11 @@ from autoparser.analysis.core.format import (
 )
 from autoparser.analysis.describing.view import MarkerRegistry
 
-__all__ = ["Span", "call_spans", "example_call", "example_message", "turn_spans"]
+__all__ = ["ExampleSpan", "call_spans", "example_call", "example_message", "turn_spans"]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ExampleSpan:
     """A piece of a text and what it is."""
 
     label: str
@@ -93,7 +93,7 @@ def _accepted(format_: TurnFormat, message: Message) -> bool:
     return True
 
 
-def turn_spans(format_: TurnFormat, markers: MarkerRegistry, message: Message) -> list[Span]:
+def turn_spans(format_: TurnFormat, markers: MarkerRegistry, message: Message) -> list[ExampleSpan]:
     """Name the parts of the turn that the format writes for this message.
 
     Raises RefusedMessageError where the template raises on it.
@@ -102,13 +102,13 @@ def turn_spans(format_: TurnFormat, markers: MarkerRegistry, message: Message) -
     layout = format_.layouts[message.presence]
     spans = [span for span in _turn(format_, layout, markers, message) if span.text]
     if "".join(span.text for span in spans) != text:
-        return [Span("turn", text)]
+        return [ExampleSpan("turn", text)]
     return spans
 
 
 def _turn(
     format_: TurnFormat, layout: Layout, markers: MarkerRegistry, message: Message
-) -> Iterator[Span]:
+) -> Iterator[ExampleSpan]:
     for at, literal in enumerate(layout.literals):
         before = layout.parts[at - 1] if at else None
         after = layout.parts[at] if at < len(layout.parts) else None
@@ -116,7 +116,9 @@ def _turn(
         if after is Part.CALLS and format_.calls is not None:
             yield from _calls(format_.calls, message)
         elif after is not None:
-            yield Span(after.value, _written_part(format_, layout, after, message), written=True)
+            yield ExampleSpan(
+                after.value, _written_part(format_, layout, after, message), written=True
+            )
 
 
 def _written_part(format_: TurnFormat, layout: Layout, part: Part, message: Message) -> str:
@@ -130,11 +132,11 @@ def _joint(
     literal: str,
     before: Part | None,
     after: Part | None,
-) -> Iterator[Span]:
+) -> Iterator[ExampleSpan]:
     """Cut the literal between two parts: what closes the one, what opens the other."""
     rest = literal
     if before is None and rest.startswith(format_.header):
-        yield Span("header", format_.header)
+        yield ExampleSpan("header", format_.header)
         rest = rest[len(format_.header) :]
     closer = {Part.REASONING: markers.reasoning_end, Part.CONTENT: markers.content_end}
     marker = closer.get(before, "") if before is not None else ""
@@ -143,36 +145,36 @@ def _joint(
         # The whitespace after a closer goes with it, unless something opens there.
         if after is None or not rest[end:].strip():
             end += len(rest[end:]) - len(rest[end:].lstrip())
-        yield Span(f"{before.value} closes", rest[:end])
+        yield ExampleSpan(f"{before.value} closes", rest[:end])
         rest = rest[end:]
     if after is None:
-        yield Span("turn ends", rest)
+        yield ExampleSpan("turn ends", rest)
     elif rest.strip():
-        yield Span(f"{after.value} {'open' if after is Part.CALLS else 'opens'}", rest)
+        yield ExampleSpan(f"{after.value} {'open' if after is Part.CALLS else 'opens'}", rest)
     else:
-        yield Span("between", rest)
+        yield ExampleSpan("between", rest)
 
 
-def _calls(calls: CallFormat, message: Message) -> Iterator[Span]:
-    yield Span("calls open", calls.section_open)
+def _calls(calls: CallFormat, message: Message) -> Iterator[ExampleSpan]:
+    yield ExampleSpan("calls open", calls.section_open)
     for position, call in enumerate(calls.written(message.calls)):
         if position:
-            yield Span("separator", calls.separator)
-        yield Span(f"call {position + 1}", calls.write_call(call, position), written=True)
-    yield Span("calls close", calls.section_close)
+            yield ExampleSpan("separator", calls.separator)
+        yield ExampleSpan(f"call {position + 1}", calls.write_call(call, position), written=True)
+    yield ExampleSpan("calls close", calls.section_close)
 
 
-def call_spans(calls: CallFormat, call: ToolCall) -> list[Span]:
+def call_spans(calls: CallFormat, call: ToolCall) -> list[ExampleSpan]:
     """Name the parts of one call, its arguments taken apart."""
     text = calls.write_call(call, 0)
     for row in (calls.row, calls.empty_row or ()):
         spans = [span for span in _call(calls, row, call) if span.text]
         if "".join(span.text for span in spans) == text:
             return spans
-    return [Span("call", text)]
+    return [ExampleSpan("call", text)]
 
 
-def _call(calls: CallFormat, row: Row, call: ToolCall) -> Iterator[Span]:
+def _call(calls: CallFormat, row: Row, call: ToolCall) -> Iterator[ExampleSpan]:
     values = {
         Slot.NAME: call.name,
         Slot.ID: call.id,
@@ -182,25 +184,25 @@ def _call(calls: CallFormat, row: Row, call: ToolCall) -> Iterator[Span]:
         if piece is Slot.ARGUMENTS:
             yield from _arguments(calls.arguments, call)
         elif isinstance(piece, Slot):
-            yield Span(piece.value, values.get(piece, ""), written=True)
+            yield ExampleSpan(piece.value, values.get(piece, ""), written=True)
         else:
-            yield Span(_between(row, at, "call"), piece)
+            yield ExampleSpan(_between(row, at, "call"), piece)
 
 
-def _arguments(arguments: Arguments, call: ToolCall) -> Iterator[Span]:
+def _arguments(arguments: Arguments, call: ToolCall) -> Iterator[ExampleSpan]:
     members = arguments.members
     text = arguments.write(call.arguments)
     # An indented notation begins a line with the margin wherever another has nothing.
     inner = arguments.margin + members.indent
     line = f"\n{inner}" if members.indent else ""
-    spans = [Span("arguments open", members.open + line)]
+    spans = [ExampleSpan("arguments open", members.open + line)]
     written = 0
     for key, value in members_in_order(arguments, call):
         row = members.row(type_of(value))
         if row is None:
             continue
         if written:
-            spans.append(Span("separator", members.separator + line))
+            spans.append(ExampleSpan("separator", members.separator + line))
         written += 1
         pieces = {
             Slot.KEY: members.key.write(key),
@@ -208,15 +210,15 @@ def _arguments(arguments: Arguments, call: ToolCall) -> Iterator[Span]:
         }
         for at, piece in enumerate(row):
             if isinstance(piece, Slot):
-                spans.append(Span(f"argument's {piece.value}", pieces[piece], written=True))
+                spans.append(ExampleSpan(f"argument's {piece.value}", pieces[piece], written=True))
             else:
-                spans.append(Span(_between(row, at, "argument"), piece))
+                spans.append(ExampleSpan(_between(row, at, "argument"), piece))
     last = f"\n{arguments.margin}" if members.indent else ""
-    spans.append(Span("arguments close", last + members.close))
+    spans.append(ExampleSpan("arguments close", last + members.close))
     if "".join(span.text for span in spans) == text:
         yield from spans
     else:
-        yield Span("arguments", text, written=True)
+        yield ExampleSpan("arguments", text, written=True)
 
 
 def members_in_order(arguments: Arguments, call: ToolCall) -> list[tuple[str, Json]]:

@@ -8,11 +8,16 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.describing.explaining import Cause, CauseKind, Deviation, Explanation
+from autoparser.analysis.describing.explaining import (
+    CauseKind,
+    Deviation,
+    Explanation,
+    PossibleCause,
+)
 
 from .layout import Lines, blank, heading, joined, prose, rows, sentence
+from .setting_words import setting_words
 from .visible import quoted, visible
-from .words import setting_words
 
 __all__ = ["explanation_report", "explanations_document"]
 
@@ -96,7 +101,7 @@ def _piece(text: str, deviation: Deviation) -> Text:
     )
 
 
-def _cause(cause: Cause, deviation: Deviation) -> Text:
+def _cause(cause: PossibleCause, deviation: Deviation) -> Text:
     """Return a cause as a sentence."""
     markers = joined([quoted(marker) for marker in cause.markers], ", ")
     match cause.kind:
@@ -164,7 +169,7 @@ def _documents(explanations: Sequence[Explanation], text: str) -> Iterator[Json]
         }
 
 
-def _cause_document(cause: Cause, deviation: Deviation) -> dict[str, Json]:
+def _cause_document(cause: PossibleCause, deviation: Deviation) -> dict[str, Json]:
     return {
         "kind": cause.kind.value,
         "markers": list(cause.markers),

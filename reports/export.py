@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.describing.export import Export, Mismatch, Trial
+from autoparser.analysis.describing.export import Export, ExportTrial, Mismatch
 
 from .layout import Lines, Row, heading, prose, rows
 from .visible import shown, visible
@@ -17,7 +17,7 @@ PROMPT_SHOWN = 60
 """Characters of a prompt's end that are shown."""
 
 
-def export_report(export: Export, trial: Trial | None, width: int) -> Text:
+def export_report(export: Export, trial: ExportTrial | None, width: int) -> Text:
     """Show the limits of an export, and its trial; None: it was not tried."""
     drawn: Lines = [*_limits(export, width), *_trial(trial, width)]
     for line in drawn:
@@ -42,7 +42,7 @@ def _limits(export: Export, width: int) -> Lines:
     return found
 
 
-def _trial(trial: Trial | None, width: int) -> Lines:
+def _trial(trial: ExportTrial | None, width: int) -> Lines:
     if trial is None:
         return prose(Text("Not checked with the target's own parser.", style="dim"), width, 0)
     words = f"The target's own parser gives back {trial.passed} of {trial.total} messages."

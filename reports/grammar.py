@@ -15,9 +15,9 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.format import (
     Arguments,
     Block,
+    CallLimit,
     Container,
     Escape,
-    Limit,
     Literal,
     Notation,
     Row as FormatRow,
@@ -106,7 +106,7 @@ def _choice(literals: Sequence[Literal]) -> Styled:
 def _section(section: Section) -> Iterator[Row]:
     pieces = [_literal(section.open)] if section.open.text else []
     pieces.append(Styled("call"))
-    if section.limit is Limit.MANY:
+    if section.limit is CallLimit.MANY:
         later = [_literal(section.separator)] if section.separator.text else []
         later.append(Styled("call"))
         if section.later_close.text:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Answer, Dialogue, Message, User
+from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, User
 from autoparser.analysis.inference.phases import Evidence, Finding
 from autoparser.analysis.inference.probing import Probe
 
-from .difference import Piece, Side, difference_lines
+from .difference import DifferencePiece, Side, difference_lines
 from .layout import Lines, Row, blank, heading, joined, prose, rows, sentence
+from .setting_words import doubt, setting_words
 from .visible import quoted, shown, visible
-from .words import doubt, setting_words
 
 __all__ = ["conditions", "dialogue_rows", "phase_section", "phases_section"]
 
@@ -67,10 +67,10 @@ def _evidence(evidence: Evidence, width: int) -> Lines:
             drawn += prose(f"{side.value} no text, the template raises: {reason}", width, hang=2)
     split = evidence.split
     pieces = [
-        Piece(Side.BOTH, split.prefix),
-        Piece(Side.LEFT, split.left),
-        Piece(Side.RIGHT, split.right),
-        Piece(Side.BOTH, split.suffix),
+        DifferencePiece(Side.BOTH, split.prefix),
+        DifferencePiece(Side.LEFT, split.left),
+        DifferencePiece(Side.RIGHT, split.right),
+        DifferencePiece(Side.BOTH, split.suffix),
     ]
     if not split.left and not split.right and split.prefix:
         return drawn + prose("both render the same text", width)
@@ -94,7 +94,7 @@ def dialogue_rows(dialogue: Dialogue) -> list[Row]:
         match entry:
             case User():
                 pairs.append(("user", Text(shown(entry.text))))
-            case Answer():
+            case ToolResult():
                 pairs.append(("tool", Text(shown(entry.text))))
             case Message():
                 texts = _message(entry) or ["(nothing)"]

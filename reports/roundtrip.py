@@ -22,9 +22,9 @@ from autoparser.analysis.inference.probing import Setting
 
 from .layout import Lines, blank, heading, joined, prose, rows, sentence, wrapped
 from .provenance import provenance_words
+from .setting_words import setting_words
 from .verdict import sandbox_words, whole
 from .visible import LEGEND, quoted, visible
-from .words import setting_words
 
 __all__ = ["ABOUT", "conditions_of", "roundtrip_report"]
 

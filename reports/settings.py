@@ -11,9 +11,9 @@ from autoparser.analysis.constraining.gate import Gate
 from autoparser.analysis.core.format import Formats, Opening, Part, TurnFormat
 
 from .layout import Lines, Row, heading, joined, prose, rows, sentence
+from .setting_words import setting_words
 from .verdict import verdict
 from .visible import quoted, visible
-from .words import setting_words
 
 __all__ = ["fault_section", "gate_words", "setting_rows", "settings_section", "settings_words"]
 

@@ -10,7 +10,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.format import (
     ArgumentForm,
     CallFormat,
-    Limit,
+    CallLimit,
     Opening,
     Part,
     ReasoningRetention,
@@ -34,11 +34,11 @@ from autoparser.analysis.inference.probing import (
 
 from .layout import Lines, Row, joined, rows, sentence
 from .provenance import provenance_words
+from .setting_words import doubt, setting_words
 from .settings import gate_words
-from .values import value_samples
+from .value_samples import value_samples
 from .verdict import basis, sandbox_words, verdict
 from .visible import quoted, visible
-from .words import doubt, setting_words
 
 __all__ = ["summary_rows", "summary_section"]
 
@@ -152,10 +152,10 @@ def _content(analysis: Analysis) -> Text:
 
 
 _LIMITS = {
-    Limit.MANY: "several in one turn",
-    Limit.REFUSED: "one in a turn, more are refused",
-    Limit.FIRST: "one in a turn, of several only the first is written",
-    Limit.LAST: "one in a turn, of several only the last is written",
+    CallLimit.MANY: "several in one turn",
+    CallLimit.REFUSED: "one in a turn, more are refused",
+    CallLimit.FIRST: "one in a turn, of several only the first is written",
+    CallLimit.LAST: "one in a turn, of several only the last is written",
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.overview.survey import Share, Summary
+from autoparser.analysis.overview.survey import RecordShare, Summary
 
 from .layout import Lines, Row, heading, prose, rows, sentence
 from .visible import shown, visible
@@ -97,14 +97,14 @@ def percent(part: int, whole: int) -> str:
     return f"{part / whole:.0%}" if whole else "–"
 
 
-def _shares(title: str, shares: Sequence[Share], width: int) -> Lines:
+def _shares(title: str, shares: Sequence[RecordShare], width: int) -> Lines:
     if not shares:
         return []
     named = [(share.name, share) for share in shares]
     return [*heading(title, width), *_table(named, width)]
 
 
-def _table(named: Sequence[tuple[str, Share]], width: int) -> Lines:
+def _table(named: Sequence[tuple[str, RecordShare]], width: int) -> Lines:
     room = max(width - sum(_FIGURES) - 8, 12)
     name = min(max(cell_len(each) for each, _ in named), room)
     heads = _figures("count", "checked", "trips")

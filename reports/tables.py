@@ -12,8 +12,8 @@ from autoparser.analysis.describing.document import effects_of, effects_of_text,
 from autoparser.analysis.inference.learning.switches import Effect, Switch
 
 from .layout import Lines, Row, heading, prose, rows, sentence
+from .setting_words import DOUBT_STYLE, value_words
 from .visible import LEGEND, literal, quoted, visible
-from .words import DOUBT_STYLE, value_words
 
 __all__ = ["marker_rows", "marker_section", "switch_rows", "switch_section", "switch_words"]
 

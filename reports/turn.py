@@ -10,7 +10,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import Part, TurnFormat
 
-from .example import Span, call_spans, example_call, example_message, turn_spans
+from .example import ExampleSpan, call_spans, example_call, example_message, turn_spans
 from .layout import Lines, Row, heading, prose, rows
 from .visible import lines
 
@@ -54,29 +54,31 @@ def turn_section(analysis: Analysis, width: int) -> Lines:
     ]
 
 
-def _rows(spans: Sequence[Span]) -> Iterator[Row]:
+def _rows(spans: Sequence[ExampleSpan]) -> Iterator[Row]:
     for span in spans:
         style = WRITTEN_STYLE if span.written else MARKUP_STYLE
         for at, line in enumerate(lines(span.text, style)):
             yield ("" if at else span.label), line
 
 
-def cut_at_prompt(spans: Sequence[Span], prompt: str) -> tuple[list[Span], list[Span]]:
+def cut_at_prompt(
+    spans: Sequence[ExampleSpan], prompt: str
+) -> tuple[list[ExampleSpan], list[ExampleSpan]]:
     """Cut a turn where the generation prompt ends; all is after it where it differs."""
     text = "".join(span.text for span in spans)
     if not prompt or not text.startswith(prompt):
         return [], list(spans)
-    before: list[Span] = []
-    after: list[Span] = []
+    before: list[ExampleSpan] = []
+    after: list[ExampleSpan] = []
     left = len(prompt)
     for span in spans:
         inside = span.text[:left]
         behind = span.text[len(inside) :]
         left -= len(inside)
         if inside:
-            before.append(Span(span.label, inside, span.written))
+            before.append(ExampleSpan(span.label, inside, span.written))
         if behind:
-            after.append(Span(span.label, behind, span.written))
+            after.append(ExampleSpan(span.label, behind, span.written))
     return before, after
 
 

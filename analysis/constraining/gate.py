@@ -27,7 +27,7 @@ from autoparser.analysis.core.format import (
     Slot,
     TurnFormat,
 )
-from autoparser.analysis.inference.check import Continuation, battery_tools, loose_tools
+from autoparser.analysis.inference.check import TemplateContinuation, battery_tools, loose_tools
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import build, request_of
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, Status
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
 
 
-class Question(StrEnum):
+class GateQuestion(StrEnum):
     """What is asked of each continuation."""
 
     ACCEPTED = "accepted by the grammar"
@@ -47,7 +47,7 @@ class Question(StrEnum):
 class GateFault:
     """A text that the template writes after its prompt, and what is wrong with it."""
 
-    question: Question
+    question: GateQuestion
     setting: Mapping[str, Json]
     title: str
     """Of the message."""
@@ -75,11 +75,11 @@ class Gate:
         return self.passed == self.asked
 
 
-def gate(formats: Formats, found: Sequence[Continuation]) -> Gate:
+def gate(formats: Formats, found: Sequence[TemplateContinuation]) -> Gate:
     """Ask both questions of every continuation."""
     asked = passed = 0
     faults: list[GateFault] = []
-    by_opening: dict[int, list[Continuation]] = {}
+    by_opening: dict[int, list[TemplateContinuation]] = {}
     for each in found:
         by_opening.setdefault(id(each.opening), []).append(each)
     for group in by_opening.values():
@@ -93,7 +93,9 @@ def gate(formats: Formats, found: Sequence[Continuation]) -> Gate:
     return Gate(asked, passed, len(found) - asked, tuple(faults))
 
 
-def _wrong(formats: Formats, opening: Opening, written: Sequence[Continuation]) -> list[GateFault]:
+def _wrong(
+    formats: Formats, opening: Opening, written: Sequence[TemplateContinuation]
+) -> list[GateFault]:
     begun = _begun(formats, opening)
     tools = loose_tools() if opening.tools else ()
     refusal = _refusal(grammar_of(formats, tools, begun=begun))
@@ -105,8 +107,8 @@ def _wrong(formats: Formats, opening: Opening, written: Sequence[Continuation]) 
     for each in written:
         text = each.text or ""
         answers = {
-            Question.ACCEPTED: refusal(text),
-            Question.READ: _misread(begun.format, parser, each, text),
+            GateQuestion.ACCEPTED: refusal(text),
+            GateQuestion.READ: _misread(begun.format, parser, each, text),
         }
         faults += [
             GateFault(question, opening.setting, each.title, text, detail)
@@ -154,7 +156,9 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
     return refusal
 
 
-def _misread(format_: TurnFormat, parser: OutputParser, asked: Continuation, text: str) -> str:
+def _misread(
+    format_: TurnFormat, parser: OutputParser, asked: TemplateContinuation, text: str
+) -> str:
     """Say how what was read differs; an empty answer: it is written to the same text again."""
     parsed = parser.parse(text)
     message = _message(format_, asked.message, parsed)

@@ -16,7 +16,7 @@ from autoparser.analysis.core.format import (
     Written,
     json_notation,
 )
-from autoparser.analysis.inference.learning.calls import put_together, row_without_arguments
+from autoparser.analysis.inference.learning.call_assembly import put_together, row_without_arguments
 from autoparser.analysis.inference.learning.containers import container_of, writes_alike
 from autoparser.analysis.inference.learning.free_words import placed
 from autoparser.analysis.inference.learning.observer import Observer

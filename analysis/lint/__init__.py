@@ -1,27 +1,27 @@
 """Rules that a chat template is held against, each by what its renders show."""
 
-from .finding import Finding
-from .hit import Cause, Confidence, Evidence, Hit, Severity, Shown
+from .finding import LintFinding
+from .hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
+from .linting import LintReport, lint
 from .need import Need
 from .page import Page
 from .registry import UnknownRuleError, all_rules, rule_of, rules_of
-from .rule import Group, Rule
-from .run import Report, lint
+from .rule import Rule, RuleGroup
 from .subject import Subject
 
 __all__ = [
-    "Cause",
     "Confidence",
-    "Evidence",
-    "Finding",
-    "Group",
     "Hit",
+    "HitCause",
+    "HitEvidence",
+    "LintFinding",
+    "LintReport",
     "Need",
     "Page",
-    "Report",
     "Rule",
+    "RuleGroup",
     "Severity",
-    "Shown",
+    "ShownText",
     "Subject",
     "UnknownRuleError",
     "all_rules",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .hit import Confidence, Evidence, Hit, Severity
+from .hit import Confidence, Hit, HitEvidence, Severity
 from .rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """A hit of a rule on a template."""
 
     rule: Rule
@@ -38,7 +38,7 @@ class Finding:
         return self.hit.message
 
     @property
-    def evidence(self) -> tuple[Evidence, ...]:
+    def evidence(self) -> tuple[HitEvidence, ...]:
         """The texts that show it."""
         return self.hit.evidence
 

@@ -16,7 +16,7 @@ _BLOCK = re.compile(f"{GENERATION_OPEN}(.*?){GENERATION_CLOSE}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedRender:
     """A conversation with what is trained on."""
 
     render: Render
@@ -26,7 +26,7 @@ class Marked:
     """The text after the last block; all of it where there is none."""
 
 
-def marked(subject: Subject, dialogue: Dialogue, *, tools: bool = False) -> Marked | None:
+def marked(subject: Subject, dialogue: Dialogue, *, tools: bool = False) -> MarkedRender | None:
     """Render a conversation with the marks of generation blocks; None where it raises."""
     render = subject.play(dialogue, tools=tools)
     if not render.rendered:
@@ -36,4 +36,4 @@ def marked(subject: Subject, dialogue: Dialogue, *, tools: bool = False) -> Mark
         text = subject.rendering.render_generation(given)
     except TemplateRenderError:
         return None
-    return Marked(render, tuple(_BLOCK.findall(text)), text.rpartition(GENERATION_CLOSE)[2])
+    return MarkedRender(render, tuple(_BLOCK.findall(text)), text.rpartition(GENERATION_CLOSE)[2])

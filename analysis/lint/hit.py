@@ -35,7 +35,7 @@ class Confidence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownText:
     """One text that shows something: a render, or what a model wrote."""
 
     label: str
@@ -48,15 +48,15 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class HitEvidence:
     """One text, or two that differ in what the rule is about."""
 
-    one: Shown
-    other: Shown | None = None
+    one: ShownText
+    other: ShownText | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class HitCause:
     """What is after a finding; findings of one cause are one."""
 
     kind: str
@@ -71,7 +71,7 @@ class Hit:
 
     message: str
     """What happens to whom, in one sentence without a full stop."""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[HitEvidence, ...] = ()
     line: int | None = None
     """The template's line, from 1."""
     fix: str = ""
@@ -79,4 +79,4 @@ class Hit:
     severity: Severity | None = None
     """Where it weighs otherwise than the rule's usual hit."""
     confidence: Confidence | None = None
-    cause: Cause | None = None
+    cause: HitCause | None = None

@@ -11,32 +11,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .finding import Finding
-from .hit import Cause, Severity
+from .finding import LintFinding
+from .hit import HitCause, Severity
 
 _WEIGHTS = [*Severity]
 
 
-def merged(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def merged(findings: Sequence[LintFinding]) -> tuple[LintFinding, ...]:
     """Return the findings that stay, in the order of weight, then of code."""
     ordered = sorted(findings, key=lambda each: (_weight(each), each.code))
     return tuple(_by_cause(_uncovered(ordered)))
 
 
-def _uncovered(findings: Sequence[Finding]) -> list[Finding]:
+def _uncovered(findings: Sequence[LintFinding]) -> list[LintFinding]:
     """Fold the findings of rules that another's finding covers into that, unless it weighs less."""
     # The weightiest come first, and it is they that cover.
-    covering: dict[str, Finding] = {}
+    covering: dict[str, LintFinding] = {}
     for finding in findings:
         for code in finding.rule.covers:
             covering.setdefault(code, finding)
 
-    def cover_of(finding: Finding) -> Finding | None:
+    def cover_of(finding: LintFinding) -> LintFinding | None:
         cover = covering.get(finding.code)
         return cover if cover is not None and _weight(cover) <= _weight(finding) else None
 
     covered: dict[str, list[str]] = {}
-    kept: list[Finding] = []
+    kept: list[LintFinding] = []
     for finding in findings:
         last, seen = finding, {finding.code}
         while (cover := cover_of(last)) is not None and cover.code not in seen:
@@ -52,13 +52,13 @@ def _uncovered(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def _weight(finding: Finding) -> int:
+def _weight(finding: LintFinding) -> int:
     return _WEIGHTS.index(finding.severity)
 
 
-def _by_cause(findings: Sequence[Finding]) -> list[Finding]:
-    kept: list[Finding] = []
-    places: dict[Cause, int] = {}
+def _by_cause(findings: Sequence[LintFinding]) -> list[LintFinding]:
+    kept: list[LintFinding] = []
+    places: dict[HitCause, int] = {}
     for finding in findings:
         cause = finding.hit.cause
         if cause is None or cause not in places:

@@ -10,9 +10,9 @@ from autoparser.analysis.core.format import Opening
 
 from .chats import under
 from .hit import Severity
+from .quoting import quoted
 from .renders import Render
 from .subject import Subject
-from .words import quoted
 
 
 @dataclass(frozen=True, slots=True)

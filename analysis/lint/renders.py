@@ -16,7 +16,7 @@ from autoparser.analysis.loading.template import (
     prepared_tools,
 )
 
-from .hit import Cause, Evidence, Shown
+from .hit import HitCause, HitEvidence, ShownText
 
 NOON = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
 """The time at which rules render, unless they ask for another."""
@@ -47,10 +47,10 @@ class Render:
         """Whether it failed without the template's meaning to."""
         return self.error is not None and not self.error.refused
 
-    def shown(self, label: str) -> Shown:
+    def shown(self, label: str) -> ShownText:
         """Return it as one half of evidence."""
         reason = "" if self.error is None else self.error.reason
-        return Shown(label, self.text, reason, tuple(dict(each) for each in self.messages))
+        return ShownText(label, self.text, reason, tuple(dict(each) for each in self.messages))
 
     @property
     def reason(self) -> str:
@@ -58,10 +58,10 @@ class Render:
         return "" if self.error is None else one_line(self.error.reason).rstrip(".")
 
     @property
-    def cause(self) -> Cause | None:
+    def cause(self) -> HitCause | None:
         """The failure as the cause of findings; None where there is none."""
         error = self.error
-        return None if error is None else Cause("raises", error.line, error.reason)
+        return None if error is None else HitCause("raises", error.line, error.reason)
 
     def line_of(self, text: str) -> int | None:
         """Return the template's line that wrote the first piece that holds `text`."""
@@ -77,17 +77,17 @@ class Render:
         return None
 
 
-def compared(one: Render, label: str, other: Render, other_label: str) -> Evidence:
+def compared(one: Render, label: str, other: Render, other_label: str) -> HitEvidence:
     """Put two renders side by side."""
-    return Evidence(one.shown(label), other.shown(other_label))
+    return HitEvidence(one.shown(label), other.shown(other_label))
 
 
-def alone(render: Render, label: str) -> Evidence:
+def alone(render: Render, label: str) -> HitEvidence:
     """Show one render."""
-    return Evidence(render.shown(label))
+    return HitEvidence(render.shown(label))
 
 
-class Renders:
+class LintRenders:
     """Renders conversations through one template, as transformers prepares them."""
 
     def __init__(self, template: ChatTemplate, tokens: Mapping[str, str]) -> None:

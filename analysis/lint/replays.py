@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.history.roundtrip import Next, Scenario, Verdict, shipped_scenarios
-from autoparser.analysis.history.roundtrip.replay import Stage
-from autoparser.analysis.history.roundtrip.tokens import Encoder
+from autoparser.analysis.history.roundtrip.replay import ReplayStage
+from autoparser.analysis.history.roundtrip.token_level import Encoder
 from autoparser.analysis.history.roundtrip.verdict import judge
 
 from .subject import Subject
@@ -25,7 +25,7 @@ PLAYED = (
 
 def replays(subject: Subject, encoder: Encoder | None = None) -> Iterator[tuple[Scenario, Verdict]]:
     """Play the usual steps, as far as they apply."""
-    stage = Stage(subject.analysis)
+    stage = ReplayStage(subject.analysis)
     known = {each.name: each for each in shipped_scenarios()}
     for name, coming in PLAYED:
         verdict = judge(stage, known[name], coming, subject.usual_setting, encoder)

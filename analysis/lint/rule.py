@@ -21,7 +21,7 @@ from .page import Page, page_of
 from .subject import Subject
 
 
-class Group(StrEnum):
+class RuleGroup(StrEnum):
     """What a rule is about; the first digit of its code."""
 
     LOADS = "loads and renders"
@@ -37,7 +37,7 @@ class Group(StrEnum):
     @property
     def digit(self) -> str:
         """The first digit of the codes of this group."""
-        return str(list(Group).index(self) + 1)
+        return str(list(RuleGroup).index(self) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ class Rule:
     """Whether it is among the rules that run where none are selected."""
 
     @property
-    def group(self) -> Group:
+    def group(self) -> RuleGroup:
         """What it is about."""
-        return next(each for each in Group if each.digit == self.code[2])
+        return next(each for each in RuleGroup if each.digit == self.code[2])
 
     @property
     def page(self) -> Page:

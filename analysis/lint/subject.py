@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.analysis import SPECIAL_TOKENS, Analysis, analyze
 from autoparser.analysis.core.conversation import (
-    Answer,
     Dialogue,
     Json,
     Message,
     Tool,
     ToolCall,
+    ToolResult,
     User,
 )
 from autoparser.analysis.core.errors import (
@@ -35,10 +35,10 @@ from autoparser.analysis.inference.probing import (
 )
 from autoparser.analysis.loading.template import ChatTemplate
 
-from .forced import Seen, force
+from .forced import ForcedRun, force
 from .need import Need
-from .renders import NOON, Render, Renders
-from .tools import functions_for
+from .probe_tools import functions_for
+from .renders import NOON, LintRenders, Render
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -157,12 +157,12 @@ class Subject:
         return self.template if self.failure is not None else self.analysis.rendering
 
     @cached_property
-    def _renders(self) -> Renders:
-        return Renders(self.rendering, self.tokens)
+    def _renders(self) -> LintRenders:
+        return LintRenders(self.rendering, self.tokens)
 
     @cached_property
-    def _strict(self) -> Renders:
-        return Renders(self.template, self.tokens)
+    def _strict(self) -> LintRenders:
+        return LintRenders(self.template, self.tokens)
 
     def render(
         self,
@@ -237,7 +237,7 @@ class Subject:
         )
 
     @cached_property
-    def forced(self) -> Seen:
+    def forced(self) -> ForcedRun:
         """What the template does with every branch taken, on a conversation that has it all."""
         marks, call = self.marks, self.call()
         said = Message(marks.content, marks.reasoning)
@@ -281,9 +281,9 @@ class Subject:
         given = arguments or {marks.keys[0]: marks.values[position]}
         return ToolCall(marks.names[position], given, marks.ids[position])
 
-    def answer(self, call: ToolCall, text: str = "") -> Answer:
+    def answer(self, call: ToolCall, text: str = "") -> ToolResult:
         """Return the answer to a call."""
-        return Answer(text or self.marks.answer, call.name, call.id)
+        return ToolResult(text or self.marks.answer, call.name, call.id)
 
     def turn(self, message: Message) -> Dialogue:
         """Put a message after a user message, with answers where the template wants them."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .element import Element, h
 
-__all__ = ["Column", "Piece", "bar", "columns"]
+__all__ = ["BarPiece", "Column", "bar", "columns"]
 
 BAR = 16
 """Pixels."""
@@ -18,7 +18,7 @@ TOP = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class BarPiece:
     """A stretch of a bar."""
 
     size: float
@@ -27,7 +27,7 @@ class Piece:
     label: str = ""
 
 
-def bar(pieces: Sequence[Piece], whole: float, words: str) -> Element:
+def bar(pieces: Sequence[BarPiece], whole: float, words: str) -> Element:
     """Draw pieces side by side; `whole` is what the full width stands for."""
     return h(
         "svg",
@@ -41,7 +41,7 @@ def bar(pieces: Sequence[Piece], whole: float, words: str) -> Element:
     )
 
 
-def _stretches(pieces: Sequence[Piece], whole: float) -> Iterator[Element]:
+def _stretches(pieces: Sequence[BarPiece], whole: float) -> Iterator[Element]:
     at = 0.0
     for piece in pieces:
         yield h(

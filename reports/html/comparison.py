@@ -18,10 +18,10 @@ from autoparser.reports.comparison_asked import asked_rows, equal_words
 from autoparser.reports.verdict import basis, score
 from autoparser.reports.visible import visible
 
-from .document import Section, document
 from .element import Element, Node, fragment, h
 from .header import name_of
-from .parts import badge, definitions, lead, opening, table
+from .page_parts import badge, definitions, lead, opening, table
+from .page_shell import PageSection, document
 from .signs import literal, shown
 
 __all__ = ["comparison_page"]
@@ -59,21 +59,21 @@ def _top(found: Comparison) -> Element:
     )
 
 
-def _sections(found: Comparison) -> Iterator[Section]:
-    yield Section("summary", "Summary", _summary(found))
+def _sections(found: Comparison) -> Iterator[PageSection]:
+    yield PageSection("summary", "Summary", _summary(found))
     if found.findings:
-        yield Section("findings", "Findings", _findings(found), str(len(found.findings)))
+        yield PageSection("findings", "Findings", _findings(found), str(len(found.findings)))
     if found.facts:
-        yield Section("format", "The format", _facts(found), str(len(found.facts)))
+        yield PageSection("format", "The format", _facts(found), str(len(found.facts)))
     if found.renders:
         asked = found.asked
         differing = asked.differing + asked.switched_differing
         note = f"{differing}/{asked.renders + asked.switched}"
-        yield Section("renders", "Renders", _renders(found), note)
+        yield PageSection("renders", "Renders", _renders(found), note)
     if found.trips:
         note = f"{len(found.trips)}/{found.played}"
-        yield Section("round-trips", "Round trips", _trips(found), note)
-    yield Section("asked", "What was asked", _asked(found))
+        yield PageSection("round-trips", "Round trips", _trips(found), note)
+    yield PageSection("asked", "What was asked", _asked(found))
 
 
 def _summary(found: Comparison) -> Element:

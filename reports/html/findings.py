@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import diff_split
 from autoparser.analysis.inference.check import Check, Failure
-from autoparser.analysis.lint import Evidence, Finding, Report, Severity, Shown
+from autoparser.analysis.lint import HitEvidence, LintFinding, LintReport, Severity, ShownText
+from autoparser.reports.setting_words import setting_words
 from autoparser.reports.verdict import basis, sandbox_words, why
 from autoparser.reports.visible import visible
-from autoparser.reports.words import setting_words
 
 from .element import Element, Node, fragment, h
-from .parts import badge, definitions, lead, opening
+from .page_parts import badge, definitions, lead, opening
 from .phases import difference
 from .signs import whole
 
@@ -26,7 +26,7 @@ LONGEST_LINE = 240
 """Characters of a template's line that are shown."""
 
 
-def findings(report: Report, source: str) -> Element:
+def findings(report: LintReport, source: str) -> Element:
     """List what the rules found, the weightiest first, each with the texts that show it.
 
     `source` is the template's text, of which the lines are shown.
@@ -44,7 +44,7 @@ def findings(report: Report, source: str) -> Element:
     )
 
 
-def _finding(finding: Finding, lines: Sequence[str]) -> Element:
+def _finding(finding: LintFinding, lines: Sequence[str]) -> Element:
     pairs: list[tuple[Node, Node]] = []
     line = finding.line
     if line is not None:
@@ -64,7 +64,7 @@ def _finding(finding: Finding, lines: Sequence[str]) -> Element:
     return opening(summary, definitions(pairs), *map(_evidence, finding.evidence))
 
 
-def _evidence(evidence: Evidence) -> Element:
+def _evidence(evidence: HitEvidence) -> Element:
     one, other = evidence.one, evidence.other
     if other is None:
         return h("figure", _side(one, difference("", one.text, "", "both", one.label), "both"))
@@ -86,7 +86,7 @@ def _evidence(evidence: Evidence) -> Element:
     )
 
 
-def _side(shown: Shown, render: Element, side: str) -> Element:
+def _side(shown: ShownText, render: Element, side: str) -> Element:
     if shown.error:
         render = h("p", "It raises ", h("q", visible(shown.error)), class_="bad")
     said = json.dumps(list(shown.messages), indent=2, ensure_ascii=False)

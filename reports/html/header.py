@@ -12,7 +12,7 @@ from autoparser.reports.verdict import score
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
-from .parts import badge, definitions
+from .page_parts import badge, definitions
 from .styled import styled
 
 __all__ = ["name_of", "provenance", "summary", "top"]

@@ -10,7 +10,7 @@ from autoparser.reports.grammar import grammar_rows, turn_expression
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
-from .parts import definitions, lead, opening
+from .page_parts import definitions, lead, opening
 from .signs import inline, whole
 from .styled import styled
 

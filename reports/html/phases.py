@@ -8,11 +8,11 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.inference.phases import Evidence, Finding
 from autoparser.analysis.inference.probing import Probe
 from autoparser.reports.phases import conditions, dialogue_rows
+from autoparser.reports.setting_words import UNCONFIRMED
 from autoparser.reports.visible import visible
-from autoparser.reports.words import UNCONFIRMED
 
 from .element import Element, Node, fragment, h
-from .parts import definitions, lead, opening
+from .page_parts import definitions, lead, opening
 from .signs import inline, shown
 from .styled import styled
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 from autoparser.analysis.overview.portrait import Conversation, MaskCost, Step
 from autoparser.reports.visible import visible
 
-from .bars import Column, Piece, bar, columns
+from .bars import BarPiece, Column, bar, columns
 from .element import Element, Node, fragment, h
-from .parts import definitions, lead, opening, table
+from .page_parts import definitions, lead, opening, table
 from .signs import inline
 
 __all__ = ["conversation", "masks"]
@@ -81,7 +81,7 @@ def _rendered(step: Step, longest: int, talk: Conversation) -> Element:
     words = f"{step.reused:,} of {step.rendered:,} {unit(talk)} are in the cache" + (
         f", {step.cached - step.reused:,} are thrown away" if step.breaks else ""
     )
-    pieces = [Piece(step.reused, "kept"), Piece(rest, "again" if step.breaks else "fresh")]
+    pieces = [BarPiece(step.reused, "kept"), BarPiece(rest, "again" if step.breaks else "fresh")]
     broken = h("span", f" ✕ {rest:,} computed", class_="bad") if step.breaks else None
     return h(
         "div",
@@ -96,11 +96,11 @@ def _bridged(step: Step, longest: int, talk: Conversation) -> Element:
         said: Node = h("small", f"no bridge: {visible(step.refusal)}", class_="bad")
         return h("div", said, class_="way")
     words = f"{step.bridged:,} {unit(talk)}, none of what came before is computed again"
-    added = Piece(max(0, step.bridged - _before(step, talk)), "fresh")
+    added = BarPiece(max(0, step.bridged - _before(step, talk)), "fresh")
     return h(
         "div",
         bar(
-            [Piece(_before(step, talk), "kept"), added],
+            [BarPiece(_before(step, talk), "kept"), added],
             longest,
             f"Turn {step.turn}, by bridge: {words}",
         ),

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from autoparser.analysis.overview.portrait import Portrait
 
-from .document import Section, document
 from .element import h
 from .findings import findings, self_checks
 from .header import name_of, provenance, summary, top
+from .page_shell import PageSection, document
 from .parser import grammar, parser
 from .phases import phases
 from .plots import conversation, masks
@@ -31,31 +31,31 @@ def report_page(portrait: Portrait, version: str) -> str:
     )
 
 
-def _sections(portrait: Portrait, version: str) -> Iterator[Section]:
+def _sections(portrait: Portrait, version: str) -> Iterator[PageSection]:
     analysis = portrait.analysis
     rows, talk = portrait.round_trip.rows, portrait.conversation
     held = sum(row.verdict.holds for row in rows)
-    yield Section("summary", "Summary", summary(portrait))
+    yield PageSection("summary", "Summary", summary(portrait))
     count = len(portrait.lint.findings)
-    yield Section(
+    yield PageSection(
         "findings", "Findings", findings(portrait.lint, analysis.template.text), str(count)
     )
-    yield Section("turn", "The turn", turn(analysis))
-    yield Section("markers", "Markers", markers(analysis), str(len(analysis.markers.items())))
-    yield Section("modes", "Modes", modes(analysis))
-    yield Section("switches", "Switches", switches(analysis), str(len(analysis.switches)))
+    yield PageSection("turn", "The turn", turn(analysis))
+    yield PageSection("markers", "Markers", markers(analysis), str(len(analysis.markers.items())))
+    yield PageSection("modes", "Modes", modes(analysis))
+    yield PageSection("switches", "Switches", switches(analysis), str(len(analysis.switches)))
     if len(analysis.formats) > 1:
-        yield Section("settings", "Settings", settings(analysis), str(len(analysis.formats)))
-    yield Section("phases", "Phases", phases(analysis), str(len(analysis.phases)))
-    yield Section("round-trip", "Round trip", round_trips(portrait), f"{held}/{len(rows)}")
+        yield PageSection("settings", "Settings", settings(analysis), str(len(analysis.formats)))
+    yield PageSection("phases", "Phases", phases(analysis), str(len(analysis.phases)))
+    yield PageSection("round-trip", "Round trip", round_trips(portrait), f"{held}/{len(rows)}")
     broken = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""
-    yield Section("conversation", "Ten turns", conversation(talk), broken)
-    yield Section("parser", "The parser", parser(analysis))
-    yield Section("grammar", "The grammar", grammar(portrait))
-    yield Section("masks", "Mask cost", masks(portrait.masks))
+    yield PageSection("conversation", "Ten turns", conversation(talk), broken)
+    yield PageSection("parser", "The parser", parser(analysis))
+    yield PageSection("grammar", "The grammar", grammar(portrait))
+    yield PageSection("masks", "Mask cost", masks(portrait.masks))
     passed = sum(check.passed for check in analysis.checks)
     total = sum(check.total for check in analysis.checks)
-    yield Section("check", "Self-check", self_checks(analysis), f"{passed}/{total}")
+    yield PageSection("check", "Self-check", self_checks(analysis), f"{passed}/{total}")
     found = analysis.gate
-    yield Section("gate", "Gate", gate(found), f"{found.passed}/{found.asked}")
-    yield Section("provenance", "Provenance", provenance(portrait, version))
+    yield PageSection("gate", "Gate", gate(found), f"{found.passed}/{found.asked}")
+    yield PageSection("provenance", "Provenance", provenance(portrait, version))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.constraining.gate import Gate
+from autoparser.reports.setting_words import setting_words
 from autoparser.reports.settings import gate_words, setting_rows, settings_words
 from autoparser.reports.visible import visible
-from autoparser.reports.words import setting_words
 
 from .element import Element, fragment, h
-from .parts import lead, table
+from .page_parts import lead, table
 from .styled import styled
 
 __all__ = ["gate", "settings"]

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from autoparser.analysis.history.roundtrip import Cause, Outcome, RoundTrip, Row, advice_of
-from autoparser.analysis.overview.portrait import Portrait, Strip
+from autoparser.analysis.overview.portrait import Portrait, TokenStrip
 from autoparser.reports.roundtrip import ABOUT, conditions_of
+from autoparser.reports.setting_words import setting_words
 from autoparser.reports.visible import visible
-from autoparser.reports.words import setting_words
 
-from .bars import Piece, bar
+from .bars import BarPiece, bar
 from .element import Element, Node, fragment, h
-from .parts import badge, definitions, lead, opening, table
+from .page_parts import badge, definitions, lead, opening, table
 from .signs import shown
 
 __all__ = ["round_trips"]
@@ -87,8 +87,8 @@ def _counts(found: RoundTrip) -> Element | None:
         return None
     causes = Counter("holds" if row.verdict.holds else _cause(row).value for row in found.rows)
     held = causes.pop("holds", 0)
-    pieces = [Piece(held, "good", "hold")] if held else []
-    pieces += [Piece(count, "bad", cause) for cause, count in causes.most_common()]
+    pieces = [BarPiece(held, "good", "hold")] if held else []
+    pieces += [BarPiece(count, "bad", cause) for cause, count in causes.most_common()]
     words = ", ".join(f"{piece.size} {piece.label}" for piece in pieces)
     return h(
         "figure",
@@ -119,7 +119,7 @@ def _line(row: Row, at: int, found: RoundTrip) -> Sequence[Node]:
 
 
 def _of_cause(
-    cause: Cause, found: Sequence[tuple[Row, Strip]], numbers: Sequence[int], total: int
+    cause: Cause, found: Sequence[tuple[Row, TokenStrip]], numbers: Sequence[int], total: int
 ) -> Element:
     first = found[0][0]
     strips = [_strip(row, strip, at) for at, (row, strip) in zip(numbers, found, strict=True)]
@@ -136,7 +136,7 @@ def _of_cause(
     )
 
 
-def _strip(row: Row, strip: Strip, at: int) -> Element:
+def _strip(row: Row, strip: TokenStrip, at: int) -> Element:
     verdict = row.verdict
     unit = "tokens" if strip.tokens else "pieces"
     caption = fragment(
@@ -154,7 +154,7 @@ def _strip(row: Row, strip: Strip, at: int) -> Element:
     return h("figure", h("figcaption", caption), lines, class_="strip", id=f"trip-{at}")
 
 
-def _line_of(strip: Strip) -> Element:
+def _line_of(strip: TokenStrip) -> Element:
     drawn: list[Node] = [
         _token(piece, "lead" if at < strip.lead_reused else "lead lost")
         for at, piece in enumerate(strip.lead)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.overview.survey import Record, Share, Summary
+from autoparser.analysis.overview.survey import Record, RecordShare, Summary
 from autoparser.reports.survey import percent, shared_folder
 from autoparser.reports.visible import visible
 
-from .bars import Piece, bar
-from .document import Section, document
+from .bars import BarPiece, bar
 from .element import Element, Node, fragment, h
-from .parts import badge, lead, opening, table
+from .page_parts import badge, lead, opening, table
+from .page_shell import PageSection, document
 from .signs import inline
 
 __all__ = ["survey_page"]
@@ -46,9 +46,9 @@ def _badges(summary: Summary) -> Iterator[Node]:
         yield badge(f"{failed} not analysed", "bad")
 
 
-def _sections(summary: Summary, records: Sequence[Record], folder: str) -> Iterator[Section]:
+def _sections(summary: Summary, records: Sequence[Record], folder: str) -> Iterator[PageSection]:
     most = summary.all.templates
-    yield Section(
+    yield PageSection(
         "modes",
         "Modes",
         fragment(
@@ -59,43 +59,43 @@ def _sections(summary: Summary, records: Sequence[Record], folder: str) -> Itera
         ),
     )
     if summary.families:
-        yield Section(
+        yield PageSection(
             "families", "Families", _families(summary, folder), str(len(summary.families))
         )
     if summary.switches:
-        yield Section("switches", "Switches", _switches(summary), str(len(summary.switches)))
+        yield PageSection("switches", "Switches", _switches(summary), str(len(summary.switches)))
     if summary.causes:
-        yield Section("round-trips", "Why round trips break", _causes(summary))
+        yield PageSection("round-trips", "Why round trips break", _causes(summary))
     if summary.crashing:
         crashing = [
             (visible(each.source.removeprefix(folder)), visible(each.crash))
             for each in summary.crashing
         ]
         body = table("Templates that crash on what agents send", ("template", "why"), crashing)
-        yield Section("crashing", "Crashing", body, str(len(crashing)))
+        yield PageSection("crashing", "Crashing", body, str(len(crashing)))
     if summary.failed:
         failed = [
             (visible(each.source.removeprefix(folder)), visible(each.error))
             for each in summary.failed
         ]
         body = table("Templates that are not analysed", ("template", "why"), failed)
-        yield Section("failed", "Not analysed", body, str(len(failed)))
-    yield Section("templates", "All templates", _templates(records, folder), str(len(records)))
+        yield PageSection("failed", "Not analysed", body, str(len(failed)))
+    yield PageSection("templates", "All templates", _templates(records, folder), str(len(records)))
 
 
 _HEADS = ("", "templates", "", "self-check passes", "round trips hold")
 
 
-def _shares(title: str, shares: Sequence[Share], most: int) -> Element:
+def _shares(title: str, shares: Sequence[RecordShare], most: int) -> Element:
     rows = [(h("code", share.name), *_figures(share, most, share.name)) for share in shares]
     return fragment(h("h3", title), table(title, ("mode", *_HEADS[1:]), rows, "shares"))
 
 
-def _figures(share: Share, most: int, name: str) -> Sequence[Node]:
+def _figures(share: RecordShare, most: int, name: str) -> Sequence[Node]:
     words = f"{share.templates} of {most} templates: {visible(name)}"
     return (
         str(share.templates),
-        bar([Piece(share.templates, "kept")], most, words),
+        bar([BarPiece(share.templates, "kept")], most, words),
         percent(share.ok, share.templates),
         percent(share.held, share.played),
     )
@@ -133,7 +133,7 @@ def _switches(summary: Summary) -> Element:
         (
             h("code", visible(name)),
             str(count),
-            bar([Piece(count, "kept")], most, f"{count} templates have {visible(name)}"),
+            bar([BarPiece(count, "kept")], most, f"{count} templates have {visible(name)}"),
         )
         for name, count in shown
     ]
@@ -150,7 +150,7 @@ def _causes(summary: Summary) -> Element:
         (
             cause,
             str(count),
-            bar([Piece(count, "again")], most, f"{count} round trips break by {cause}"),
+            bar([BarPiece(count, "again")], most, f"{count} round trips break by {cause}"),
             str(templates),
         )
         for cause, count, templates in summary.causes

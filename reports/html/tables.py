@@ -10,7 +10,7 @@ from autoparser.reports.tables import marker_rows, switch_rows, switch_words
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
-from .parts import lead, table
+from .page_parts import lead, table
 from .signs import inline
 from .styled import styled
 

@@ -9,17 +9,17 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import joints_of
 from autoparser.reports.example import (
-    Span,
+    ExampleSpan,
     call_spans,
     example_call,
     example_message,
     turn_spans,
 )
+from autoparser.reports.setting_words import setting_words
 from autoparser.reports.turn import cut_at_prompt, turn_notes
-from autoparser.reports.words import setting_words
 
 from .element import Element, Node, fragment, h
-from .parts import lead, table
+from .page_parts import lead, table
 from .signs import inline, literal, shown
 
 __all__ = ["turn"]
@@ -73,13 +73,13 @@ def _blocks(analysis: Analysis) -> Element:
 _KINDS = {"header": "opening", "turn": "end", "between": "between", "separator": "calls"}
 
 
-def _kind(span: Span) -> str:
+def _kind(span: ExampleSpan) -> str:
     """Say to which block a piece belongs."""
     first = span.label.split()[0]
     return _KINDS.get(first, "calls" if first in ("call", "calls") else first)
 
 
-def _grouped(analysis: Analysis, message: Message, spans: Sequence[Span]) -> Iterator[Node]:
+def _grouped(analysis: Analysis, message: Message, spans: Sequence[ExampleSpan]) -> Iterator[Node]:
     for kind, group in groupby(spans, key=_kind):
         pieces = [node for span in group for node in _pieces(analysis, message, span)]
         yield h(
@@ -90,7 +90,7 @@ def _grouped(analysis: Analysis, message: Message, spans: Sequence[Span]) -> Ite
         )
 
 
-def _pieces(analysis: Analysis, message: Message, span: Span) -> Iterator[Node]:
+def _pieces(analysis: Analysis, message: Message, span: ExampleSpan) -> Iterator[Node]:
     if not span.written:
         yield literal(span.text)
         return

@@ -6,6 +6,7 @@ from a template or a file name passes `visible` and then the escaping of the for
 
 from .concise import concise_report
 from .document import LINT_SCHEMA, lint_document
+from .finding_words import many
 from .github import github_report
 from .junit import junit_report
 from .markdown import markdown_report
@@ -14,7 +15,6 @@ from .page_markdown import page_file, page_markdown, rules_index
 from .sarif import sarif_report
 from .statistics import counted, statistics_report
 from .text import lint_report
-from .words import many
 
 __all__ = [
     "LINT_SCHEMA",

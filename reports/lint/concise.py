@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.project import LintRun
 from autoparser.reports.visible import visible
 
-from .words import message_words, notes, problem_words, summary_words, unused_words
+from .finding_words import message_words, notes, problem_words, summary_words, unused_words
 
 __all__ = ["concise_report"]
 

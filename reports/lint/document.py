@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autoparser.analysis.lint import Evidence, Finding, Shown
+from autoparser.analysis.lint import HitEvidence, LintFinding, ShownText
 from autoparser.analysis.lint.project import Inspected, LintRun, Problem
 
 from .statistics import counted
@@ -54,7 +54,7 @@ def _template(template: Inspected, run: LintRun) -> Mapping[str, object]:
     }
 
 
-def _finding(template: Inspected, finding: Finding, run: LintRun) -> Mapping[str, object]:
+def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> Mapping[str, object]:
     return {
         "code": finding.code,
         "name": finding.rule.name,
@@ -70,14 +70,14 @@ def _finding(template: Inspected, finding: Finding, run: LintRun) -> Mapping[str
     }
 
 
-def _evidence(evidence: Evidence) -> Mapping[str, object]:
+def _evidence(evidence: HitEvidence) -> Mapping[str, object]:
     return {
         "one": _shown(evidence.one),
         "other": None if evidence.other is None else _shown(evidence.other),
     }
 
 
-def _shown(shown: Shown) -> Mapping[str, object]:
+def _shown(shown: ShownText) -> Mapping[str, object]:
     return {
         "label": shown.label,
         "text": shown.text,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.lint import Evidence, Shown
+from autoparser.analysis.lint import HitEvidence, ShownText
 from autoparser.reports.difference import compared, difference_lines
 from autoparser.reports.layout import Lines, prose, wrapped
 from autoparser.reports.visible import lines, visible
@@ -18,7 +18,7 @@ HEAD, TAIL = 160, 480
 """Characters of a text that is shown alone; what matters is mostly at its end."""
 
 
-def evidence_lines(evidence: Evidence, width: int, indent: int) -> Lines:
+def evidence_lines(evidence: HitEvidence, width: int, indent: int) -> Lines:
     """Draw evidence; whitespace is visible, and of two texts only where they differ."""
     one, other = evidence.one, evidence.other
     if other is None:
@@ -40,12 +40,12 @@ def evidence_lines(evidence: Evidence, width: int, indent: int) -> Lines:
     return [*drawn, *difference_lines(compared(one.text, other.text), width, indent)]
 
 
-def messages_text(shown: Shown) -> str:
+def messages_text(shown: ShownText) -> str:
     """Return the conversation as JSON, a message a line; empty where there is none."""
     return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in shown.messages)
 
 
-def _label(sign: str, shown: Shown) -> Text:
+def _label(sign: str, shown: ShownText) -> Text:
     words = Text(f"{sign}{visible(shown.label)}", style="bold")
     if shown.messages:
         roles = [
@@ -55,7 +55,7 @@ def _label(sign: str, shown: Shown) -> Text:
     return words
 
 
-def _alone(shown: Shown, width: int, indent: int) -> Lines:
+def _alone(shown: ShownText, width: int, indent: int) -> Lines:
     if shown.error:
         return prose(Text(f"raises: {visible(shown.error)}", style="red"), width, indent + 2)
     room = max(width - indent - 2, 10)

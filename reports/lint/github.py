@@ -12,7 +12,14 @@ from autoparser.analysis.lint import Severity
 from autoparser.analysis.lint.project import Inspected, LintRun
 from autoparser.reports.visible import visible
 
-from .words import message_words, notes, problem_words, summary_words, template_title, unused_words
+from .finding_words import (
+    message_words,
+    notes,
+    problem_words,
+    summary_words,
+    template_title,
+    unused_words,
+)
 
 __all__ = ["github_report"]
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from autoparser.analysis.lint import Finding
+from autoparser.analysis.lint import LintFinding
 from autoparser.analysis.lint.project import Inspected, LintRun
 from autoparser.reports.visible import visible
 
-from .words import message_words, problem_words, template_title
+from .finding_words import message_words, problem_words, template_title
 
 __all__ = ["junit_report"]
 
@@ -58,7 +58,7 @@ def _cases(template: Inspected, run: LintRun) -> list[_Case]:
     return found or [_Case("no finding", "")]
 
 
-def _case(template: Inspected, finding: Finding, *, fails: bool) -> _Case:
+def _case(template: Inspected, finding: LintFinding, *, fails: bool) -> _Case:
     fix = f"\nfix: {visible(finding.fix)}" if finding.fix else ""
     line = _at(template.line_in_file(finding.line))
     words = message_words(template, finding)

@@ -9,13 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autoparser.analysis.lint import Evidence, Finding, Severity, Shown
+from autoparser.analysis.lint import HitEvidence, LintFinding, Severity, ShownText
 from autoparser.analysis.lint.project import Inspected, LintRun
 from autoparser.reports.difference import compared, difference_lines
 from autoparser.reports.visible import visible
 
 from .evidence import messages_text, text_lines
-from .words import message_words, notes, problem_words, summary_words, template_title, unused_words
+from .finding_words import (
+    message_words,
+    notes,
+    problem_words,
+    summary_words,
+    template_title,
+    unused_words,
+)
 
 __all__ = ["markdown_report"]
 
@@ -62,7 +69,7 @@ def _left_out(count: int, what: str, more: str = "") -> str:
     return f"\n… and {count} {words}.\n" if count else ""
 
 
-def _by_weight(run: LintRun) -> Iterator[tuple[Inspected, Finding]]:
+def _by_weight(run: LintRun) -> Iterator[tuple[Inspected, LintFinding]]:
     """Return the findings, the weightiest first: what does not fit is at the end."""
     for severity in Severity:
         yield from (each for each in run.findings if each[1].severity is severity)
@@ -99,7 +106,7 @@ def _details(run: LintRun) -> Iterator[str]:
             yield "\n".join(_detail(template, finding)) + "\n"
 
 
-def _detail(template: Inspected, finding: Finding) -> Iterator[str]:
+def _detail(template: Inspected, finding: LintFinding) -> Iterator[str]:
     title = _code(f"{finding.code} {template_title(template)}: {visible(finding.message)}")
     yield ""
     yield f"<details><summary>{title}</summary>"
@@ -119,7 +126,7 @@ def _block(lines: list[str]) -> Iterator[str]:
     yield fence
 
 
-def _evidence(evidence: Evidence) -> Iterator[str]:
+def _evidence(evidence: HitEvidence) -> Iterator[str]:
     one, other = evidence.one, evidence.other
     if other is None:
         yield f"# {visible(one.label)}"
@@ -145,7 +152,7 @@ def _difference(left: str, right: str) -> Iterator[str]:
         yield line.plain
 
 
-def _alone(shown: Shown) -> Iterator[str]:
+def _alone(shown: ShownText) -> Iterator[str]:
     if shown.error:
         yield f"raises: {visible(shown.error)}"
     else:

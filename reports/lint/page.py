@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.lint import Group, Rule
+from autoparser.analysis.lint import Rule, RuleGroup
 from autoparser.reports.layout import Lines, blank, heading, prose, rows, sentence, wrapped
 from autoparser.reports.visible import visible
 
@@ -78,7 +78,7 @@ def _capital(text: str) -> str:
 def rule_table(rules: Sequence[Rule], width: int) -> Text:
     """List all rules by group."""
     drawn: Lines = []
-    for group in Group:
+    for group in RuleGroup:
         of_group = [rule for rule in rules if rule.group is group]
         if of_group:
             drawn += heading(f"{group.value} (AP{group.digit})", width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.lint import Group, Rule
+from autoparser.analysis.lint import Rule, RuleGroup
 
 __all__ = ["page_file", "page_markdown", "rules_index"]
 
@@ -94,7 +94,7 @@ def _index(rules: Sequence[Rule]) -> Iterator[str]:
     )
     yield ""
     yield "Written by the command `autoparser rule --markdown`; do not edit by hand."
-    for group in Group:
+    for group in RuleGroup:
         of_group = [rule for rule in rules if rule.group is group]
         if not of_group:
             continue

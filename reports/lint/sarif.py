@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from urllib.parse import quote
 
-from autoparser.analysis.lint import Confidence, Finding, Rule, Severity
+from autoparser.analysis.lint import Confidence, LintFinding, Rule, Severity
 from autoparser.analysis.lint.project import Inspected, LintRun, Problem, digest_of
 from autoparser.reports.visible import visible
 
+from .finding_words import message_words, problem_words
 from .page_markdown import page_file, page_markdown
-from .words import message_words, problem_words
 
 __all__ = ["sarif_report"]
 
@@ -100,7 +100,7 @@ def _rule(rule: Rule, pages: str | None) -> Mapping[str, object]:
 
 
 def _result(
-    template: Inspected, finding: Finding, indices: Mapping[str, int]
+    template: Inspected, finding: LintFinding, indices: Mapping[str, int]
 ) -> Mapping[str, object]:
     fix = f"; {visible(finding.fix)}" if finding.fix else ""
     identity = "\0".join((template.name or "", finding.code, digest_of(finding)))

@@ -10,8 +10,8 @@ from autoparser.analysis.lint import Rule
 from autoparser.analysis.lint.project import LintRun
 from autoparser.reports.layout import Lines, sentence, wrapped
 
+from .finding_words import notes, summary_words
 from .styles import SEVERITY_STYLES
-from .words import notes, summary_words
 
 __all__ = ["Counted", "counted", "statistics_report"]
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-from autoparser.analysis.lint import Finding
+from autoparser.analysis.lint import LintFinding
 from autoparser.analysis.lint.project import Inspected, LintRun, Problem
 from autoparser.reports.layout import Lines, blank, prose, sentence
 from autoparser.reports.visible import LEGEND, visible
 
 from .evidence import evidence_lines
 from .excerpt import excerpt_lines
+from .finding_words import counts, notes, problem_words, summary_words, template_title, unused_words
 from .page import page_lines
 from .styles import SEVERITY_STYLES
-from .words import counts, notes, problem_words, summary_words, template_title, unused_words
 
 __all__ = ["lint_report"]
 
@@ -70,7 +70,7 @@ class _Writer:
             drawn += prose(sentence(("note ", "dim"), words), self.width, hang=2)
         return drawn
 
-    def finding(self, template: Inspected, finding: Finding) -> Lines:
+    def finding(self, template: Inspected, finding: LintFinding) -> Lines:
         width = self.width
         style = SEVERITY_STYLES[finding.severity]
         place = "" if finding.line is None else f"line {finding.line}: "
@@ -95,7 +95,7 @@ class _Writer:
             drawn += self.page(finding)
         return drawn
 
-    def page(self, finding: Finding) -> Lines:
+    def page(self, finding: LintFinding) -> Lines:
         if finding.code in self.explained:
             return prose(
                 Text(f"{finding.code} is explained above", style="dim"), self.width, INDENT

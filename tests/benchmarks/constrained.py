@@ -26,7 +26,7 @@ from autoparser.analysis.constraining.constrained import (
     FreeGrammar,
     GrammarBackend,
     GrammarObject,
-    Opening,
+    ReasoningOpening,
     new_mask,
 )
 from autoparser.analysis.constraining.constrained.model import ModelSampler, choose_device, measure
@@ -168,7 +168,7 @@ def masks(tokenizer: ModelTokenizer) -> Iterator[str]:
             tokens = tokenizer.encode(answer(count))
             times = spread(mask_us(backend.grammar(constraint), tokens))
             yield _mask_row(f"structural tag, {count} tools", times, base)
-        guarded = backend.reasoning_grammar(plain, end="</think>", opening=Opening.OPEN)
+        guarded = backend.reasoning_grammar(plain, end="</think>", opening=ReasoningOpening.OPEN)
         tokens = tokenizer.encode(f"{PROSE * 8}</think>{arguments(0)}")
         yield _mask_row("thinking, then JSON", spread(mask_us(guarded, tokens)), base)
         yield _mask_row("free", spread(mask_us(FreeGrammar(tokenizer), tokens)), base)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from transformers.utils.chat_parsing import parse_response
 
-from autoparser.analysis.describing.export import trial
+from autoparser.analysis.describing.export import export_trial
 
 Run = Callable[..., Any]
 WHOLE = "fixtures/templates/j1-json-in-tags.jinja"
@@ -62,7 +62,7 @@ def test_the_check_can_be_left_out(autoparser: Run) -> None:
 def test_without_transformers_only_a_check_that_is_asked_for_fails(
     autoparser: Run, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], code: int
 ) -> None:
-    monkeypatch.setattr(trial, "TARGET_PACKAGE", "no_such_package")
+    monkeypatch.setattr(export_trial, "TARGET_PACKAGE", "no_such_package")
     ran = autoparser("export", WHOLE, *options)
     assert ran.code == code
     if code:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.lint import Group, all_rules
+from autoparser.analysis.lint import RuleGroup, all_rules
 from autoparser.reports.lint import page_file, page_markdown, rules_index
 
 Run = Callable[..., Any]
@@ -62,7 +62,7 @@ def test_all_rules_are_listed_by_group(autoparser: Run) -> None:
     assert listed == [rule.code for rule in all_rules()]
     groups = {f"{rule.group.value} (AP{rule.group.digit})" for rule in all_rules()}
     assert groups <= set(lines)
-    assert len(groups) <= len(Group)
+    assert len(groups) <= len(RuleGroup)
 
 
 def test_markdown_is_that_of_the_docs(autoparser: Run) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from autoparser.analysis.lint import Need, Rule, all_rules
-from autoparser.analysis.lint.project import LintRun, Request, Settings, lint_project
+from autoparser.analysis.lint.project import LintRequest, LintRun, ProjectSettings, lint_project
 
 from .outcomes import PROCESSES
 
@@ -42,7 +42,9 @@ def reference() -> Mapping[str, Known]:
 
 def lints(paths: Sequence[Path], processes: int = PROCESSES) -> LintRun:
     """Hold the templates against every rule, those too that do not run by default."""
-    return lint_project(Request(tuple(map(str, paths)), all_rules(), Settings(), jobs=processes))
+    return lint_project(
+        LintRequest(tuple(map(str, paths)), all_rules(), ProjectSettings(), jobs=processes)
+    )
 
 
 def lint_table(run: LintRun) -> str:

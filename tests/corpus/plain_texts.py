@@ -15,7 +15,7 @@ from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.format import Part, RefusedMessageError
-from autoparser.analysis.reading.parsing.marks import content_stops
+from autoparser.analysis.reading.parsing.stop_marks import content_stops
 from tests.analysis.reading.parsing.loop import TOOLS, generated, streamed
 
 from .closed_loop import AMBIGUOUS, UNOPENED

@@ -21,12 +21,12 @@ from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.alignment import is_unit
 from autoparser.analysis.core.conversation import (
-    Answer,
     Entry,
     Json,
     Message,
     Presence,
     ToolCall,
+    ToolResult,
     User,
 )
 from autoparser.analysis.core.format import Part, Written
@@ -105,7 +105,7 @@ def conversation(analysis: Analysis, *, reasoning: bool, calls: bool = True) -> 
             id_ = f"{word:a<8.8}{turn}"
             arguments: dict[str, Json] = {"city": f"{word.title()} Falls", "days": turn + 1}
             entries.append(Message("", thinking, (ToolCall("get_forecast", arguments, id_),)))
-            entries.append(Answer(f"A {word} result.", "get_forecast", id_))
+            entries.append(ToolResult(f"A {word} result.", "get_forecast", id_))
         else:
             entries.append(Message(f"A {word} answer.", thinking))
     return entries
@@ -335,7 +335,9 @@ def _own_text(
     assert isinstance(turn, Message)
     messages = shaped(analysis, entries[: at + 1])
     if turn.calls and analysis.shape.answered:
-        messages += shaped(analysis, [Answer("done", call.name, call.id) for call in turn.calls])
+        messages += shaped(
+            analysis, [ToolResult("done", call.name, call.id) for call in turn.calls]
+        )
         messages = [m for at, m in enumerate(messages) if at == 0 or m["role"] != "system"]
     whole = made.attribute(messages, tools)
     last = max(n for n, message in enumerate(messages) if message["role"] == "assistant")

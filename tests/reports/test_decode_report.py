@@ -8,16 +8,16 @@ import pytest
 
 from autoparser.analysis.constraining.decode import (
     Complaint,
+    DecodingReport,
     Example,
     Fault,
     ModelFigures,
     Rendering,
-    Report,
 )
 from autoparser.reports import DecodeSetting, decode_document, decode_report
 
 DETAIL = "\x1b[31m" + "x" * 500
-REPORT = Report(
+REPORT = DecodingReport(
     answers=9,
     clean=6,
     tokens=800,
@@ -29,7 +29,7 @@ REPORT = Report(
     },
     renderings={Rendering.SAME: 5, Rendering.SPELLING: 1},
 )
-FIGURES = ModelFigures("NVIDIA\x1b H200", 8, 1234.56, 2000.0, Report(9, 0, 900))
+FIGURES = ModelFigures("NVIDIA\x1b H200", 8, 1234.56, 2000.0, DecodingReport(9, 0, 900))
 SETTING = DecodeSetting("m/tokenizer.json", "the model m", 1, 4000, ("</a>",), FIGURES)
 
 
@@ -66,7 +66,7 @@ def test_the_document_holds_all_in_full() -> None:
 
 
 def test_clean_answers_need_few_words() -> None:
-    report = Report(2, 2, 10, 1, renderings={Rendering.SAME: 2})
+    report = DecodingReport(2, 2, 10, 1, renderings={Rendering.SAME: 2})
     setting = DecodeSetting("t", "by chance", 0, 50)
     assert decode_report(report, setting, 80).plain.splitlines() == [
         "Tokenizer  t",

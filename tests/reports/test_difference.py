@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.reports.difference import Piece, Side, compared, difference_lines
+from autoparser.reports.difference import DifferencePiece, Side, compared, difference_lines
 
 COMPARED = [
     # left, right, pieces
@@ -35,14 +35,22 @@ def test_the_pieces_give_both_texts_back() -> None:
 
 
 def test_every_line_has_its_sign() -> None:
-    pieces = [Piece(Side.BOTH, "a\n"), Piece(Side.LEFT, "b\nc"), Piece(Side.RIGHT, "d")]
+    pieces = [
+        DifferencePiece(Side.BOTH, "a\n"),
+        DifferencePiece(Side.LEFT, "b\nc"),
+        DifferencePiece(Side.RIGHT, "d"),
+    ]
     drawn = [line.plain for line in difference_lines(pieces, 40)]
     assert drawn == ["    a↵", "  - b↵", "  - c", "  + d"]
 
 
 def test_of_what_both_have_the_ends_beside_a_difference_are_drawn() -> None:
     before = "".join(f"line {number}\n" for number in range(50))
-    pieces = [Piece(Side.BOTH, before), Piece(Side.LEFT, "x"), Piece(Side.BOTH, "y" * 1000)]
+    pieces = [
+        DifferencePiece(Side.BOTH, before),
+        DifferencePiece(Side.LEFT, "x"),
+        DifferencePiece(Side.BOTH, "y" * 1000),
+    ]
     drawn = [line.plain for line in difference_lines(pieces, 80)]
     assert drawn[:2] == ["    … 358 characters that both have", "    line 46↵"]
     assert drawn[5] == "  - x"
@@ -50,5 +58,5 @@ def test_of_what_both_have_the_ends_beside_a_difference_are_drawn() -> None:
 
 
 def test_a_long_difference_is_cut_and_says_so() -> None:
-    drawn = difference_lines([Piece(Side.LEFT, "z" * 9000)], 80)
+    drawn = difference_lines([DifferencePiece(Side.LEFT, "z" * 9000)], 80)
     assert drawn[-1].plain == "  - … 6600 more characters"

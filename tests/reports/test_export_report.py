@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.describing.export import Export, Limit, Mismatch, Piece, Read, Trial
+from autoparser.analysis.describing.export import (
+    ComparedMessage,
+    Export,
+    ExportLimit,
+    ExportTrial,
+    MessagePiece,
+    Mismatch,
+)
 from autoparser.reports import export_report
 
-READ = Read(None, "Hello.")
-LOST = Mismatch("content", "…" * 80 + "A:", "Hel\x1blo.\n", READ, Read(None, None))
+READ = ComparedMessage(None, "Hello.")
+LOST = Mismatch("content", "…" * 80 + "A:", "Hel\x1blo.\n", READ, ComparedMessage(None, None))
 RAISED = Mismatch("1 call", "A:", "{", READ, None, "ValueError('no JSON')")
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("mismatch", [LOST, RAISED])
 def test_a_mismatch_is_shown_as_a_person_can_see_it(mismatch: Mismatch, width: int) -> None:
-    limit = Limit(Piece.IDS, "they stand behind the arguments, which is too late")
-    trial = Trial(3, 5, 2, (mismatch, RAISED))
+    limit = ExportLimit(MessagePiece.IDS, "they stand behind the arguments, which is too late")
+    trial = ExportTrial(3, 5, 2, (mismatch, RAISED))
     text = export_report(Export({}, (limit,), needs_tools=True), trial, width).plain
     assert all(len(line) <= width for line in text.splitlines())
     assert "\x1b" not in text

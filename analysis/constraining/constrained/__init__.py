@@ -10,12 +10,12 @@ from .chance import JSON_CLOSERS, RandomSampler
 from .constraint import Constraint, ConstraintKind, one_constraint
 from .errors import ConstraintError, RefusedTokenError
 from .free import FreeGrammar
-from .gate import Opening, ReasoningGate
-from .grammar import GrammarObject, MatcherGrammar
-from .schema import ANY_JSON, Whitespace
+from .matcher_grammar import GrammarObject, MatcherGrammar
+from .reasoning_gate import ReasoningGate, ReasoningOpening
+from .schema_constraint import ANY_JSON, Whitespace
 from .statistics import GrammarStatistics
-from .turns import reasoning_gate_of
-from .walk import Sampler, Turn, Walk, walk, walks
+from .turn_gate import reasoning_gate_of
+from .walk import Sampler, WaitingAnswer, Walk, walk, walks
 
 __all__ = [
     "ANY_JSON",
@@ -29,12 +29,12 @@ __all__ = [
     "GrammarStatistics",
     "MaskError",
     "MatcherGrammar",
-    "Opening",
     "RandomSampler",
     "ReasoningGate",
+    "ReasoningOpening",
     "RefusedTokenError",
     "Sampler",
-    "Turn",
+    "WaitingAnswer",
     "Walk",
     "Whitespace",
     "allowed_tokens",

@@ -25,15 +25,15 @@ from autoparser.analysis.loading.tokens import ModelTokenizer
 from .constraint import Constraint, ConstraintKind
 from .ebnf import lark_grammar
 from .errors import ConstraintError
-from .gate import Opening, ReasoningGate
-from .grammar import MatcherGrammar, one_message
+from .matcher_grammar import MatcherGrammar, one_message
+from .reasoning_gate import ReasoningGate, ReasoningOpening
 from .statistics import GrammarStatistics, StatisticsCounter
 from .structural_reading import structural_grammar
 
 __all__ = ["GrammarBackend"]
 
 _Compiled = MatcherGrammar | ConstraintError
-_GateKey = tuple[Constraint, str, str, Opening]
+_GateKey = tuple[Constraint, str, str, ReasoningOpening]
 
 
 class GrammarBackend:
@@ -84,7 +84,12 @@ class GrammarBackend:
         return _copy(found.result() if isinstance(found, Future) else found)
 
     def reasoning_grammar(
-        self, constraint: Constraint | Grammar, *, end: str, start: str = "", opening: Opening
+        self,
+        constraint: Constraint | Grammar,
+        *,
+        end: str,
+        start: str = "",
+        opening: ReasoningOpening,
     ) -> ReasoningGate:
         """Return a grammar object that waits for the end of the reasoning (see ``ReasoningGate``).
 

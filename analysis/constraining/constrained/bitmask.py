@@ -13,7 +13,7 @@ from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
 
-__all__ = ["MaskError", "Row", "allowed_tokens", "is_allowed", "new_mask", "row_of"]
+__all__ = ["MaskError", "MaskRow", "allowed_tokens", "is_allowed", "new_mask", "row_of"]
 
 WORD_BYTES = 4
 
@@ -22,7 +22,7 @@ class MaskError(AutoparserError):
     """A mask's memory does not fit: its type, its shape, its place."""
 
 
-class Row:
+class MaskRow:
     """One row of a mask: its address, its words; it keeps the memory alive."""
 
     __slots__ = ("_owner", "address", "words")
@@ -39,7 +39,7 @@ def new_mask(rows: int, words: int) -> memoryview:
     return flat.cast("B").cast("i", (rows, words))
 
 
-def row_of(mask: Any, index: int) -> Row:
+def row_of(mask: Any, index: int) -> MaskRow:
     """Find row ``index`` of a mask: ``(rows, words)`` int32, C-contiguous, on the CPU.
 
     Raises ``MaskError``.
@@ -57,10 +57,10 @@ def row_of(mask: Any, index: int) -> Row:
     rows, words = view.shape or (0, 0)
     _check_index(index, rows)
     whole = (ctypes.c_char * view.nbytes).from_buffer(view)
-    return Row(whole, ctypes.addressof(whole) + index * words * WORD_BYTES, words)
+    return MaskRow(whole, ctypes.addressof(whole) + index * words * WORD_BYTES, words)
 
 
-def _tensor_row(mask: Any, index: int) -> Row:
+def _tensor_row(mask: Any, index: int) -> MaskRow:
     if mask.dim() != 2 or "int32" not in str(mask.dtype):  # noqa: PLR2004
         raise MaskError("a mask is two-dimensional and of int32")
     if mask.device.type != "cpu":
@@ -72,7 +72,7 @@ def _tensor_row(mask: Any, index: int) -> Row:
         raise MaskError("a mask's memory is contiguous and can be written")
     rows, words = mask.shape
     _check_index(index, rows)
-    return Row(mask, mask.data_ptr() + index * words * WORD_BYTES, words)
+    return MaskRow(mask, mask.data_ptr() + index * words * WORD_BYTES, words)
 
 
 def _check_index(index: int, rows: int) -> None:
@@ -80,25 +80,25 @@ def _check_index(index: int, rows: int) -> None:
         raise MaskError(f"there is no row {index} in a mask of {rows}")
 
 
-def row_words(row: Row) -> ctypes.Array[ctypes.c_uint32]:
+def row_words(row: MaskRow) -> ctypes.Array[ctypes.c_uint32]:
     """Return the words of a row, to read and to write."""
     return (ctypes.c_uint32 * row.words).from_address(row.address)
 
 
-def is_allowed(row: Row, token: int) -> bool:
+def is_allowed(row: MaskRow, token: int) -> bool:
     """Say whether the row allows ``token``."""
     word = ctypes.c_uint32.from_address(row.address + token // 32 * WORD_BYTES).value
     return bool(word >> token % 32 & 1)
 
 
-def allow(row: Row, token: int, allowed: bool) -> None:
+def allow(row: MaskRow, token: int, allowed: bool) -> None:
     """Set the bit of ``token``."""
     word = ctypes.c_uint32.from_address(row.address + token // 32 * WORD_BYTES)
     bit = 1 << token % 32
     word.value = word.value | bit if allowed else word.value & ~bit
 
 
-def allow_all(row: Row, tokens: int) -> None:
+def allow_all(row: MaskRow, tokens: int) -> None:
     """Allow the first ``tokens`` tokens, and none after them."""
     clear(row)
     ctypes.memset(row.address, 0xFF, tokens // 8)
@@ -106,25 +106,25 @@ def allow_all(row: Row, tokens: int) -> None:
         allow(row, token, allowed=True)
 
 
-def allow_only(row: Row, tokens: Iterable[int]) -> None:
+def allow_only(row: MaskRow, tokens: Iterable[int]) -> None:
     """Allow ``tokens`` and no others."""
     clear(row)
     for token in tokens:
         allow(row, token, allowed=True)
 
 
-def clear(row: Row) -> None:
+def clear(row: MaskRow) -> None:
     """Allow no token."""
     ctypes.memset(row.address, 0, row.words * WORD_BYTES)
 
 
-def count_allowed(row: Row) -> int:
+def count_allowed(row: MaskRow) -> int:
     """Say how many tokens the row allows."""
     words = ctypes.string_at(row.address, row.words * WORD_BYTES)
     return int.from_bytes(words, "little").bit_count()
 
 
-def allowed_tokens(row: Row) -> Iterator[int]:
+def allowed_tokens(row: MaskRow) -> Iterator[int]:
     """Return the tokens that the row allows, in the order of their ids."""
     for place, word in enumerate(row_words(row)):
         left = word

@@ -18,8 +18,8 @@ from random import Random
 
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
-from .bitmask import Row, allowed_tokens, is_allowed
-from .walk import Turn
+from .bitmask import MaskRow, allowed_tokens, is_allowed
+from .walk import WaitingAnswer
 
 __all__ = ["JSON_CLOSERS", "RandomSampler"]
 
@@ -53,11 +53,11 @@ class RandomSampler:
         self._closers = [tokenizer.encode_marked(closer) for closer in closers if closer]
         self._begun: dict[int, list[int]] = {}
 
-    def choose(self, turns: Sequence[Turn], mask: memoryview) -> Sequence[int]:  # noqa: ARG002 - the protocol's
+    def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:  # noqa: ARG002 - the protocol's
         """Choose the next token of each answer."""
         return [self._choose(turn) for turn in turns]
 
-    def _choose(self, turn: Turn) -> int:
+    def _choose(self, turn: WaitingAnswer) -> int:
         begun = self._begun.pop(turn.place, [])
         if begun and turn.tokens and is_allowed(turn.row, begun[0]):
             return self._go_on(turn, begun)
@@ -71,12 +71,12 @@ class RandomSampler:
                 return self._go_on(turn, self._random.choice(possible))
         return self._any(turn.row)
 
-    def _go_on(self, turn: Turn, text: list[int]) -> int:
+    def _go_on(self, turn: WaitingAnswer, text: list[int]) -> int:
         if text[1:]:
             self._begun[turn.place] = text[1:]
         return text[0]
 
-    def _any(self, row: Row) -> int:
+    def _any(self, row: MaskRow) -> int:
         for _ in range(TRIES):
             token = self._random.randrange(self._tokenizer.vocab_size)
             if is_allowed(row, token):

@@ -12,7 +12,7 @@ from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
 from .errors import ConstraintError
-from .schema import ANY_JSON, Whitespace, read_schema, schema_text, with_whitespace
+from .schema_constraint import ANY_JSON, Whitespace, read_schema, schema_text, with_whitespace
 
 __all__ = ["Constraint", "ConstraintKind", "one_constraint"]
 

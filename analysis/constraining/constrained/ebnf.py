@@ -21,7 +21,7 @@ from llguidance.gbnf_to_lark import (
     resolve,
 )
 
-from autoparser.analysis.constraining.grammar.strings import quoted
+from autoparser.analysis.constraining.grammar.string_ways import quoted
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
 from .errors import ConstraintError

@@ -7,7 +7,7 @@ from typing import Any
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
 from .bitmask import allow_all, allow_only, row_of
-from .grammar import check_rollback, refusal
+from .matcher_grammar import check_rollback, refusal
 
 __all__ = ["FreeGrammar"]
 

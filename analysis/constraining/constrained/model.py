@@ -15,8 +15,8 @@ from typing import Any
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
-from .grammar import GrammarObject
-from .walk import Turn, Walk, walks
+from .matcher_grammar import GrammarObject
+from .walk import WaitingAnswer, Walk, walks
 
 __all__ = [
     "DeviceError",
@@ -109,7 +109,7 @@ class ModelSampler:
         real = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
         self._attention = torch.tensor(real, device=self._device)
 
-    def choose(self, turns: Sequence[Turn], mask: memoryview) -> Sequence[int]:
+    def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:
         """Choose the next token of each answer; those that have ended are fed padding."""
         torch = self._torch
         rows = self._next.shape[0]
@@ -137,7 +137,7 @@ class ModelSampler:
         self._feed(rows, turns, tokens)
         return tokens
 
-    def _feed(self, rows: int, turns: Sequence[Turn], tokens: Sequence[int]) -> None:
+    def _feed(self, rows: int, turns: Sequence[WaitingAnswer], tokens: Sequence[int]) -> None:
         """Keep what was chosen as the model's next input."""
         torch = self._torch
         fed = [self._pad_id] * rows

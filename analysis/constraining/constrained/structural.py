@@ -17,13 +17,13 @@ from llguidance import regex_to_lark
 from autoparser.analysis.constraining.grammar.paths import Path, joined
 from autoparser.analysis.constraining.grammar.rules import (
     NOTHING,
-    Literal,
+    GrammarRules,
+    LiteralNode,
     Node,
-    Pattern,
+    PatternNode,
     Prose,
     Ref,
-    Repeat,
-    Rules,
+    RepeatNode,
     choice,
     sequence,
 )
@@ -86,9 +86,9 @@ class TagGrammar:
         self._table = RuleTable(tokenizer.opaque)
         self._dispatches = 0
 
-    def rules(self, whole: Ways) -> Rules:
+    def rules(self, whole: Ways) -> GrammarRules:
         """Return the grammar of a whole answer. Raises ``ConstraintError``."""
-        return Rules(self._branch(whole(Behind(last=True))), self._table.named)
+        return GrammarRules(self._branch(whole(Behind(last=True))), self._table.named)
 
     def _branch(self, paths: Sequence[Path]) -> Node:
         return self._table.brancher.branch(paths)
@@ -112,7 +112,7 @@ class TagGrammar:
 
         def ways(behind: Behind) -> list[Path]:
             free = Prose(may_be_empty=True, shapes=(pattern,))
-            node = free if behind.closes else Pattern(pattern)
+            node = free if behind.closes else PatternNode(pattern)
             return [joined(node, *path) for path in behind.paths]
 
         return ways
@@ -153,10 +153,10 @@ class TagGrammar:
         def ways(behind: Behind) -> list[Path]:
             node = self._branch(part(Behind(last=most == 1 and behind.nothing)))
             if separator is None:
-                return self.bound(Repeat(node, least, most))(behind)
-            more = NOTHING if most == 1 else Repeat(sequence(Literal(separator), node))
+                return self.bound(RepeatNode(node, least, most))(behind)
+            more = NOTHING if most == 1 else RepeatNode(sequence(LiteralNode(separator), node))
             row = sequence(node, more)
-            return self.bound(row if least else Repeat(row, 0, 1))(behind)
+            return self.bound(row if least else RepeatNode(row, 0, 1))(behind)
 
         return ways
 

@@ -16,7 +16,7 @@ from autoparser.analysis.loading.tokens import ModelTokenizer
 
 from .ebnf import lark_grammar
 from .errors import ConstraintError
-from .schema import Whitespace, read_schema, with_whitespace
+from .schema_constraint import Whitespace, read_schema, with_whitespace
 from .structural import Arm, TagGrammar, Ways
 
 __all__ = ["structural_grammar"]
@@ -33,11 +33,11 @@ def structural_grammar(
     Raises ``ConstraintError`` with the place in the tag.
     """
     made = TagGrammar(tokenizer)
-    rules = made.rules(_Reader(whitespace, made).whole(tag))
+    rules = made.rules(_TagReader(whitespace, made).whole(tag))
     return write_embedding(rules, tokenizer.opaque)
 
 
-class _Reader:
+class _TagReader:
     def __init__(self, whitespace: Whitespace, made: TagGrammar) -> None:
         self.whitespace: Whitespace = whitespace
         self.made = made

@@ -13,11 +13,11 @@ from typing import Protocol
 
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
-from .bitmask import Row, count_allowed, new_mask, row_of
+from .bitmask import MaskRow, count_allowed, new_mask, row_of
 from .errors import ConstraintError
-from .grammar import GrammarObject
+from .matcher_grammar import GrammarObject
 
-__all__ = ["Sampler", "Turn", "Walk", "walk", "walks"]
+__all__ = ["Sampler", "WaitingAnswer", "Walk", "walk", "walks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +34,21 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class WaitingAnswer:
     """An answer that waits for its next token."""
 
     place: int
     """Which of the answers it is."""
     tokens: Sequence[int]
     """What it has written so far."""
-    row: Row
+    row: MaskRow
     """Its row of the mask."""
 
 
 class Sampler(Protocol):
     """What chooses tokens: chance, or a model."""
 
-    def choose(self, turns: Sequence[Turn], mask: memoryview) -> Sequence[int]:
+    def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:
         """Choose the next token of each answer that still runs, among those its row allows.
 
         ``mask`` is all rows, ``(answers, words)`` of int32; each turn's ``row`` is one of them.
@@ -90,7 +90,7 @@ def walks(
         for place in running:
             grammars[place].fill_vocab_mask(mask, place)
             forced[place] += _only_one(rows[place], written[place])
-        turns = [Turn(place, written[place], rows[place]) for place in running]
+        turns = [WaitingAnswer(place, written[place], rows[place]) for place in running]
         for place, token in zip(running, sampler.choose(turns, mask), strict=True):
             grammars[place].accept_token(token)
             if token in tokenizer.eos_ids:
@@ -108,7 +108,7 @@ def walks(
     ]
 
 
-def _only_one(row: Row, written: Sequence[int]) -> bool:
+def _only_one(row: MaskRow, written: Sequence[int]) -> bool:
     """Say whether the row allows one token alone; it has to allow one at least."""
     count = count_allowed(row)
     if not count:

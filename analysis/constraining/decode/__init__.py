@@ -1,19 +1,19 @@
 """Masked decoding as a check: answers written under a grammar, each of them judged."""
 
+from .answers import DecodedAnswer, DecodingReport, Example, judged
+from .decoding_trial import DecodingTrial
+from .default_prompt import rendered_prompt
 from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
 from .model import LoadedModel, ModelError, ModelFigures, ModelWriter, load_model
-from .prompt import rendered_prompt
-from .run import Answer, Example, Report, judged
-from .server import Engine, Server, ServerError, grammar_fields, server_answers
-from .trial import DecodingTrial
+from .server import Server, ServerEngine, ServerError, grammar_fields, server_answers
 from .vocabulary import MarkerFit, made_tokenizer
 
 __all__ = [
-    "Answer",
     "Complaint",
+    "DecodedAnswer",
+    "DecodingReport",
     "DecodingTrial",
-    "Engine",
     "Example",
     "Fault",
     "Judge",
@@ -24,8 +24,8 @@ __all__ = [
     "ModelFigures",
     "ModelWriter",
     "Rendering",
-    "Report",
     "Server",
+    "ServerEngine",
     "ServerError",
     "grammar_fields",
     "judged",

@@ -22,8 +22,8 @@ from autoparser.analysis.constraining.constrained.model import (
 )
 from autoparser.analysis.core.errors import AutoparserError
 
-from .run import Answer, Report
-from .trial import DecodingTrial
+from .answers import DecodedAnswer, DecodingReport
+from .decoding_trial import DecodingTrial
 
 WARM_UP = 2
 """Tokens that are written before the time is taken: the first ones load what the device runs."""
@@ -59,7 +59,7 @@ class ModelFigures:
     tokens_per_second: float
     """Of all answers of a batch together, under the mask."""
     unmasked_tokens_per_second: float
-    unmasked: Report
+    unmasked: DecodingReport
 
 
 def load_model(directory: Path, device: str) -> LoadedModel:
@@ -123,7 +123,7 @@ class ModelWriter:
         self._tokens = 0
         self._seconds = 0.0
 
-    def answers(self, count: int) -> Iterator[Answer]:
+    def answers(self, count: int) -> Iterator[DecodedAnswer]:
         """Write so many answers, a batch at a time; each batch has a seed of its own."""
         self._written(1, self._seed, WARM_UP)
         for start in range(0, count, self._batch):
@@ -139,7 +139,7 @@ class ModelWriter:
         """Tokens of all answers of a batch together, a second; 0 before any was written."""
         return self._tokens / self._seconds if self._seconds else 0.0
 
-    def _written(self, size: int, seed: int, limit: int) -> tuple[list[Answer], float]:
+    def _written(self, size: int, seed: int, limit: int) -> tuple[list[DecodedAnswer], float]:
         tokenizer = self._trial.tokenizer
         grammars: list[GrammarObject] = [
             self._trial.compiled.clone() if self._masked else FreeGrammar(tokenizer)
@@ -151,9 +151,11 @@ class ModelWriter:
         try:
             done = measure(grammars, tokenizer, sampler, limit)
         except (ConstraintError, RefusedTokenError) as error:
-            return [Answer("", "", broken=str(error))] * size, 0.0
+            return [DecodedAnswer("", "", broken=str(error))] * size, 0.0
         answers = [
-            Answer("", walk.text, walk.tokens, walk.ended, walk.forced if self._masked else 0)
+            DecodedAnswer(
+                "", walk.text, walk.tokens, walk.ended, walk.forced if self._masked else 0
+            )
             for walk in done.walks
         ]
         return answers, done.seconds

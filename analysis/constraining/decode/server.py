@@ -21,8 +21,8 @@ from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError, one_line
 
-from .run import Answer
-from .trial import DecodingTrial
+from .answers import DecodedAnswer
+from .decoding_trial import DecodingTrial
 
 PATH = "/v1/completions"
 SHOWN = 200
@@ -33,7 +33,7 @@ class ServerError(AutoparserError):
     """A server does not answer, or not as it should."""
 
 
-class Engine(StrEnum):
+class ServerEngine(StrEnum):
     """What runs after the server."""
 
     VLLM = "vllm"
@@ -41,20 +41,20 @@ class Engine(StrEnum):
     LLAMA_SERVER = "llama-server"
 
 
-def grammar_fields(engine: Engine, grammar: Grammar) -> dict[str, Json]:
+def grammar_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
     """Return the fields of a request that hold the answer to a grammar; raises as `gbnf` does."""
     text = grammar.gbnf()
     match engine:
-        case Engine.VLLM:
+        case ServerEngine.VLLM:
             return {
                 "structured_outputs": {"grammar": text},
                 "add_special_tokens": False,
                 "skip_special_tokens": False,
                 "spaces_between_special_tokens": False,
             }
-        case Engine.SGLANG:
+        case ServerEngine.SGLANG:
             return {"ebnf": text, "skip_special_tokens": False}
-        case Engine.LLAMA_SERVER:
+        case ServerEngine.LLAMA_SERVER:
             return {"grammar": text, "preserved_tokens": list(grammar.preserved_tokens)}
 
 
@@ -64,7 +64,7 @@ class Server:
 
     url: str
     """With or without `/v1`."""
-    engine: Engine
+    engine: ServerEngine
     model: str = ""
     """The name of its model; empty where it serves one alone and asks for no name."""
     timeout: float = 120.0
@@ -146,7 +146,7 @@ class Server:
 
 def server_answers(
     trial: DecodingTrial, server: Server, prompt: str, *, count: int, seed: int, limit: int
-) -> Iterator[Answer]:
+) -> Iterator[DecodedAnswer]:
     """Ask a server for answers to one prompt, one at a time. Raises ServerError.
 
     What comes is text, which does not tell a marker from text that looks like one: the trial's
@@ -158,4 +158,4 @@ def server_answers(
             {"prompt": prompt, "max_tokens": limit, "seed": number, "temperature": 1.0, **fields}
         )
         tokens = tuple(trial.tokenizer.encode(text))
-        yield Answer(f"answer {number}", text, tokens, ended)
+        yield DecodedAnswer(f"answer {number}", text, tokens, ended)

@@ -10,15 +10,15 @@ from unicodedata import category
 from autoparser.analysis.constraining.constrained import JSON_CLOSERS
 from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.constraining.grammar.rules import (
-    Choice,
-    FreeText,
-    Literal,
+    ChoiceNode,
+    FreeTextNode,
+    GrammarRules,
+    LiteralNode,
     Node,
-    Pattern,
-    Rules,
-    Sequence as InRow,
+    PatternNode,
+    SequenceNode,
 )
-from autoparser.analysis.core.format import Literal as FormatLiteral
+from autoparser.analysis.core.format import Literal
 from autoparser.analysis.loading.tokens import ModelTokenizer, byte_tokenizer, tokenizer_of
 
 END = "\N{SYMBOL FOR END OF TRANSMISSION}"
@@ -61,7 +61,7 @@ def marker_fit(grammar: Grammar, tokenizer: ModelTokenizer) -> MarkerFit:
 
 def _frame(grammar: Grammar) -> tuple[str, ...]:
     """Return the markers that begin and end a turn."""
-    ends = (marker for text in grammar.stop_strings for marker in FormatLiteral.of(text).markers)
+    ends = (marker for text in grammar.stop_strings for marker in Literal.of(text).markers)
     return tuple(dict.fromkeys((*grammar.turn.header.markers, *ends)))
 
 
@@ -75,7 +75,7 @@ def _is_whole(marker: str) -> bool:
     return closed and "=" not in marker and '"' not in marker
 
 
-def closing_texts(rules: Rules) -> tuple[str, ...]:
+def closing_texts(rules: GrammarRules) -> tuple[str, ...]:
     """Collect the texts of a grammar by which a walk finds its way out of free text."""
     closes: dict[str, None] = {}
     for node in (rules.root, *rules.named.values()):
@@ -86,17 +86,17 @@ def closing_texts(rules: Rules) -> tuple[str, ...]:
 def _texts(node: Node) -> Iterator[str]:
     nodes: Sequence[Node] = ()
     match node:
-        case InRow(items):
+        case SequenceNode(items):
             nodes = items
             for before, behind in pairwise(items):
-                if isinstance(before, Pattern) and isinstance(behind, Literal):
+                if isinstance(before, PatternNode) and isinstance(behind, LiteralNode):
                     yield behind.text
-        case Choice(options):
+        case ChoiceNode(options):
             nodes = options
-        case FreeText(exits):
+        case FreeTextNode(exits):
             yield from (each.close for each in exits if each.prose is not None)
             nodes = [each.then for each in exits]
-        case Pattern(close=close):
+        case PatternNode(close=close):
             yield close
         case _:
             return

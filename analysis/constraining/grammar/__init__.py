@@ -2,7 +2,7 @@
 
 from autoparser.analysis.core.schema import SchemaError
 
-from .calls import GrammarError
+from .call_writer import GrammarError
 from .grammar import Grammar
 from .requests import grammar_of
 

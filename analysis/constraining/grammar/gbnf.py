@@ -13,23 +13,23 @@ from typing import Protocol
 from autoparser.analysis.core.format import Strip
 from autoparser.analysis.core.schema import UnheldKeywordError
 
-from .calls import GrammarError
+from .call_writer import GrammarError
 from .json_schema import StringShape
 from .json_schema.code_points import CodePoints
 from .json_schema.regex_nodes import Regex
 from .rules import (
-    Choice,
+    ChoiceNode,
     Embedded,
-    FreeText,
+    FreeTextNode,
+    GrammarRules,
     JsonValue,
-    Literal,
+    LiteralNode,
     Node,
-    Pattern,
+    PatternNode,
     Prose,
     Ref,
-    Repeat,
-    Rules,
-    Sequence as InRow,
+    RepeatNode,
+    SequenceNode,
 )
 from .spelled import alphabet
 from .until import states
@@ -77,7 +77,7 @@ class GbnfTable(Protocol):
         ...
 
 
-def write_gbnf(rules: Rules, table: GbnfTable) -> str:
+def write_gbnf(rules: GrammarRules, table: GbnfTable) -> str:
     """Write a grammar in GBNF, its root as `root`.
 
     Raises GrammarError for what GBNF cannot say; the table raises for schemas that it cannot.
@@ -86,11 +86,11 @@ def write_gbnf(rules: Rules, table: GbnfTable) -> str:
 
 
 class _GbnfWriter:
-    def __init__(self, rules: Rules, table: GbnfTable) -> None:
+    def __init__(self, rules: GrammarRules, table: GbnfTable) -> None:
         self.rules = rules
         self.table = table
         self.names = {name: table.reserve(name) for name in rules.named}
-        self._written: dict[FreeText, str] = {}
+        self._written: dict[FreeTextNode, str] = {}
 
     def write(self) -> str:
         """Write the whole."""
@@ -102,29 +102,30 @@ class _GbnfWriter:
     def node(self, node: Node) -> str:
         """Write a node."""
         match node:
-            case Literal(text):
+            case LiteralNode(text):
                 return gbnf_literal(text)
-            case Pattern(regex, but_not, _, None):
-                return self.pattern(regex, but_not)
-            case Pattern(shape=StringShape() as shape):
-                return self.shaped(shape)
+            case PatternNode():
+                return self.pattern(node)
             case JsonValue():
                 return self.table.value(node)
             case Ref(name):
                 return self.names[name]
-            case InRow(items):
+            case SequenceNode(items):
                 return " ".join(map(self.node, items)) or '""'
-            case Choice(options):
+            case ChoiceNode(options):
                 return f"({' | '.join(map(self.node, options)) or _NEVER})"
-            case Repeat() | Embedded():
+            case RepeatNode() | Embedded():
                 raise GrammarError("GBNF is not written for repetitions and embedded grammars")
-            case FreeText():
+            case FreeTextNode():
                 if node not in self._written:
                     self._written[node] = self.free_text(node)
                 return self._written[node]
 
-    def pattern(self, regex: str, but_not: Sequence[str]) -> str:
-        """Write what a regular expression matches."""
+    def pattern(self, node: PatternNode) -> str:
+        """Write what a regular expression matches; a shape has its quotes and escapes in it."""
+        if node.shape is not None:
+            return self.shaped(node.shape)
+        regex, but_not = node.regex, node.but_not
         if but_not:
             raise GrammarError(
                 "GBNF cannot keep declared names out of names that are made up",
@@ -138,7 +139,7 @@ class _GbnfWriter:
         regex = shape.single()
         return _NEVER if regex is None else self.table.bare(regex)
 
-    def free_text(self, node: FreeText) -> str:
+    def free_text(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin: its states, then the ways without text."""
         ways: list[str] = []
         proses = dict.fromkeys(exit_.prose for exit_ in node.exits)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from autoparser.analysis.core.conversation import Json
 
-from .calls import GrammarError
-from .json_schema import Rules as SchemaRules, bare_text, schema_rules, text_rules
+from .call_writer import GrammarError
+from .json_schema import GbnfRules, bare_text, schema_rules, text_rules
 from .json_schema.regex_nodes import Regex
 from .rules import JsonStyle, JsonValue
 
 
-class SchemaTable(SchemaRules):
+class SchemaTable(GbnfRules):
     """Writes JSON values by their schemas, and regular expressions, as GBNF rules."""
 
     def value(self, value: JsonValue) -> str:

@@ -15,9 +15,9 @@ from autoparser.analysis.reading.expression import Turn
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable
 from .lark import write_lark
-from .rules import Rules
+from .rules import GrammarRules
 from .structural_tag import write_structural_tag
-from .turns import call_heads, rules_of
+from .turn_rules import call_heads, rules_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -41,7 +41,7 @@ class Grammar:
     lazy: bool = False
     """Whether it begins only where one of the triggers was written."""
 
-    def rules(self, opaque: OpaqueTokens | None = None) -> Rules:
+    def rules(self, opaque: OpaqueTokens | None = None) -> GrammarRules:
         """Return the grammar before any target's syntax; it cuts no opaque token.
 
         Raises GrammarError where the template writes nothing that the request asks for, and

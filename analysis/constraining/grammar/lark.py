@@ -18,26 +18,26 @@ from collections.abc import Iterator, Mapping
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens
-from autoparser.analysis.reading.expression import Kept
+from autoparser.analysis.reading.expression import IdentityCache
 
 from .json_schema import StringShape, rust_text
 from .rules import (
-    Choice,
+    ChoiceNode,
     Embedded,
     Exit,
-    FreeText,
+    FreeTextNode,
+    GrammarRules,
     JsonStyle,
     JsonValue,
-    Literal,
+    LiteralNode,
     Node,
-    Pattern,
+    PatternNode,
     Prose,
     Ref,
-    Repeat,
-    Rules,
-    Sequence,
+    RepeatNode,
+    SequenceNode,
 )
-from .strings import escaped, quoted
+from .string_ways import escaped, quoted
 
 _EDGES: Mapping[Strip, str] = {
     Strip.NOTHING: "",
@@ -68,7 +68,7 @@ class _LarkWriter:
         that it would choose itself, and it chooses others where a token ends within a character.
         """
 
-    def take(self, rules: Rules) -> _LarkWriter:
+    def take(self, rules: GrammarRules) -> _LarkWriter:
         """Write the root, and the rules that are not written yet."""
         self.root = self.root or self.node(rules.root)
         for name, node in rules.named.items():
@@ -78,7 +78,7 @@ class _LarkWriter:
 
     def body(self, node: Node) -> str:
         """Write what a rule of its own is."""
-        if isinstance(node, Choice) and node.options:
+        if isinstance(node, ChoiceNode) and node.options:
             return " | ".join([self.node(option) for option in node.options])
         return self.node(node)
 
@@ -96,22 +96,22 @@ class _LarkWriter:
         match node:
             case Ref(name):
                 return _rule(name)
-            case Sequence(items):
+            case SequenceNode(items):
                 return " ".join([self.node(item) for item in items]) or '""'
-            case Literal(text):
+            case LiteralNode(text):
                 return self.text(text)
-            case Choice(options):
+            case ChoiceNode(options):
                 return self._either([self.node(option) for option in options])
-            case Repeat(inner, least, most):
+            case RepeatNode(inner, least, most):
                 again = self.rule("again", self.node(inner))
                 return f"{again}{{{least},{'' if most is None else most}}}"
             case Embedded(lark):
                 return f"@{self.embedded.setdefault(lark, f'embedded_{len(self.embedded)}')}"
             case JsonValue(schema, style):
                 return self.json(schema, style)
-            case Pattern(regex, but_not, _, shape):
+            case PatternNode(regex, but_not, _, shape):
                 return self.terminal("PATTERN", _but_not(regex, but_not) + _shaped(shape))
-            case FreeText():
+            case FreeTextNode():
                 return self.free_text(node)
 
     def text(self, text: str) -> str:
@@ -155,7 +155,7 @@ class _LarkWriter:
         whole = {**(schema if isinstance(schema, dict) else {}), "x-guidance": options}
         return self.rule("json", f"%json {_AS_JSON(whole)}")
 
-    def free_text(self, node: FreeText) -> str:
+    def free_text(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin."""
         closes = [self._first_token(exit_.close) for exit_ in node.exits]
         quick = all(
@@ -170,7 +170,7 @@ class _LarkWriter:
             ways += self._decoy(node, closes)
         return _in_row(self._beside(node, quick=quick), self._either(ways))
 
-    def _beside(self, node: FreeText, *, quick: bool) -> str:
+    def _beside(self, node: FreeTextNode, *, quick: bool) -> str:
         """Write the opaque tokens that free text may hold, each with the text before it."""
         prose = next((each.prose for each in node.exits if each.prose and each.prose.tokens), None)
         if prose is None:
@@ -207,7 +207,9 @@ class _LarkWriter:
         body = self.terminal("TEXT", _behind(text, escaped(before)))
         return _in_row(body, _token(token), self.text(behind), then)
 
-    def _decoy(self, node: FreeText, closes: list[tuple[str, int | None, str]]) -> Iterator[str]:
+    def _decoy(
+        self, node: FreeTextNode, closes: list[tuple[str, int | None, str]]
+    ) -> Iterator[str]:
         """Return the way that takes any text and leads nowhere, where no other takes any text."""
         proses = [exit_.prose for exit_ in node.exits if exit_.prose is not None]
         free = any(
@@ -247,11 +249,11 @@ class _LarkWriter:
         return before, None, ""
 
 
-_FRAMES: Kept[_LarkWriter] = Kept(64)
+_FRAMES: IdentityCache[_LarkWriter] = IdentityCache(64)
 """What is written of the rules that tools do not change."""
 
 
-def write_lark(rules: Rules, opaque: OpaqueTokens) -> str:
+def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> str:
     """Write a grammar in llguidance's Lark, its root as `start`."""
     frame = rules.frame
     if frame is None:
@@ -260,7 +262,7 @@ def write_lark(rules: Rules, opaque: OpaqueTokens) -> str:
     return _LarkWriter(opaque, begun).take(rules).write()
 
 
-def write_embedding(rules: Rules, opaque: OpaqueTokens) -> str:
+def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:
     """Write a grammar as JSON for llguidance, with the grammars that are embedded in it."""
     writer = _LarkWriter(opaque).take(rules)
     grammars = [{"lark_grammar": writer.write()}]

@@ -12,8 +12,8 @@ from autoparser.analysis.core.format import Container
 from autoparser.analysis.core.schema import Schema
 
 from .paths import Path, joined, without
-from .rules import Literal, Node, Prose, Ref, choice, sequence
-from .strings import key_path
+from .rules import LiteralNode, Node, Prose, Ref, choice, sequence
+from .string_ways import key_path
 from .table import RuleTable
 
 Entries: TypeAlias = Callable[[str, Json, Path], list[Path]]
@@ -23,7 +23,7 @@ Writes: TypeAlias = Callable[[Json], bool]
 """Says whether the format writes a member of a schema at all."""
 
 
-class Members:
+class MemberRules:
     """Makes the rules for the members of one object."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Members:
             return self._branched(at)
         if not self._opening:
             return self._chained(straight, at)
-        return sequence(Literal(self._opening), self._opened(straight, at))
+        return sequence(LiteralNode(self._opening), self._opened(straight, at))
 
     def _opened(self, members: list[Node], at: int) -> Ref:
         """Return the rule for the members from one on, after the text that opens each of them."""
@@ -145,14 +145,14 @@ class Members:
         separator, close = self._parting
         named = at < len(self.names)
         following = at + 1 if named else at
-        ends: list[Node] = [Literal(close)] if following > self.last else []
+        ends: list[Node] = [LiteralNode(close)] if following > self.last else []
         if following == len(members):
-            return sequence(members[at], Literal(self.close))
+            return sequence(members[at], LiteralNode(self.close))
         later = self._state(following)
         if close == self.close:
-            behind = choice(sequence(Literal(separator), later), *ends)
+            behind = choice(sequence(LiteralNode(separator), later), *ends)
         else:
-            behind = sequence(Literal(separator), choice(later, *ends))
+            behind = sequence(LiteralNode(separator), choice(later, *ends))
         ways: list[Node] = []
         if named and self.names[at] not in self.required:
             ways.append(self._opened(members, following) if self._opening else later)
@@ -186,7 +186,7 @@ def _clash(texts: Sequence[str]) -> bool:
 def _node(path: Path) -> Node:
     return sequence(
         *(
-            Literal(item) if isinstance(item, str) else item
+            LiteralNode(item) if isinstance(item, str) else item
             for item in path
             if not isinstance(item, Prose)
         )

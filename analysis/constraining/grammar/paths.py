@@ -15,7 +15,7 @@ from typing import TypeAlias
 from autoparser.analysis.core.format import Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
-from .rules import NOTHING, Exit, FreeText, Literal, Node, Prose, choice, sequence
+from .rules import NOTHING, Exit, FreeTextNode, LiteralNode, Node, Prose, choice, sequence
 
 Item: TypeAlias = str | Node | Prose
 Path: TypeAlias = tuple[Item, ...]
@@ -73,7 +73,7 @@ class Brancher:
         """
         rest = distinct(paths)
         if any(path and isinstance(path[0], Prose) for path in rest):
-            return FreeText(tuple(self._exits(rest, marks)))
+            return FreeTextNode(tuple(self._exits(rest, marks)))
         if len(rest) == 1:
             return self._alone(rest[0], marks)
         options: list[Node] = []
@@ -85,7 +85,7 @@ class Brancher:
             elif isinstance(first[0], str):
                 text = self.shared([str(path[0]) for path in same])
                 follows = self.branch([without(path, text) for path in same], marks)
-                options.append(sequence(Literal(text), follows))
+                options.append(sequence(LiteralNode(text), follows))
             elif not isinstance(first[0], Prose):
                 follows = self.branch([path[1:] for path in same], marks)
                 options.append(sequence(first[0], follows))
@@ -98,7 +98,7 @@ class Brancher:
             if isinstance(item, Prose):
                 nodes.append(self.branch([path[at:]], marks))
                 break
-            nodes.append(Literal(item) if isinstance(item, str) else item)
+            nodes.append(LiteralNode(item) if isinstance(item, str) else item)
         return sequence(*nodes)
 
     def _part(self, paths: Sequence[Path], first: Path) -> tuple[list[Path], list[Path]]:

@@ -13,14 +13,14 @@ from .json_schema import StringShape
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class LiteralNode:
     """Text that is written as it stands."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class PatternNode:
     """Text that a regular expression matches as a whole."""
 
     regex: str
@@ -62,21 +62,21 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class SequenceNode:
     """Nodes one after the other; none of them: nothing is written."""
 
     items: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChoiceNode:
     """One of several nodes."""
 
     options: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class RepeatNode:
     """A node again and again."""
 
     node: Node
@@ -128,32 +128,40 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
-class FreeText:
+class FreeTextNode:
     """A place where free text may begin. Whichever exit's close is complete first is taken."""
 
     exits: tuple[Exit, ...]
 
 
 Node: TypeAlias = (
-    Literal | Pattern | JsonValue | Ref | Sequence | Choice | Repeat | Embedded | FreeText
+    LiteralNode
+    | PatternNode
+    | JsonValue
+    | Ref
+    | SequenceNode
+    | ChoiceNode
+    | RepeatNode
+    | Embedded
+    | FreeTextNode
 )
 
-NOTHING = Sequence()
+NOTHING = SequenceNode()
 
 
 def sequence(*items: Node) -> Node:
     """Put nodes one after the other; sequences inside are opened, neighbouring texts joined."""
     flat: list[Node] = []
     for item in items:
-        for inner in item.items if isinstance(item, Sequence) else (item,):
-            if isinstance(inner, Literal) and not inner.text:
+        for inner in item.items if isinstance(item, SequenceNode) else (item,):
+            if isinstance(inner, LiteralNode) and not inner.text:
                 continue
             last = flat[-1] if flat else None
-            if isinstance(inner, Literal) and isinstance(last, Literal):
-                flat[-1] = Literal(last.text + inner.text)
+            if isinstance(inner, LiteralNode) and isinstance(last, LiteralNode):
+                flat[-1] = LiteralNode(last.text + inner.text)
             else:
                 flat.append(inner)
-    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
+    return flat[0] if len(flat) == 1 else SequenceNode(tuple(flat))
 
 
 def choice(*options: Node) -> Node:
@@ -161,9 +169,9 @@ def choice(*options: Node) -> Node:
     different = dict.fromkeys(
         inner
         for option in options
-        for inner in (option.options if isinstance(option, Choice) else (option,))
+        for inner in (option.options if isinstance(option, ChoiceNode) else (option,))
     )
-    return next(iter(different)) if len(different) == 1 else Choice(tuple(different))
+    return next(iter(different)) if len(different) == 1 else ChoiceNode(tuple(different))
 
 
 def refers(node: Node) -> bool:
@@ -171,24 +179,24 @@ def refers(node: Node) -> bool:
     match node:
         case Ref():
             return True
-        case Sequence(nodes) | Choice(nodes):
+        case SequenceNode(nodes) | ChoiceNode(nodes):
             return any(map(refers, nodes))
-        case Repeat(inner):
+        case RepeatNode(inner):
             return refers(inner)
-        case FreeText(exits):
+        case FreeTextNode(exits):
             return any(refers(exit_.then) for exit_ in exits)
         case _:
             return False
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class GrammarRules:
     """A whole grammar."""
 
     root: Node
     named: Mapping[str, Node]
     """The rules that `Ref` names."""
-    frame: Rules | None = None
+    frame: GrammarRules | None = None
     """The part that is the same for other tools: its root, and some of the rules; writers may keep
     what they have written of it.
     """

@@ -10,7 +10,14 @@ from autoparser.analysis.core.schema import UnheldKeywordError
 
 from .json_schema import StringShape
 from .json_schema.code_points import CodePoints
-from .json_schema.regex_nodes import Anchor, Character, Choice, Regex, Repeat, Sequence
+from .json_schema.regex_nodes import (
+    Anchor,
+    Character,
+    Regex,
+    RegexChoice,
+    RegexRepeat,
+    RegexSequence,
+)
 
 _CONTROLS = CodePoints.of((0, 0x1F))
 _HTML = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "'": "&#39;", '"': "&#34;"}
@@ -33,7 +40,7 @@ def spelled(shape: StringShape, text: Text, quote: str = "") -> StringShape | No
         inner = _mapped(regex, table, never)
         if inner is None:
             return None
-        found.append(Sequence((_literal(opened), inner, _literal(closed))))
+        found.append(RegexSequence((_literal(opened), inner, _literal(closed))))
     return replace(shape, patterns=tuple(found), least=0, most=None)
 
 
@@ -69,17 +76,17 @@ def _mapped(regex: Regex, table: Mapping[str, str], never: CodePoints) -> Regex 
     match regex:
         case Character(points):
             return _character(points, table, never)
-        case Sequence(parts):
+        case RegexSequence(parts):
             found = [_mapped(part, table, never) for part in parts]
             kept = [part for part in found if part is not None]
-            return Sequence(tuple(kept)) if len(kept) == len(found) else None
-        case Choice(options):
+            return RegexSequence(tuple(kept)) if len(kept) == len(found) else None
+        case RegexChoice(options):
             return _either([_mapped(option, table, never) for option in options])
-        case Repeat(item, least, most):
+        case RegexRepeat(item, least, most):
             again = _mapped(item, table, never)
             if again is None:
-                return None if least else Sequence()
-            return Repeat(again, least, most)
+                return None if least else RegexSequence()
+            return RegexRepeat(again, least, most)
         case Anchor():
             raise ValueError("anchors must be resolved before")
 
@@ -98,11 +105,11 @@ def _either(options: SequenceOf[Regex | None]) -> Regex | None:
     kept = [option for option in options if option is not None]
     if not kept:
         return None
-    return kept[0] if len(kept) == 1 else Choice(tuple(kept))
+    return kept[0] if len(kept) == 1 else RegexChoice(tuple(kept))
 
 
 def _literal(text: str) -> Regex:
-    return Sequence(tuple(Character(CodePoints.of(char)) for char in text))
+    return RegexSequence(tuple(Character(CodePoints.of(char)) for char in text))
 
 
 def alphabet(regex: Regex) -> CodePoints:
@@ -110,12 +117,12 @@ def alphabet(regex: Regex) -> CodePoints:
     match regex:
         case Character(points):
             return points
-        case Sequence(parts) | Choice(parts):
+        case RegexSequence(parts) | RegexChoice(parts):
             found = CodePoints()
             for part in parts:
                 found |= alphabet(part)
             return found
-        case Repeat(item):
+        case RegexRepeat(item):
             return alphabet(item)
         case Anchor():
             return CodePoints()

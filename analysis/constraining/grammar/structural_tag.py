@@ -8,10 +8,10 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import CallFormat, Part, Slot
 from autoparser.analysis.reading.expression import Turn
 
-from .calls import GrammarError
-from .notations import object_style
-from .schema import SchemaReader
-from .turns import call_heads
+from .call_writer import GrammarError
+from .json_styles import object_style
+from .schema_reader import SchemaReader
+from .turn_rules import call_heads
 
 
 def write_structural_tag(

@@ -1,12 +1,11 @@
 """What a conversation is to the engine, before any template's wishes are known."""
 
 from .beyond_json import beyond_json
-from .dialogue import Answer, Dialogue, Entry, User
+from .dialogue import Dialogue, Entry, ToolResult, User
 from .message import Json, Message, Presence, ToolCall
 from .tools import Tool, tool_for
 
 __all__ = [
-    "Answer",
     "Dialogue",
     "Entry",
     "Json",
@@ -14,6 +13,7 @@ __all__ = [
     "Presence",
     "Tool",
     "ToolCall",
+    "ToolResult",
     "User",
     "beyond_json",
     "tool_for",

@@ -16,7 +16,7 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolResult:
     """One tool result: the answer to the call with this id."""
 
     text: str
@@ -24,5 +24,5 @@ class Answer:
     call_id: str
 
 
-Entry: TypeAlias = User | Message | Answer
+Entry: TypeAlias = User | Message | ToolResult
 Dialogue: TypeAlias = tuple[Entry, ...]

@@ -2,7 +2,7 @@
 
 from autoparser.analysis.core.schema import JsonType, type_of
 
-from .call import ArgumentForm, Arguments, CallFormat, FreeWord, Limit
+from .call import ArgumentForm, Arguments, CallFormat, CallLimit, FreeWord
 from .formats import Begun, Formats, ending, share, written_alike
 from .ids import NamingId
 from .joint import Joint, joints_of
@@ -19,7 +19,7 @@ from .notation import (
     python_notation,
 )
 from .shape import End, Opening, ReasoningRetention, Written
-from .text import Edges, Escape, Guard, Strip, Text
+from .text import Edges, Escape, StringGuard, Strip, Text
 from .turn import RefusedMessageError, TurnFormat
 
 __all__ = [
@@ -28,18 +28,17 @@ __all__ = [
     "Begun",
     "Block",
     "CallFormat",
+    "CallLimit",
     "Container",
     "Edges",
     "End",
     "Escape",
     "Formats",
     "FreeWord",
-    "Guard",
     "Joint",
     "JsonFields",
     "JsonType",
     "Layout",
-    "Limit",
     "Literal",
     "NamingId",
     "Notation",
@@ -50,6 +49,7 @@ __all__ = [
     "RefusedMessageError",
     "Row",
     "Slot",
+    "StringGuard",
     "Strip",
     "Text",
     "TurnFormat",

@@ -17,7 +17,7 @@ from .literal import Literal
 from .notation import JSON_ESCAPES, Container, Notation, Row, Slot
 
 
-class Limit(StrEnum):
+class CallLimit(StrEnum):
     """What becomes of a second call in one message."""
 
     MANY = "many calls"
@@ -95,7 +95,7 @@ class CallFormat:
     later_close: str = ""
     """Written after every call but the first, where a template closes only those."""
     index_base: int = 0
-    limit: Limit = Limit.MANY
+    limit: CallLimit = CallLimit.MANY
     id_row: Row = ()
     """How an id carries the name, where a render shows that; see `naming`."""
     free_words: tuple[FreeWord, ...] = ()
@@ -105,9 +105,9 @@ class CallFormat:
 
     def written(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """Say which of the calls reach the text."""
-        if self.limit is Limit.FIRST:
+        if self.limit is CallLimit.FIRST:
             return calls[:1]
-        return calls[-1:] if self.limit is Limit.LAST else calls
+        return calls[-1:] if self.limit is CallLimit.LAST else calls
 
     def write(self, calls: Sequence[ToolCall]) -> str:
         """Write all calls of a message, the section's markers included."""

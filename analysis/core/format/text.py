@@ -76,7 +76,7 @@ _WRITERS: Mapping[Escape, Callable[[str], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class StringGuard:
     """A wrapper written only around strings that hold one of these characters."""
 
     characters: str
@@ -93,7 +93,7 @@ class Text:
     escape: Escape = Escape.VERBATIM
     edges: Edges = field(default_factory=Edges)
     table: Mapping[str, str] = field(default_factory=dict[str, str])
-    guard: Guard | None = None
+    guard: StringGuard | None = None
 
     @property
     def escapes(self) -> tuple[str, ...]:

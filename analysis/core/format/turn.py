@@ -7,7 +7,7 @@ from functools import cached_property
 
 from autoparser.analysis.core.conversation import Message
 
-from .call import Limit
+from .call import CallLimit
 from .content import content_of
 from .ends import end_literals_of
 from .layout import Layout, Part
@@ -94,8 +94,8 @@ class TurnFormat(TurnShape):
             case Part.CALLS:
                 if self.calls is None:
                     return ""
-                if self.calls.limit is Limit.REFUSED and len(message.calls) > 1:
-                    raise RefusedMessageError(Limit.REFUSED.value)
+                if self.calls.limit is CallLimit.REFUSED and len(message.calls) > 1:
+                    raise RefusedMessageError(CallLimit.REFUSED.value)
                 refused = self.calls.refused_type(message.calls)
                 if refused is not None:
                     raise RefusedMessageError(f"raises on an argument of type {refused}")

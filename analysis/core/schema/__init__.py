@@ -1,11 +1,13 @@
 """JSON Schema, read in one place: references, what holds together, types, members.
 
-Below every reader and writer of values: the parser asks `Part`, the grammars ask the rest. What is
-valid is jsonschema's to say.
+Below every reader and writer of values: the parser asks `SchemaPart`, the grammars ask the rest.
+What is valid is jsonschema's to say.
 """
 
+from .allowed_types import ANY, kinds_of
 from .document import Document
 from .errors import SchemaError, UnheldKeywordError, below, escaped
+from .json_type import JsonType, identity, type_of
 from .keywords import (
     Schema,
     count,
@@ -17,13 +19,11 @@ from .keywords import (
     schemas_of,
     without,
 )
-from .kinds import ANY, kinds_of
 from .merging import NOTHING, Contradiction, both, conjunction, joined
-from .part import Part
+from .part import SchemaPart
 from .places import place_of, with_places
 from .pointers import ROOT
 from .validity import Flaw, Validate, flaws, validator
-from .values import JsonType, identity, type_of
 
 __all__ = [
     "ANY",
@@ -33,9 +33,9 @@ __all__ = [
     "Document",
     "Flaw",
     "JsonType",
-    "Part",
     "Schema",
     "SchemaError",
+    "SchemaPart",
     "UnheldKeywordError",
     "Validate",
     "below",

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from autoparser.analysis.core.conversation import Json
 
 from .errors import SchemaError, below
+from .json_type import JsonType
 from .pointers import ROOT, is_pointer, with_pointers
-from .values import JsonType
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from math import lcm
 
 from autoparser.analysis.core.conversation import Json
 
+from .json_type import identity
 from .keywords import Schema, is_number, schema_map, schemas_of, without
-from .values import identity
 
 NOTHING: Schema = {"not": {}}
 """The schema that no value meets, as an object."""

@@ -10,12 +10,12 @@ from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
 
+from .allowed_types import ANY, kinds_of
 from .document import Document
 from .errors import SchemaError
+from .json_type import JsonType
 from .keywords import Schema, schema_map, schemas_of
-from .kinds import ANY, kinds_of
 from .merging import both
-from .values import JsonType
 
 MOST_STEPS = 1000
 """Schemas that are looked at for one member; references that fork grow without bound."""
@@ -26,14 +26,14 @@ _Own: TypeAlias = Callable[[Schema], Json]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SchemaPart:
     """A schema inside a document. It never raises: what is not a schema says nothing."""
 
     document: Document
     schema: Json
 
     @classmethod
-    def of(cls, schema: Json) -> Part:
+    def of(cls, schema: Json) -> SchemaPart:
         """Take a whole schema; None says nothing."""
         document = Document.of(schema)
         return cls(document, document.root)
@@ -44,13 +44,15 @@ class Part:
         kinds = self.allowed(self.schema)
         return None if kinds == ANY else kinds
 
-    def member(self, name: str) -> Part:
+    def member(self, name: str) -> SchemaPart:
         """Return what it says of a member of its objects."""
-        return Part(self.document, self._inside(JsonType.OBJECT, lambda own: _member(own, name)))
+        return SchemaPart(
+            self.document, self._inside(JsonType.OBJECT, lambda own: _member(own, name))
+        )
 
-    def item(self, at: int) -> Part:
+    def item(self, at: int) -> SchemaPart:
         """Return what it says of an item of its arrays."""
-        return Part(self.document, self._inside(JsonType.ARRAY, lambda own: _item(own, at)))
+        return SchemaPart(self.document, self._inside(JsonType.ARRAY, lambda own: _item(own, at)))
 
     @property
     def names(self) -> frozenset[str]:
@@ -97,7 +99,7 @@ class Part:
 class _Inside:
     """Collects what a schema says of something inside its values of one type."""
 
-    def __init__(self, part: Part, kind: JsonType, own: _Own) -> None:
+    def __init__(self, part: SchemaPart, kind: JsonType, own: _Own) -> None:
         self.part, self.kind, self.own = part, kind, own
         self.left = MOST_STEPS
 

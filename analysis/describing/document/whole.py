@@ -18,7 +18,12 @@ from autoparser.analysis.describing.view import View
 from autoparser.analysis.inference.check import Check
 from autoparser.analysis.inference.learning.switches import Switch
 from autoparser.analysis.inference.phases import Finding
-from autoparser.analysis.inference.probing import Shape, StringArguments, Trial, choose_sentinels
+from autoparser.analysis.inference.probing import (
+    Shape,
+    ShapeTrial,
+    StringArguments,
+    choose_sentinels,
+)
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .evidence import (
@@ -94,7 +99,7 @@ class Documented(Protocol):
         ...
 
     @property
-    def trials(self) -> Sequence[Trial]:
+    def trials(self) -> Sequence[ShapeTrial]:
         """The shapes that were tried."""
         ...
 

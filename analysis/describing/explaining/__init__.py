@@ -1,7 +1,15 @@
 """What of an output was not read as the template writes it, where, and why that may be."""
 
-from .elsewhere import Prompted
-from .explain import Reader, explain
-from .explanation import Cause, CauseKind, Deviation, Explanation
+from .elsewhere import PromptedParser
+from .explain import OutputReading, explain
+from .explanation import CauseKind, Deviation, Explanation, PossibleCause
 
-__all__ = ["Cause", "CauseKind", "Deviation", "Explanation", "Prompted", "Reader", "explain"]
+__all__ = [
+    "CauseKind",
+    "Deviation",
+    "Explanation",
+    "OutputReading",
+    "PossibleCause",
+    "PromptedParser",
+    "explain",
+]

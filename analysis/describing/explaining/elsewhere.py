@@ -19,14 +19,14 @@ from .markers import call_texts, markers_of, units_in
 
 
 @dataclass(frozen=True, slots=True)
-class Prompted:
+class PromptedParser:
     """A generation prompt of the template, and the parser of what follows it."""
 
     begun: Begun
     parser: OutputParser
 
 
-def other_setting(others: Sequence[Prompted], text: str) -> Mapping[str, Json] | None:
+def other_setting(others: Sequence[PromptedParser], text: str) -> Mapping[str, Json] | None:
     """Give the setting after whose prompt a text is read without any trouble; None: after none."""
     for other in others:
         message = other.parser.parse(text)

@@ -14,8 +14,8 @@ from autoparser.analysis.core.spelling import nearest
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, Span, SpanKind, Status
 
 from .differences import differences
-from .elsewhere import Prompted, foreign, other_setting
-from .explanation import Cause, CauseKind, Deviation, Explanation
+from .elsewhere import PromptedParser, foreign, other_setting
+from .explanation import CauseKind, Deviation, Explanation, PossibleCause
 from .markers import units_in, without
 from .restoring import Restored, places, restored
 
@@ -23,18 +23,18 @@ _OF_ANOTHER_PROMPT = (Deviation.STRAY, Deviation.MISSING, Deviation.SURPLUS, Dev
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class OutputReading:
     """How an output was read."""
 
     begun: Begun
     """What the prompt belongs to."""
     parser: OutputParser
     """It keeps the reasoning apart from the content."""
-    others: Sequence[Prompted] = ()
+    others: Sequence[PromptedParser] = ()
     """The template's other generation prompts."""
 
 
-def explain(reader: Reader, text: str, *, complete: bool = True) -> tuple[Explanation, ...]:
+def explain(reader: OutputReading, text: str, *, complete: bool = True) -> tuple[Explanation, ...]:
     """Name every place in which an output is not as the template writes it; empty: there is none.
 
     An output that was cut on purpose is compared as far as its calls have closed.
@@ -49,7 +49,7 @@ def explain(reader: Reader, text: str, *, complete: bool = True) -> tuple[Explan
         *_rewritten(reader, message, text),
     ]
     if message.missing_end and message.status is not Status.CUT:
-        cause = Cause(CauseKind.STRIPPED, (message.missing_end,))
+        cause = PossibleCause(CauseKind.STRIPPED, (message.missing_end,))
         found.append(Explanation(Deviation.NO_END, len(text), message.missing_end, "", cause))
     if not message.tool_calls and message.status not in (Status.MALFORMED, Status.CUT):
         found += _foreign(reader, text)
@@ -57,10 +57,10 @@ def explain(reader: Reader, text: str, *, complete: bool = True) -> tuple[Explan
     return tuple(_of_another_prompt(reader, ordered, text))
 
 
-def _restored(back: Restored, text: str, reader: Reader) -> tuple[Explanation, ...]:
+def _restored(back: Restored, text: str, reader: OutputReading) -> tuple[Explanation, ...]:
     """Explain an output whose markers were stripped by what is missing in it."""
     ends = [end.core for end in reader.parser.turn.ends]
-    cause = Cause(CauseKind.STRIPPED, back.markers)
+    cause = PossibleCause(CauseKind.STRIPPED, back.markers)
     found: dict[str, Explanation] = {}
     for marker, offset in places(back, text):
         kind = Deviation.NO_END if marker in ends else Deviation.MISSING
@@ -73,7 +73,7 @@ def _restored(back: Restored, text: str, reader: Reader) -> tuple[Explanation, .
     return tuple(found.values())
 
 
-def _junk(reader: Reader, message: ParsedMessage, text: str) -> Iterator[Explanation]:
+def _junk(reader: OutputReading, message: ParsedMessage, text: str) -> Iterator[Explanation]:
     """Explain what of the text is in no part of the message."""
     turn = reader.parser.turn
     ends = tuple(end.core for end in turn.ends)
@@ -94,7 +94,7 @@ def _junk(reader: Reader, message: ParsedMessage, text: str) -> Iterator[Explana
 
 
 def _calls(
-    reader: Reader, message: ParsedMessage, text: str, *, complete: bool
+    reader: OutputReading, message: ParsedMessage, text: str, *, complete: bool
 ) -> Iterator[Explanation]:
     """Explain the calls that were not read, or that nobody offered."""
     skeleton = "" if reader.begun.format.calls is None else _skeleton(reader.begun.format.calls)
@@ -133,7 +133,7 @@ def _named(names: Sequence[Span], text: str, name: str) -> int:
     return next((span.start for span in names if text[span.start : span.end] == name), 0)
 
 
-def _rewritten(reader: Reader, message: ParsedMessage, text: str) -> list[Explanation]:
+def _rewritten(reader: OutputReading, message: ParsedMessage, text: str) -> list[Explanation]:
     """Explain what the template writes otherwise for the message that was read."""
     if message.partial_call is not None or message.status in (Status.MALFORMED, Status.CUT):
         return []
@@ -157,7 +157,7 @@ def _rewritten(reader: Reader, message: ParsedMessage, text: str) -> list[Explan
     gone = units_in(each.expected for each in missing if text[each.offset :].strip())
     gone = tuple(marker for marker in gone if marker not in text)
     if gone and not differences(without(expected, gone).strip(), found.strip()):
-        cause = Cause(CauseKind.STRIPPED, gone)
+        cause = PossibleCause(CauseKind.STRIPPED, gone)
         placed = [replace(each, cause=cause) for each in placed]
     return placed
 
@@ -176,17 +176,17 @@ def _without_junk(spans: Sequence[Span], text: str) -> tuple[str, list[int]]:
     return "".join(text[span.start : span.end] for span in kept), [*ats, len(text)]
 
 
-def _foreign(reader: Reader, text: str) -> Iterator[Explanation]:
+def _foreign(reader: OutputReading, text: str) -> Iterator[Explanation]:
     found = foreign(reader.parser.turn, text, reader.parser.offered)
     if found is None:
         return
     at, piece = found
     expected = "" if reader.begun.format.calls is None else _skeleton(reader.begun.format.calls)
-    yield Explanation(Deviation.FOREIGN, at, expected, piece, Cause(CauseKind.OTHER_FORMAT))
+    yield Explanation(Deviation.FOREIGN, at, expected, piece, PossibleCause(CauseKind.OTHER_FORMAT))
 
 
 def _of_another_prompt(
-    reader: Reader, found: Sequence[Explanation], text: str
+    reader: OutputReading, found: Sequence[Explanation], text: str
 ) -> Iterator[Explanation]:
     """Name the setting whose prompt would explain an output that is not regular."""
     setting: Mapping[str, Json] | None = None
@@ -194,6 +194,6 @@ def _of_another_prompt(
         setting = other_setting(reader.others, text)
     for each in found:
         if setting is not None and each.deviation in _OF_ANOTHER_PROMPT:
-            yield replace(each, cause=Cause(CauseKind.OTHER_PROMPT, setting=setting))
+            yield replace(each, cause=PossibleCause(CauseKind.OTHER_PROMPT, setting=setting))
         else:
             yield each

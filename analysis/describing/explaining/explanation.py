@@ -39,7 +39,7 @@ class CauseKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class PossibleCause:
     """Why an output may be so."""
 
     kind: CauseKind
@@ -60,6 +60,6 @@ class Explanation:
     """What the template writes there; empty: nothing, or nothing that can be told."""
     found: str
     """What stands there; empty: nothing."""
-    cause: Cause | None = None
+    cause: PossibleCause | None = None
     more: int = 0
     """How many places more are like this one."""

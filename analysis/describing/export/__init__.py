@@ -1,17 +1,24 @@
 """A format in the words of other programs, and what those cannot express."""
 
-from .limits import Export, Limit, Piece
+from .export_limits import Export, ExportLimit, MessagePiece
+from .export_trial import (
+    ComparedMessage,
+    ExportTrial,
+    Mismatch,
+    Parse,
+    transformers_parser,
+    try_out,
+)
 from .response_template import response_template
-from .trial import Mismatch, Parse, Read, Trial, transformers_parser, try_out
 
 __all__ = [
+    "ComparedMessage",
     "Export",
-    "Limit",
+    "ExportLimit",
+    "ExportTrial",
+    "MessagePiece",
     "Mismatch",
     "Parse",
-    "Piece",
-    "Read",
-    "Trial",
     "response_template",
     "transformers_parser",
     "try_out",

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from autoparser.analysis.core.format import (
     CallFormat,
+    CallLimit,
     JsonFields,
     JsonType,
-    Limit,
     Literal,
     Slot,
     Text,
@@ -72,7 +72,7 @@ def is_array(calls: CallFormat) -> bool:
 
 def json_call_markers(calls: CallFormat, fields: JsonFields) -> dict[str, str]:
     """Name what stands around the JSON of each call; what only opens an only call is a section."""
-    if calls.limit is Limit.MANY or fields.after.strip():
+    if calls.limit is CallLimit.MANY or fields.after.strip():
         return {"per_call_start": fields.before, "per_call_end": fields.after}
     return {"tool_section_start": fields.before, "tool_section_end": fields.after}
 

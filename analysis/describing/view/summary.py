@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autoparser.analysis.core.format import Formats, JsonFields, Limit, Literal, TurnFormat
+from autoparser.analysis.core.format import CallLimit, Formats, JsonFields, Literal, TurnFormat
 
 from .call_markers import (
     argument_markers,
@@ -79,7 +79,7 @@ def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:
         json_fields=fields,
         flags=Flags(
             supports_tools=calls is not None,
-            supports_parallel_calls=calls is not None and calls.limit is Limit.MANY,
+            supports_parallel_calls=calls is not None and calls.limit is CallLimit.MANY,
             requires_nonnull_content=requires_nonnull_content,
             tools_array_wrapped=calls is not None and is_array(calls),
         ),

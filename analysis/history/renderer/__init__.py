@@ -1,9 +1,9 @@
 """Rendering to token ids, reading ids back, and going on from them without rendering again."""
 
 from .attribution import Attributed, Segment
+from .prompt_tokens import RenderedTokens
 from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
-from .tokens import RenderedTokens
 from .training import Proof, TrainingTemplate, TrainingTemplateError, training_template
 
 __all__ = [

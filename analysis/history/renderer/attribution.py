@@ -15,8 +15,8 @@ from autoparser.analysis.loading.template import REASONING_FIELDS
 
 from .generation import generation_ranges
 from .places import Places, find_places
-from .renders import Messages, Renders
-from .shares import TEMPLATE, Joints, Share, Shares
+from .renders import HistoryRenders, Messages
+from .shares import TEMPLATE, Joints, MessageShare, Shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Attributed:
 
 
 def attribute(
-    renders: Renders,
+    renders: HistoryRenders,
     messages: Messages,
     joints: Joints,
     *,
@@ -74,7 +74,7 @@ def attribute(
 
 
 def _sampled(
-    shares: Sequence[Share],
+    shares: Sequence[MessageShare],
     roles: Sequence[object],
     places: Places,
     text: str,
@@ -107,7 +107,7 @@ def _end(text: str, body: int, end: int, format_: TurnFormat) -> int:
 
 def _segments(
     text: str,
-    shares: Sequence[Share],
+    shares: Sequence[MessageShare],
     places: Places,
     sampled: Sequence[tuple[int, int]],
     counted: Sequence[tuple[int, int]],

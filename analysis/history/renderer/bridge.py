@@ -20,14 +20,14 @@ from autoparser.analysis.loading.tokens import Encoded, TokenText
 
 from .asked import messages_of
 from .attribution import Attributed, Segment, attribute
-from .history import History, Kept
-from .pattern import MOST_PATTERNS, Pattern, pattern_of
+from .earlier_turns import EarlierTurns, History
+from .pattern import MOST_PATTERNS, RenderPattern, pattern_of
+from .prompt_tokens import RenderedTokens, own_tokens
 from .renders import Messages
-from .response import Response, Responses
+from .response import ReadOutput, Responses
 from .retention import BridgeRefusal, Reason, RefusedBridge, Retention
 from .shares import TEMPLATE, Joints
 from .skeleton import Base, Skeletons, refused_as
-from .tokens import RenderedTokens, own_tokens
 
 __all__ = ["Bridge", "BridgeRefusal"]
 
@@ -72,7 +72,7 @@ class Bridge:
         self._stops = sorted(responses.stops, key=len, reverse=True)
         # What a bridge has given comes back as the next prompt, and is known to be ids.
         self._given: tuple[int, ...] = ()
-        self._patterns: dict[tuple[object, ...], tuple[Pattern, ...]] = {}
+        self._patterns: dict[tuple[object, ...], tuple[RenderPattern, ...]] = {}
 
     def to_next_turn(
         self,
@@ -108,7 +108,7 @@ class Bridge:
         completion: Sequence[int],
         new: Messages,
         roles: tuple[str, ...],
-        response: Response,
+        response: ReadOutput,
         tools: Sequence[object] | None,
     ) -> RenderedTokens:
         end = self._responses.end_of(prompt)
@@ -138,7 +138,7 @@ class Bridge:
             tuple(dict.fromkeys(notes)),
         )
 
-    def _continued(self, base: Base, response: Response, new: Messages) -> Continued:
+    def _continued(self, base: Base, response: ReadOutput, new: Messages) -> Continued:
         turn = self._skeletons.turn(response.message, new)
         messages = [*base.messages, self._skeletons.message(turn), *new]
         text = base.renders.text(messages, generation=True)
@@ -226,20 +226,20 @@ class Bridge:
         kept = self._history.kept(
             found.base, found.turn.presence, turn, found.new, roles, found.text[place:]
         )
-        if kept is Kept.ALL or self._history.begins(found.base, prompt, opening):
+        if kept is EarlierTurns.ALL or self._history.begins(found.base, prompt, opening):
             return
-        if kept is Kept.DEPENDS:
+        if kept is EarlierTurns.DEPENDS:
             raise RefusedBridge(Reason.DEPENDS)
-        if kept is Kept.CHANGED:
+        if kept is EarlierTurns.CHANGED:
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        if self._history.reasons(prompt, opening, blank=kept is Kept.NOT_BLOCKS):
+        if self._history.reasons(prompt, opening, blank=kept is EarlierTurns.NOT_BLOCKS):
             self._dropped(Reason.REASONING_DROPPED, "of an earlier turn", roles, notes)
 
     def _behind(
         self,
         rest: str,
         completion: Sequence[int],
-        response: Response,
+        response: ReadOutput,
         notes: list[str],
     ) -> tuple[str, str]:
         """Return the stop that the ids end with, if they do, and what is to be written after them.

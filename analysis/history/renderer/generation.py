@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from autoparser.analysis.loading.template import GENERATION_CLOSE, GENERATION_OPEN
 
-from .renders import Messages, Renders
+from .renders import HistoryRenders, Messages
 
 
 def generation_ranges(
-    renders: Renders, messages: Messages, text: str, *, generation: bool
+    renders: HistoryRenders, messages: Messages, text: str, *, generation: bool
 ) -> list[tuple[int, int]] | None:
     """Return the stretches of `text` that stand in generation blocks.
 

@@ -20,7 +20,7 @@ from .renders import Message, Messages
 Path: TypeAlias = tuple[str | int, ...]
 
 
-class Kind(StrEnum):
+class LeafKind(StrEnum):
     """What a text is in its message."""
 
     CONTENT = "content"
@@ -35,7 +35,7 @@ class Leaf:
 
     message: int
     path: Path
-    kind: Kind
+    kind: LeafKind
     text: str
 
 
@@ -64,10 +64,10 @@ def _text_at(texts: Mapping[tuple[int, Path], str], message: int, path: Path) ->
     return texts.get((message, path))
 
 
-def _texts(message: Message, reasoning: Sequence[str]) -> Iterator[tuple[Path, Kind, str]]:
-    yield from _strings(message.get("content"), ("content",), Kind.CONTENT, parts=True)
+def _texts(message: Message, reasoning: Sequence[str]) -> Iterator[tuple[Path, LeafKind, str]]:
+    yield from _strings(message.get("content"), ("content",), LeafKind.CONTENT, parts=True)
     for name in reasoning:
-        yield from _strings(message.get(name), (name,), Kind.REASONING)
+        yield from _strings(message.get(name), (name,), LeafKind.REASONING)
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return
@@ -79,8 +79,8 @@ def _texts(message: Message, reasoning: Sequence[str]) -> Iterator[tuple[Path, K
         function = members.get("function")
         if isinstance(function, Mapping):
             members, path = cast("Message", function), (*path, "function")
-        yield from _strings(members.get("name"), (*path, "name"), Kind.NAME)
-        yield from _strings(members.get("arguments"), (*path, "arguments"), Kind.ARGUMENT)
+        yield from _strings(members.get("name"), (*path, "name"), LeafKind.NAME)
+        yield from _strings(members.get("arguments"), (*path, "arguments"), LeafKind.ARGUMENT)
 
 
 _NO_TEXTS = frozenset({"type", "role", "id"})
@@ -88,8 +88,8 @@ _NO_TEXTS = frozenset({"type", "role", "id"})
 
 
 def _strings(
-    value: object, path: Path, kind: Kind, *, parts: bool = False
-) -> Iterator[tuple[Path, Kind, str]]:
+    value: object, path: Path, kind: LeafKind, *, parts: bool = False
+) -> Iterator[tuple[Path, LeafKind, str]]:
     """Return the texts inside a value, each with its path."""
     if isinstance(value, str):
         yield path, kind, value

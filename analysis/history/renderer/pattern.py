@@ -18,7 +18,7 @@ MOST_PATTERNS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class RenderPiece:
     """A stretch of the text."""
 
     message: int
@@ -27,10 +27,10 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class RenderPattern:
     """A text as what the template wrote around the contents of its messages."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[RenderPiece, ...]
 
     def segments(self, messages: Messages, text: str) -> tuple[Segment, ...] | None:
         """Attribute a text; None where it is not by this pattern."""
@@ -52,12 +52,12 @@ class Pattern:
         return tuple(found) if at == len(text) else None
 
 
-def pattern_of(segments: Sequence[Segment], messages: Messages, text: str) -> Pattern | None:
+def pattern_of(segments: Sequence[Segment], messages: Messages, text: str) -> RenderPattern | None:
     """Return the pattern of an attributed text; None where a content is not written as it is."""
-    pieces: list[Piece] = []
+    pieces: list[RenderPiece] = []
     for segment in segments:
         said = text[segment.start : segment.end]
         if segment.content and messages[segment.message].get("content") != said:
             return None
-        pieces.append(Piece(segment.message, None if segment.content else said))
-    return Pattern(tuple(pieces))
+        pieces.append(RenderPiece(segment.message, None if segment.content else said))
+    return RenderPattern(tuple(pieces))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
-from .leaves import Kind, Path, leaves, replaced
-from .marks import Marks, Run, Style
-from .renders import Message, Messages, Renders
+from .leaves import LeafKind, Path, leaves, replaced
+from .renders import HistoryRenders, Message, Messages
+from .text_marks import Marks, Run, Style
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Places:
 
 
 def find_places(
-    renders: Renders,
+    renders: HistoryRenders,
     messages: Messages,
     text: str,
     *,
@@ -63,7 +63,7 @@ def find_places(
     return _own(Places(search.marks, search.styles, _apart(search.runs)), renders, messages)
 
 
-def _own(places: Places, renders: Renders, messages: Messages) -> Places:
+def _own(places: Places, renders: HistoryRenders, messages: Messages) -> Places:
     """Leave out what a later message repeats of an earlier one, such as the name of a call.
 
     How often a message writes a text itself shows where the conversation ends with it.
@@ -92,7 +92,7 @@ class _Search:
 
     def __init__(
         self,
-        renders: Renders,
+        renders: HistoryRenders,
         messages: Messages,
         text: str,
         generation: bool,
@@ -112,7 +112,7 @@ class _Search:
         everything = range(len(self.leaves))
         if not everything or self._found(everything):
             return
-        for kind in Kind:
+        for kind in LeafKind:
             group = [leaf for leaf in everything if self.leaves[leaf].kind is kind]
             if group and not self._found(group):
                 for leaf in group:
@@ -121,7 +121,7 @@ class _Search:
     def widen(self) -> None:
         """Count the whitespace at a text's edges in, where the template keeps it."""
         padded = [run.leaf for run in self.runs if self._padded(run)]
-        for kind in Kind:
+        for kind in LeafKind:
             group = {leaf for leaf in padded if self.leaves[leaf].kind is kind}
             runs = self._try(dict.fromkeys(group, Style.OUTER)) if group else None
             if runs is not None:

@@ -16,10 +16,10 @@ from .asked import messages_of, retention_of, switches_of, tools_of
 from .attribution import Attributed, attribute
 from .bridge import Bridge, BridgeRefusal
 from .leaves import fields_of
-from .renders import Renders
+from .prompt_tokens import RenderedTokens, own_tokens
+from .renders import HistoryRenders
 from .response import Responses
 from .shares import Joints
-from .tokens import RenderedTokens, own_tokens
 
 Ids: TypeAlias = Sequence[int]
 
@@ -105,7 +105,7 @@ class Renderer:
     ) -> Attributed:
         """Return the conversation's text, and whose each character is. Raises as `render` does."""
         return attribute(
-            Renders.of(self.analysis.rendering, tools_of(tools), self.switches),
+            HistoryRenders.of(self.analysis.rendering, tools_of(tools), self.switches),
             messages_of(messages),
             self._joints,
             generation=add_generation_prompt,

@@ -39,7 +39,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Renders:
+class HistoryRenders:
     """Renders conversations that share their tools, their switches and the time of day."""
 
     template: ChatTemplate
@@ -53,7 +53,7 @@ class Renders:
         template: ChatTemplate,
         tools: Sequence[object] | None,
         switches: Mapping[str, object],
-    ) -> Renders:
+    ) -> HistoryRenders:
         """Prepare tools and switches as transformers does. Raises TypeError."""
         values = {name: plain(value) for name, value in switches.items()}
         return cls(template, prepared_tools(tools), values)

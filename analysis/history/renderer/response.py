@@ -20,7 +20,7 @@ MOST_PARSERS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class ReadOutput:
     """A model's output, read."""
 
     message: ParsedMessage
@@ -53,7 +53,7 @@ class Responses:
         self._switches = switches
         self._parsers: dict[tuple[str, str], OutputParser] = {}
         # An output is read, and then bridged: it is the same one.
-        self._last: tuple[tuple[object, ...], Response] | None = None
+        self._last: tuple[tuple[object, ...], ReadOutput] | None = None
         self._end: tuple[tuple[int, ...], PromptEnd] | None = None
         self.stops = stops_of(analysis)
         inner = _inner_text(analysis)
@@ -76,7 +76,7 @@ class Responses:
         *,
         tools: Sequence[object] | None = None,
         complete: bool = True,
-    ) -> Response:
+    ) -> ReadOutput:
         """Read an output up to its first stop token."""
         self._text.check(ids, "token_ids")
         key = (tuple(ids), self.end_of(prompt), _key(tools), complete)
@@ -91,12 +91,12 @@ class Responses:
         tools: Sequence[object] | None,
         *,
         complete: bool,
-    ) -> Response:
+    ) -> ReadOutput:
         stop = next((at for at, id_ in enumerate(ids) if id_ in self.stop_ids), None)
         text = self._text.decode(ids if stop is None else ids[:stop], prompt)
         parser = self._parser(self.end_of(prompt).opening, tools)
         message = parser.parse(text, complete=complete or stop is not None)
-        return Response(message if stop is None else message.ended(), text, stop)
+        return ReadOutput(message if stop is None else message.ended(), text, stop)
 
     def _parser(self, opening: str, tools: Sequence[object] | None) -> OutputParser:
         key = (opening, _key(tools))

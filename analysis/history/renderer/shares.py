@@ -17,16 +17,16 @@ from typing import TypeAlias
 from autoparser.analysis.core.alignment import common_prefix
 from autoparser.analysis.core.format import TurnFormat
 
-from .marks import Run
 from .places import Places, find_places
-from .renders import Messages, Renders
+from .renders import HistoryRenders, Messages
+from .text_marks import Run
 
 TEMPLATE = -1
 """Stands for a message's number where the text is of no message."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class MessageShare:
     """One message's stretch of the render."""
 
     message: int
@@ -66,7 +66,7 @@ class Shares:
     """Cuts one render between its messages."""
 
     def __init__(
-        self, renders: Renders, messages: Messages, text: str, places: Places, joints: Joints
+        self, renders: HistoryRenders, messages: Messages, text: str, places: Places, joints: Joints
     ) -> None:
         """Prepare to cut `text`, the render of `messages`."""
         self._renders = renders
@@ -76,11 +76,11 @@ class Shares:
         self._joints = joints
         self._roles = [str(message.get("role")) for message in messages]
 
-    def cut(self) -> list[Share]:
+    def cut(self) -> list[MessageShare]:
         """Return the shares in the order of the text; what is in none is the template's."""
         return list(self._cut())
 
-    def _cut(self) -> Iterator[Share]:
+    def _cut(self) -> Iterator[MessageShare]:
         runs = self._places.runs
         if not runs:
             return
@@ -94,14 +94,14 @@ class Shares:
             then = len(self._messages) if following is None else message(following)
             if then <= current:
                 # Written out of order: what stands between goes with what it leads to.
-                yield Share(current, start, run.end, prompted)
+                yield MessageShare(current, start, run.end, prompted)
                 start = prompted = run.end
                 continue
             cuts = [*self._cuts(run, end, then)]
-            yield Share(current, start, cuts[0][0], prompted)
+            yield MessageShare(current, start, cuts[0][0], prompted)
             for at, ((begin, opened), (stop, _)) in enumerate(pairwise(cuts), 1):
                 if stop > begin:
-                    yield Share(current + at, begin, stop, opened)
+                    yield MessageShare(current + at, begin, stop, opened)
             start, prompted = cuts[-1]
             if following is not None:
                 header = self._text[start:end]

@@ -16,12 +16,12 @@ from typing import cast
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import (
-    Answer,
     Dialogue,
     Json,
     Message as Turn,
     Presence,
     ToolCall,
+    ToolResult,
     User,
 )
 from autoparser.analysis.core.errors import TemplateRenderError
@@ -30,7 +30,7 @@ from autoparser.analysis.inference.probing import Sentinels, choose_sentinels
 from autoparser.analysis.reading.expression import request_of
 from autoparser.analysis.reading.parsing import ParsedMessage
 
-from .renders import Message, Messages, Renders, prepared
+from .renders import HistoryRenders, Message, Messages, prepared
 from .retention import Reason, RefusedBridge
 from .shares import agreed
 
@@ -39,7 +39,7 @@ from .shares import agreed
 class Base:
     """What stands before the turn: its messages, and their render."""
 
-    renders: Renders
+    renders: HistoryRenders
     messages: Messages
     before: str
     """What stands before the turn, whether the conversation ends there or goes on."""
@@ -73,12 +73,12 @@ class Skeletons:
         known = self._bases
         same = known and not known[0].renders.clock.asked and known[0].renders.tools == tools
         if not same:
-            known = self._bases = self._rendered(Renders.of(self._template, tools, switches))
+            known = self._bases = self._rendered(HistoryRenders.of(self._template, tools, switches))
         fitting = [base for base in known if base.tail.strip() and prompt.endswith(base.tail)]
         longest = max((len(base.tail) for base in fitting), default=0)
         return [base for base in fitting if len(base.tail) == longest] or known
 
-    def _rendered(self, renders: Renders) -> list[Base]:
+    def _rendered(self, renders: HistoryRenders) -> list[Base]:
         marks = self.marks
         user = User(marks.user)
         found = [self._base(renders, (user,), marks.user)]
@@ -87,20 +87,20 @@ class Skeletons:
             answered: Dialogue = (
                 user,
                 Turn(reasoning=marks.reasoning, calls=(call,)),
-                Answer(marks.answer, call.name, call.id),
+                ToolResult(marks.answer, call.name, call.id),
             )
             with suppress(TemplateRenderError):
                 found.append(self._base(renders, answered, marks.answer))
         return found
 
-    def _base(self, renders: Renders, entries: Dialogue, last: str) -> Base:
+    def _base(self, renders: HistoryRenders, entries: Dialogue, last: str) -> Base:
         messages = self.dialogue(entries)
         prompt = renders.text(messages, generation=True)
         ended = renders.attempt(messages)
         before = prompt if ended is None else prompt[: agreed(ended, prompt)]
         return Base(renders, messages, before, prompt, last, prompt.rpartition(last)[2])
 
-    def call(self, renders: Renders) -> ToolCall:
+    def call(self, renders: HistoryRenders) -> ToolCall:
         """Return a call of the first tool that is offered."""
         marks = self.marks
         name = next(iter(request_of(renders.tools).tools or ()), marks.names[0])
@@ -153,7 +153,7 @@ class Skeletons:
         if call is None:
             return (User(marks.user), told, User(marks.next_user), told, User(marks.user))
         called = Turn(reasoning=thought, calls=(call,))
-        answer = Answer(marks.answer, call.name, call.id)
+        answer = ToolResult(marks.answer, call.name, call.id)
         cycle: Dialogue = (called, answer)
         return (User(marks.user), *cycle, told, User(marks.next_user), *cycle)
 

@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import product
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Answer, Dialogue, Message as Turn, User
+from autoparser.analysis.core.conversation import Dialogue, Message as Turn, ToolResult, User
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.core.format import Slot, TurnFormat
 from autoparser.analysis.inference.check import battery, battery_tools
@@ -26,7 +26,7 @@ from autoparser.analysis.loading.template import ChatTemplate
 from .attribution import attribute
 from .generation import generation_ranges
 from .leaves import fields_of
-from .renders import Messages, Renders, prepared
+from .renders import HistoryRenders, Messages, prepared
 from .shares import Joints
 
 
@@ -84,9 +84,9 @@ def training_template(analysis: Analysis) -> TrainingTemplate:
 
 def _proved(analysis: Analysis, patched: ChatTemplate) -> Proof:
     tools = offered(battery_tools(), analysis.shape)
-    renders = Renders.of(analysis.template, tools, {})
+    renders = HistoryRenders.of(analysis.template, tools, {})
     # One clock for both, so that no second lies between them.
-    others = Renders(patched, renders.tools, renders.switches, renders.clock)
+    others = HistoryRenders(patched, renders.tools, renders.switches, renders.clock)
     joints = Joints(analysis.formats.united)
     fields = fields_of(analysis.shape)
     conversations = refused = masked = 0
@@ -110,8 +110,8 @@ def _proved(analysis: Analysis, patched: ChatTemplate) -> Proof:
 
 
 def _alike(
-    renders: Renders,
-    others: Renders,
+    renders: HistoryRenders,
+    others: HistoryRenders,
     messages: Messages,
     joints: Joints,
     fields: Sequence[str],
@@ -142,7 +142,7 @@ def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def _dialogues() -> Iterator[Dialogue]:
     """Return every message of the battery, alone and between others."""
     for case in battery():
-        answers = tuple(Answer("done", call.name, call.id) for call in case.message.calls)
+        answers = tuple(ToolResult("done", call.name, call.id) for call in case.message.calls)
         yield (User("Please look into it."), case.message, *answers)
         yield (
             User("Please look into it."),

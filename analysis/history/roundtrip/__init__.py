@@ -1,32 +1,32 @@
 """Round trips: does what the model wrote come back token for token in the next prompt."""
 
-from .advice import Advice, Reader, advice_of, changed, mending
+from .advice import Advice, AdviceReader, advice_of, changed, mending
 from .cause import Cause
-from .loading import ScenarioError, scenarios_of, shipped_scenarios
-from .run import RoundTrip, Row, code_of, failing, round_trip, settings_of
-from .scenario import Answers, ArgumentsAs, Engine, Ids, Kept, Next, Scenario
-from .tokens import TokenVerdict
+from .round_trips import RoundTrip, Row, code_of, failing, round_trip, settings_of
+from .scenario import Answers, ArgumentsAs, EngineHabits, Ids, Next, Scenario, UnreadCalls
+from .scenario_files import ScenarioError, scenarios_of, shipped_scenarios
+from .token_level import TokenVerdict
 from .variations import VARIATIONS
 from .verdict import Difference, Outcome, Verdict
 
 __all__ = [
     "VARIATIONS",
     "Advice",
+    "AdviceReader",
     "Answers",
     "ArgumentsAs",
     "Cause",
     "Difference",
-    "Engine",
+    "EngineHabits",
     "Ids",
-    "Kept",
     "Next",
     "Outcome",
-    "Reader",
     "RoundTrip",
     "Row",
     "Scenario",
     "ScenarioError",
     "TokenVerdict",
+    "UnreadCalls",
     "Verdict",
     "advice_of",
     "changed",

@@ -12,11 +12,11 @@ from autoparser.analysis.inference.probing import Setting
 from autoparser.analysis.reading.parsing import Status
 
 from .cause import Cause
-from .run import Row
-from .scenario import Kept
+from .round_trips import Row
+from .scenario import UnreadCalls
 
 
-class Reader(StrEnum):
+class AdviceReader(StrEnum):
     """Whom an advice is for."""
 
     TEMPLATE = "template author"
@@ -28,7 +28,7 @@ class Reader(StrEnum):
 class Advice:
     """One thing to do."""
 
-    reader: Reader
+    reader: AdviceReader
     text: str
 
 
@@ -158,7 +158,7 @@ def _texts(row: Row, cause: Cause) -> tuple[str, str, str]:
     if cause is not Cause.CALL_LOST or row.verdict.status in _READ:
         return _TEXTS[cause]
     template, engine, caller = _UNREAD
-    if row.scenario.engine.malformed is Kept.CONTENT:
+    if row.scenario.engine.malformed is UnreadCalls.CONTENT:
         engine = _BRIDGE
     return template, engine, caller
 
@@ -172,11 +172,11 @@ def advice_of(row: Row) -> tuple[Advice, ...]:
     if cause is None:
         return ()
     texts = _texts(row, cause)
-    given = [Advice(reader, text) for reader, text in zip(Reader, texts, strict=True)]
+    given = [Advice(reader, text) for reader, text in zip(AdviceReader, texts, strict=True)]
     setting = mending(row)
     if setting is not None:
         words = ", ".join(f"{name}={_json(value)}" for name, value in setting.items())
-        given[-1] = Advice(Reader.CALLER, f"set {words}: it holds then")
+        given[-1] = Advice(AdviceReader.CALLER, f"set {words}: it holds then")
     return tuple(given)
 
 

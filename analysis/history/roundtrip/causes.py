@@ -15,24 +15,24 @@ from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.inference.probing import ContentForm, ReasoningForm
 from autoparser.analysis.reading.parsing import SpanKind, Status
 
-from .case import Case
+from .broken_step import BrokenStep
 from .cause import Cause
 from .edits import Edit, EditKind, edits_at
-from .replay import Replay, Stage
-from .scenario import ArgumentsAs, Ids, Kept
+from .replay import Replay, ReplayStage
+from .scenario import ArgumentsAs, Ids, UnreadCalls
 
 
-def cause_of(stage: Stage, replay: Replay) -> Cause | None:
+def cause_of(stage: ReplayStage, replay: Replay) -> Cause | None:
     """Say why the text breaks; None where it holds. Re-tokenization is not seen here."""
     if replay.holds:
         return None
     if replay.error is not None:
         return Cause.RAISES
-    case = Case(stage, replay, len(replay.text) if replay.at is None else replay.at)
+    case = BrokenStep(stage, replay, len(replay.text) if replay.at is None else replay.at)
     return next((cause for cause, found in _HYPOTHESES if found(case)), Cause.REWRITTEN)
 
 
-def _earlier_reasoning(case: Case) -> bool:
+def _earlier_reasoning(case: BrokenStep) -> bool:
     """Reasoning of an earlier turn is in this prompt and no more in the next."""
     exchange = case.exchange
     if case.at >= len(case.replay.prompt.base):
@@ -49,11 +49,11 @@ def _earlier_reasoning(case: Case) -> bool:
     ) or without.holds
 
 
-def _earlier(case: Case) -> bool:
+def _earlier(case: BrokenStep) -> bool:
     return case.at < len(case.replay.prompt.base)
 
 
-def _reasoning_dropped(case: Case) -> bool:
+def _reasoning_dropped(case: BrokenStep) -> bool:
     """With other words for the reasoning the same text is rendered."""
     reasoning = case.replay.parsed.reasoning_content
     if not reasoning or not reasoning.strip():
@@ -71,7 +71,7 @@ def _reasoning_dropped(case: Case) -> bool:
     return case.same_with(content=turned)
 
 
-def _empty_block_dropped(case: Case) -> bool:
+def _empty_block_dropped(case: BrokenStep) -> bool:
     """Without the empty reasoning block that the model wrote, the step goes well, or farther."""
     block = case.format.reasoning
     sampled = case.exchange.sampled
@@ -83,11 +83,11 @@ def _empty_block_dropped(case: Case) -> bool:
     return case.moves(replace(case.exchange, sampled=rest.lstrip()))
 
 
-def _header(case: Case) -> bool:
+def _header(case: BrokenStep) -> bool:
     return case.at < len(case.replay.prompt.text)
 
 
-def _end(case: Case) -> bool:
+def _end(case: BrokenStep) -> bool:
     """Without the string that stopped the model, the text holds."""
     sampled = case.exchange.sampled
     if _call_repaired(case):
@@ -98,14 +98,14 @@ def _end(case: Case) -> bool:
     return False
 
 
-def _ids(case: Case) -> bool:
+def _ids(case: BrokenStep) -> bool:
     engine = case.exchange.engine
     return engine.ids is Ids.MADE and case.moves(
         replace(case.exchange, engine=replace(engine, ids=Ids.KEPT))
     )
 
 
-def _ids_added(case: Case) -> bool:
+def _ids_added(case: BrokenStep) -> bool:
     """With other ids the next prompt changes just where it departs from what was sampled."""
     calls = case.replay.kept.message.get("tool_calls")
     if not isinstance(calls, list) or any(call.id for call in case.replay.parsed.tool_calls):
@@ -123,7 +123,7 @@ NEAR = 64
 """Characters between where a prompt departs and the id that it has written there."""
 
 
-def _argument_form(case: Case) -> bool:
+def _argument_form(case: BrokenStep) -> bool:
     """As an object the arguments are written as they were sampled."""
     engine = case.exchange.engine
     if engine.arguments is ArgumentsAs.OBJECT or not case.replay.kept.calls:
@@ -131,36 +131,36 @@ def _argument_form(case: Case) -> bool:
     return case.moves(replace(case.exchange, engine=replace(engine, arguments=ArgumentsAs.OBJECT)))
 
 
-def _encoded_twice(case: Case) -> bool:
+def _encoded_twice(case: BrokenStep) -> bool:
     """So they are, and as a string they are JSON text within JSON text."""
     # Its beginning is a quote that was not sampled, or a backslash before one that was.
     quoted = case.replay.text[case.at :].startswith(('"', "\\"))
     return quoted and _argument_form(case)
 
 
-def _rewritten_by_engine(case: Case) -> bool:
+def _rewritten_by_engine(case: BrokenStep) -> bool:
     engine = case.exchange.engine
     return engine.rewrites_json and case.moves(
         replace(case.exchange, engine=replace(engine, rewrites_json=False))
     )
 
 
-def _dropped_by_engine(case: Case) -> bool:
+def _dropped_by_engine(case: BrokenStep) -> bool:
     """Where the engine leaves the call's text in the content, it goes well, or farther."""
     engine = case.exchange.engine
-    return engine.malformed is Kept.DROPPED and case.moves(
-        replace(case.exchange, engine=replace(engine, malformed=Kept.CONTENT))
+    return engine.malformed is UnreadCalls.DROPPED and case.moves(
+        replace(case.exchange, engine=replace(engine, malformed=UnreadCalls.CONTENT))
     )
 
 
-def _stripped_by_engine(case: Case) -> bool:
+def _stripped_by_engine(case: BrokenStep) -> bool:
     engine = case.exchange.engine
     return engine.strips_reasoning and case.moves(
         replace(case.exchange, engine=replace(engine, strips_reasoning=False))
     )
 
 
-def _order(case: Case) -> bool:
+def _order(case: BrokenStep) -> bool:
     """Arguments in another order give the same text."""
     calls = case.replay.kept.message.get("tool_calls")
     if not isinstance(calls, list) or not any(len(c.arguments) > 1 for c in case.replay.kept.calls):
@@ -182,7 +182,7 @@ def _turned(call: Json) -> Json:
     return call
 
 
-def _call_lost(case: Case) -> bool:
+def _call_lost(case: BrokenStep) -> bool:
     """Find a call that was not read, or that the template does not write."""
     parsed = case.replay.parsed
     if parsed.partial_call is not None or parsed.status in (Status.MALFORMED, Status.CUT):
@@ -197,7 +197,7 @@ def _call_lost(case: Case) -> bool:
     return case.same_with(tool_calls=None)
 
 
-def _call_repaired(case: Case) -> bool:
+def _call_repaired(case: BrokenStep) -> bool:
     """Closers were missing in the call that the break lies in or after, or were put there."""
     parsed = case.replay.parsed
     if len(case.replay.kept.calls) > len(parsed.tool_calls):
@@ -207,25 +207,25 @@ def _call_repaired(case: Case) -> bool:
     return parsed.status is Status.REPAIRED and bool(names) and here >= names[0]
 
 
-def _content_dropped(case: Case) -> bool:
+def _content_dropped(case: BrokenStep) -> bool:
     if not case.replay.parsed.content:
         return False
     parts = case.stage.analysis.shape.assistant_content is ContentForm.PARTS
     return case.same_with(content=[] if parts else "")
 
 
-def _edited(*kinds: EditKind) -> Callable[[Case], bool]:
+def _edited(*kinds: EditKind) -> Callable[[BrokenStep], bool]:
     """Make the hypothesis that an edit of such a kind, at the difference, removes it."""
     return lambda case: any(
         edit.kind in kinds and _explains(case, edit) for edit in edits_at(case.replay, case.at)
     )
 
 
-def _explains(case: Case, edit: Edit) -> bool:
+def _explains(case: BrokenStep, edit: Edit) -> bool:
     return case.moves(replace(case.exchange, sampled=edit.sampled))
 
 
-def _spacing(case: Case) -> bool:
+def _spacing(case: BrokenStep) -> bool:
     """With other whitespace in the arguments it goes farther, and their values are the same."""
     return any(
         edit.kind is EditKind.ARGUMENT_SPACE
@@ -240,7 +240,7 @@ def _values(replay: Replay) -> list[Mapping[str, Json]]:
     return [call.arguments for call in replay.kept.calls]
 
 
-_HYPOTHESES: tuple[tuple[Cause, Callable[[Case], bool]], ...] = (
+_HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
     (Cause.REASONING_DROPPED, _earlier_reasoning),
     (Cause.EARLIER, _earlier),
     (Cause.REASONING_DROPPED, _reasoning_dropped),

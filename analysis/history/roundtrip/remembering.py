@@ -7,14 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from autoparser.analysis.core.conversation import Answer, Dialogue, Json, Message, ToolCall, User
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    Message,
+    ToolCall,
+    ToolResult,
+    User,
+)
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Slot, TurnFormat
 from autoparser.analysis.inference.probing import CallForm, Prober, ReasoningForm, Setting, Shape
 from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, SpanKind, Status
 
 from .partial_json import readable_part
-from .scenario import Answers, ArgumentsAs, Engine, Ids, Kept, Next
+from .scenario import Answers, ArgumentsAs, EngineHabits, Ids, Next, UnreadCalls
 
 ANSWER = '{"ok": true}'
 CONCLUSION = "All of it is done."
@@ -38,7 +45,7 @@ class Remembered:
 
 
 def remembered(
-    shape: Shape, format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: Engine
+    shape: Shape, format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits
 ) -> Remembered:
     """Return the message that goes into the history, as an engine with these habits makes it."""
     content = _content(format_, parsed, sampled, engine)
@@ -53,24 +60,24 @@ def remembered(
     return Remembered(_with_arguments(message, texts, shape, engine), calls)
 
 
-def _calls(parsed: ParsedMessage, engine: Engine) -> Sequence[ParsedCall]:
+def _calls(parsed: ParsedMessage, engine: EngineHabits) -> Sequence[ParsedCall]:
     """Return the calls that the engine sees."""
     broken = [*parsed.malformed_calls[-1:], *filter(None, [parsed.partial_call])]
-    if engine.malformed is not Kept.READ or not any(call.name for call in broken):
+    if engine.malformed is not UnreadCalls.READ or not any(call.name for call in broken):
         return parsed.tool_calls
     read = replace(broken[-1], arguments=json.dumps(readable_part(broken[-1].arguments)))
     return (*parsed.tool_calls, read)
 
 
-def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: Engine) -> str:
+def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits) -> str:
     content = parsed.content or ""
     if parsed.partial_call is not None:
         # An engine that cannot read a call leaves its text, if it read none before.
-        kept = engine.malformed is Kept.CONTENT and not parsed.tool_calls
+        kept = engine.malformed is UnreadCalls.CONTENT and not parsed.tool_calls
         return content + _call_text(format_, parsed, sampled) if kept else content
     opener = call_opener(format_)
     unread = bool(parsed.malformed_calls) or parsed.status is Status.MALFORMED
-    if unread and engine.malformed is not Kept.CONTENT and opener:
+    if unread and engine.malformed is not UnreadCalls.CONTENT and opener:
         return content.partition(opener)[0]
     return content
 
@@ -97,7 +104,7 @@ def call_opener(format_: TurnFormat) -> str:
     return (calls.section_open.strip() or ("" if isinstance(first, Slot) else first)).strip()
 
 
-def _call(call: ParsedCall, at: int, engine: Engine) -> ToolCall:
+def _call(call: ParsedCall, at: int, engine: EngineHabits) -> ToolCall:
     made = engine.ids is Ids.MADE
     plain = PLAIN_IDS[at] if at < len(PLAIN_IDS) else f"{PLAIN_IDS[0][:7]}{at:02}"
     return ToolCall(call.name, _decoded(call), MADE_ID.format(at + 1) if made else call.id or plain)
@@ -108,7 +115,7 @@ def _decoded(call: ParsedCall) -> Mapping[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(call: ParsedCall, engine: Engine) -> str:
+def _text(call: ParsedCall, engine: EngineHabits) -> str:
     if not engine.rewrites_json:
         return call.arguments
     try:
@@ -118,7 +125,7 @@ def _text(call: ParsedCall, engine: Engine) -> str:
 
 
 def _with_arguments(
-    message: dict[str, Json], texts: Sequence[str], shape: Shape, engine: Engine
+    message: dict[str, Json], texts: Sequence[str], shape: Shape, engine: EngineHabits
 ) -> Mapping[str, Json]:
     """Return the arguments in the form that the engine gives them."""
     string = engine.arguments is ArgumentsAs.STRING or (
@@ -152,7 +159,7 @@ def following(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dial
     answered = list(calls[:1] if answers is Answers.FIRST else calls)
     if answers is Answers.REVERSED:
         answered.reverse()
-    results = tuple(Answer(ANSWER, call.name, call.id) for call in answered)
+    results = tuple(ToolResult(ANSWER, call.name, call.id) for call in answered)
     if coming is Next.TOOL and results:
         return results
     if coming is Next.LATER and results:

@@ -18,7 +18,7 @@ from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 from .remembering import Remembered, continued, following, remembered
 from .sampled import Prompt, common_start
-from .scenario import Answers, Engine, Next
+from .scenario import Answers, EngineHabits, Next
 
 SYSTEM = "You are a helpful assistant."
 
@@ -34,7 +34,7 @@ class Exchange:
     cut: bool
     next: Next
     answers: Answers = Answers.ALL
-    engine: Engine = field(default_factory=Engine)
+    engine: EngineHabits = field(default_factory=EngineHabits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Replay:
         return self.error is None and self.at is None
 
 
-class Stage:
+class ReplayStage:
     """Plays exchanges through one analysis."""
 
     def __init__(self, analysis: Analysis) -> None:

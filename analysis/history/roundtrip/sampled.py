@@ -14,7 +14,7 @@ from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import (
     Block,
-    Limit,
+    CallLimit,
     Literal,
     Opening,
     Part,
@@ -24,7 +24,7 @@ from autoparser.analysis.core.format import (
 )
 
 
-class Kind(StrEnum):
+class SampledKind(StrEnum):
     """What a piece of a turn is."""
 
     MARKUP = "markup"
@@ -35,14 +35,14 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SampledPiece:
     """A stretch of a turn's text."""
 
-    kind: Kind
+    kind: SampledKind
     text: str
 
 
-Pieces = tuple[Piece, ...]
+Pieces = tuple[SampledPiece, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class NotWrittenError(Exception):
     """The format at hand has no such text; the reason is for a person."""
 
 
-def text_of(pieces: Iterable[Piece]) -> str:
+def text_of(pieces: Iterable[SampledPiece]) -> str:
     """Put the pieces' texts together."""
     return "".join(piece.text for piece in pieces)
 
@@ -110,14 +110,14 @@ def _turn(format_: TurnFormat, message: Message, *, opened: bool) -> Pieces:
     if missing:
         # A template may show reasoning beside other parts only, and yet let the model reason.
         layout = format_.layouts[replace(message, reasoning="").presence]
-    written = [Piece(Kind.MARKUP, layout.literals[0])]
+    written = [SampledPiece(SampledKind.MARKUP, layout.literals[0])]
     for part, literal in zip(layout.parts, layout.literals[1:], strict=True):
-        written += [_part(format_, part, message), Piece(Kind.MARKUP, literal)]
+        written += [_part(format_, part, message), SampledPiece(SampledKind.MARKUP, literal)]
     kinds = {piece.kind for piece in written}
-    if message.content and Kind.CONTENT not in kinds:
+    if message.content and SampledKind.CONTENT not in kinds:
         # It writes content that the template will not show there.
-        written.insert(1, Piece(Kind.CONTENT, message.content))
-    if message.calls and Kind.CALLS not in kinds:
+        written.insert(1, SampledPiece(SampledKind.CONTENT, message.content))
+    if message.calls and SampledKind.CALLS not in kinds:
         raise NotWrittenError("the format has no place for calls beside these parts")
     pieces = (*written[:-1], *_ended(format_, written[-1].text))
     return _reasoned(format_, pieces, message.reasoning, opened=opened) if missing else pieces
@@ -133,24 +133,24 @@ def _check(format_: TurnFormat, message: Message) -> None:
         raise NotWrittenError("the template writes no calls")
     if message.reasoning and format_.reasoning is None:
         raise NotWrittenError("the template knows no reasoning")
-    if calls is not None and len(message.calls) > 1 and calls.limit is Limit.REFUSED:
-        raise NotWrittenError(Limit.REFUSED.value)
+    if calls is not None and len(message.calls) > 1 and calls.limit is CallLimit.REFUSED:
+        raise NotWrittenError(CallLimit.REFUSED.value)
 
 
-def _part(format_: TurnFormat, part: Part, message: Message) -> Piece:
+def _part(format_: TurnFormat, part: Part, message: Message) -> SampledPiece:
     match part:
         case Part.REASONING:
-            return Piece(Kind.REASONING, message.reasoning)
+            return SampledPiece(SampledKind.REASONING, message.reasoning)
         case Part.CONTENT:
-            return Piece(Kind.CONTENT, message.content)
+            return SampledPiece(SampledKind.CONTENT, message.content)
         case Part.CALLS:
             if format_.calls is None:
-                return Piece(Kind.CALLS, "")
+                return SampledPiece(SampledKind.CALLS, "")
             refused = format_.calls.refused_type(message.calls)
             if refused is not None:
                 raise NotWrittenError(f"the template raises on an argument of type {refused}")
             try:
-                return Piece(Kind.CALLS, format_.calls.write(message.calls))
+                return SampledPiece(SampledKind.CALLS, format_.calls.write(message.calls))
             except RefusedMessageError as error:
                 raise NotWrittenError(str(error)) from error
 
@@ -159,9 +159,9 @@ def _ended(format_: TurnFormat, tail: str) -> Pieces:
     """Cut what closes a turn after the string at which the model stops."""
     found = [(tail.find(stop), stop) for stop in format_.stop_strings if stop in tail]
     if not found:
-        return (Piece(Kind.MARKUP, tail.rstrip()),)
+        return (SampledPiece(SampledKind.MARKUP, tail.rstrip()),)
     at, stop = min(found)
-    return (Piece(Kind.MARKUP, tail[:at]), Piece(Kind.END, stop))
+    return (SampledPiece(SampledKind.MARKUP, tail[:at]), SampledPiece(SampledKind.END, stop))
 
 
 def _reasoned(format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bool) -> Pieces:
@@ -179,9 +179,9 @@ def _reasoned(format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bo
         split = len(format_.header) if head.startswith(format_.header) else len(head)
         front, rest = head[:split] + block.open.text, block.close.text + head[split:]
     return (
-        Piece(Kind.MARKUP, front),
-        Piece(Kind.REASONING, reasoning),
-        Piece(Kind.MARKUP, rest),
+        SampledPiece(SampledKind.MARKUP, front),
+        SampledPiece(SampledKind.REASONING, reasoning),
+        SampledPiece(SampledKind.MARKUP, rest),
         *pieces[1:],
     )
 
@@ -206,8 +206,8 @@ def _unprompted(
     written = None if opening is None else opening.written
     if written is Written.REASONING_OPEN:
         kinds = [piece.kind for piece in pieces]
-        if Kind.REASONING in kinds:
-            return pieces[kinds.index(Kind.REASONING) :]
+        if SampledKind.REASONING in kinds:
+            return pieces[kinds.index(SampledKind.REASONING) :]
         return _unreasoned(format_, pieces, prompt)
     if written is Written.REASONING_CLOSED:
         header = len(format_.header) if text.startswith(format_.header) else 0
@@ -252,7 +252,7 @@ def _unreasoned(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces:
     begun = text_of(rest).lstrip().removeprefix(block.open.core).lstrip()
     if begun.startswith(block.close.core):
         return dropped(rest, len(text_of(rest)) - len(begun))
-    return (Piece(Kind.MARKUP, block.close.text), *rest)
+    return (SampledPiece(SampledKind.MARKUP, block.close.text), *rest)
 
 
 def common_start(left: str, right: str) -> str:
@@ -262,7 +262,7 @@ def common_start(left: str, right: str) -> str:
 
 def dropped(pieces: Pieces, count: int) -> Pieces:
     """Leave out the first `count` characters."""
-    kept: list[Piece] = []
+    kept: list[SampledPiece] = []
     for piece in pieces:
         rest = piece.text[count:]
         count = max(0, count - len(piece.text))

@@ -52,7 +52,7 @@ class Ids(StrEnum):
     """The engine's own."""
 
 
-class Kept(StrEnum):
+class UnreadCalls(StrEnum):
     """What the engine does with a call that it cannot read, or that was cut."""
 
     CONTENT = "content"
@@ -63,12 +63,12 @@ class Kept(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class EngineHabits:
     """What an inference engine makes of a parsed message before it goes into the history."""
 
     arguments: ArgumentsAs = ArgumentsAs.TEMPLATE
     ids: Ids = Ids.KEPT
-    malformed: Kept = Kept.CONTENT
+    malformed: UnreadCalls = UnreadCalls.CONTENT
     strips_reasoning: bool = False
     """It strips the whitespace after the reasoning, as many engines do."""
     rewrites_json: bool = False
@@ -97,4 +97,4 @@ class Scenario:
     """Those offered; none where there are none."""
     next: tuple[Next, ...] = (Next.USER,)
     answers: Answers = Answers.ALL
-    engine: Engine = field(default_factory=Engine)
+    engine: EngineHabits = field(default_factory=EngineHabits)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import TurnFormat
 
-from .sampled import Kind, NotWrittenError, Piece, Pieces, Sample
-from .spelling import Spelling, respelled
+from .respelling import Spelling, respelled
+from .sampled import NotWrittenError, Pieces, Sample, SampledKind, SampledPiece
 
 Respell = Callable[[TurnFormat], TurnFormat]
 Rewrite = Callable[[Pieces, TurnFormat, Message], Pieces]
@@ -35,7 +35,7 @@ def _spelled(**changes: str | bool) -> Respell:
     return lambda format_: respelled(format_, Spelling(**changes))  # type: ignore[arg-type]
 
 
-def _at(pieces: Pieces, kind: Kind) -> int:
+def _at(pieces: Pieces, kind: SampledKind) -> int:
     for at, piece in enumerate(pieces):
         if piece.kind is kind:
             return at
@@ -46,7 +46,7 @@ def _with(pieces: Pieces, at: int, text: str) -> Pieces:
     return (*pieces[:at], replace(pieces[at], text=text), *pieces[at + 1 :])
 
 
-def _behind(kind: Kind, text: str) -> Rewrite:
+def _behind(kind: SampledKind, text: str) -> Rewrite:
     """Write more at the end of a part."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
@@ -57,7 +57,7 @@ def _behind(kind: Kind, text: str) -> Rewrite:
     return rewrite
 
 
-def _before(kind: Kind, text: str) -> Rewrite:
+def _before(kind: SampledKind, text: str) -> Rewrite:
     """Write more at the beginning of a part."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
@@ -73,7 +73,7 @@ def _close_of_reasoning(text: Callable[[str], str]) -> Rewrite:
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
         del format_, message
-        at = _at(pieces, Kind.REASONING) + 1
+        at = _at(pieces, SampledKind.REASONING) + 1
         if at + 1 >= len(pieces) or not pieces[at].text.strip():
             raise NotWrittenError("nothing follows the reasoning")
         return _with(pieces, at, text(pieces[at].text))
@@ -81,7 +81,7 @@ def _close_of_reasoning(text: Callable[[str], str]) -> Rewrite:
     return rewrite
 
 
-def _tight(kind: Kind) -> Rewrite:
+def _tight(kind: SampledKind) -> Rewrite:
     """Leave out the whitespace before a part."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
@@ -94,7 +94,7 @@ def _tight(kind: Kind) -> Rewrite:
     return rewrite
 
 
-def _cut_in(kind: Kind) -> Rewrite:
+def _cut_in(kind: SampledKind) -> Rewrite:
     """Cut the text within a part, at a word's end if it can be."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
@@ -109,26 +109,26 @@ def _cut_in(kind: Kind) -> Rewrite:
 
 
 def _cut_call(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
-    at = _at(pieces, Kind.CALLS)
+    at = _at(pieces, SampledKind.CALLS)
     text, start, end = _arguments(pieces[at], format_, message)
     return (*pieces[:at], replace(pieces[at], text=text[: start + (end - start) * 2 // 3]))
 
 
 def _malformed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
-    at = _at(pieces, Kind.CALLS)
+    at = _at(pieces, SampledKind.CALLS)
     text, start, end = _arguments(pieces[at], format_, message)
     return _with(pieces, at, text[: start + (end - start) * 2 // 3] + text[end:])
 
 
 def _unclosed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
-    at = _at(pieces, Kind.CALLS)
+    at = _at(pieces, SampledKind.CALLS)
     text, _, end = _arguments(pieces[at], format_, message)
     if not text[end:].strip():
         raise NotWrittenError("nothing closes a call")
     return _with(pieces, at, text[:end])
 
 
-def _arguments(piece: Piece, format_: TurnFormat, message: Message) -> tuple[str, int, int]:
+def _arguments(piece: SampledPiece, format_: TurnFormat, message: Message) -> tuple[str, int, int]:
     """Find where the last call's arguments stand."""
     calls = format_.calls
     arguments = "" if calls is None else calls.arguments.write(message.calls[-1].arguments)
@@ -140,8 +140,8 @@ def _arguments(piece: Piece, format_: TurnFormat, message: Message) -> tuple[str
 
 def _newline_before_calls(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
     del format_, message
-    at = _at(pieces, Kind.CALLS)
-    return (*pieces[:at], Piece(Kind.MARKUP, "\n"), *pieces[at:])
+    at = _at(pieces, SampledKind.CALLS)
+    return (*pieces[:at], SampledPiece(SampledKind.MARKUP, "\n"), *pieces[at:])
 
 
 VARIATIONS: Mapping[str, Variation] = {
@@ -164,27 +164,29 @@ VARIATIONS: Mapping[str, Variation] = {
         "no whitespace behind the reasoning's end", rewrite=_close_of_reasoning(str.rstrip)
     ),
     "newline-ends-reasoning": Variation(
-        "a newline more at the reasoning's end", rewrite=_behind(Kind.REASONING, "\n")
+        "a newline more at the reasoning's end", rewrite=_behind(SampledKind.REASONING, "\n")
     ),
     "space-ends-reasoning": Variation(
-        "a space at the reasoning's end", rewrite=_behind(Kind.REASONING, " ")
+        "a space at the reasoning's end", rewrite=_behind(SampledKind.REASONING, " ")
     ),
     "newline-begins-content": Variation(
-        "a newline before the content", rewrite=_before(Kind.CONTENT, "\n")
+        "a newline before the content", rewrite=_before(SampledKind.CONTENT, "\n")
     ),
     "newline-ends-content": Variation(
-        "a newline behind the content", rewrite=_behind(Kind.CONTENT, "\n")
+        "a newline behind the content", rewrite=_behind(SampledKind.CONTENT, "\n")
     ),
     "newline-before-calls": Variation(
         "a newline more before the calls", rewrite=_newline_before_calls
     ),
     "no-space-before-calls": Variation(
-        "no whitespace before the calls", rewrite=_tight(Kind.CALLS)
+        "no whitespace before the calls", rewrite=_tight(SampledKind.CALLS)
     ),
     "cut-reasoning": Variation(
-        "cut within the reasoning", rewrite=_cut_in(Kind.REASONING), cut=True
+        "cut within the reasoning", rewrite=_cut_in(SampledKind.REASONING), cut=True
     ),
-    "cut-content": Variation("cut within the content", rewrite=_cut_in(Kind.CONTENT), cut=True),
+    "cut-content": Variation(
+        "cut within the content", rewrite=_cut_in(SampledKind.CONTENT), cut=True
+    ),
     "cut-call": Variation("cut within a call's arguments", rewrite=_cut_call, cut=True),
     "malformed-call": Variation(
         "the end of the last call's arguments is missing", rewrite=_malformed

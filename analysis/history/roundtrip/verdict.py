@@ -13,10 +13,10 @@ from autoparser.analysis.reading.parsing import SpanKind, Status
 
 from .cause import Cause
 from .causes import cause_of
-from .replay import Exchange, Replay, Stage
-from .sampled import Kind, NotWrittenError, Piece, Sample, sample
+from .replay import Exchange, Replay, ReplayStage
+from .sampled import NotWrittenError, Sample, SampledKind, SampledPiece, sample
 from .scenario import Next, Scenario
-from .tokens import Encoder, TokenVerdict
+from .token_level import Encoder, TokenVerdict
 from .variations import respelled_by, rewritten_by
 
 CONTEXT = 60
@@ -80,7 +80,7 @@ class Verdict:
 
 
 def judge(
-    stage: Stage, scenario: Scenario, coming: Next, setting: Setting, encoder: Encoder | None
+    stage: ReplayStage, scenario: Scenario, coming: Next, setting: Setting, encoder: Encoder | None
 ) -> Verdict:
     """Play a scenario and judge it."""
     try:
@@ -95,7 +95,7 @@ def judge(
 
 
 def _exchange(
-    stage: Stage, scenario: Scenario, coming: Next, setting: Setting
+    stage: ReplayStage, scenario: Scenario, coming: Next, setting: Setting
 ) -> tuple[Exchange, Sample]:
     """Write what the model wrote. Raises NotWrittenError, TemplateRenderError."""
     written = _sample(stage, scenario, setting)
@@ -114,10 +114,10 @@ def _exchange(
     return exchange, written
 
 
-def _sample(stage: Stage, scenario: Scenario, setting: Setting) -> Sample:
+def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
     prompt = stage.prompt(scenario.history, scenario.tools, setting)
     if scenario.sampled is not None:
-        return Sample((Piece(Kind.MARKUP, scenario.sampled),), cut=scenario.cut)
+        return Sample((SampledPiece(SampledKind.MARKUP, scenario.sampled),), cut=scenario.cut)
     begun = stage.begun(prompt, scenario.tools, setting)
     usual, opening, names = begun.format, begun.opening, scenario.variations
     format_ = respelled_by(usual, names)
@@ -152,7 +152,7 @@ def _thinking(format_: TurnFormat, scenario: Scenario, opening: Opening | None) 
 
 
 def _judged(
-    stage: Stage, replay: Replay, encoder: Encoder | None, *, single_newlines: bool
+    stage: ReplayStage, replay: Replay, encoder: Encoder | None, *, single_newlines: bool
 ) -> Verdict:
     exchange = replay.exchange
     error = replay.error

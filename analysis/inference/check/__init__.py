@@ -1,16 +1,16 @@
 """Checking a format against its template: the fixed battery and the verdict."""
 
-from .battery import Case, battery, battery_tools, loose_tools
-from .continuations import Continuation, continuations
+from .battery import BatteryCase, battery, battery_tools, loose_tools
+from .continuations import TemplateContinuation, continuations
 from .crash import Crash
 from .selfcheck import Check, Failure, self_check
 
 __all__ = [
-    "Case",
+    "BatteryCase",
     "Check",
-    "Continuation",
     "Crash",
     "Failure",
+    "TemplateContinuation",
     "battery",
     "battery_tools",
     "continuations",

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall, tool_for
 
 
-class Case(NamedTuple):
+class BatteryCase(NamedTuple):
     """One message of the battery, and what it is there for."""
 
     title: str
@@ -72,14 +72,14 @@ _MIXED: dict[str, Json] = {
 
 
 @lru_cache(maxsize=1)
-def battery() -> tuple[Case, ...]:
+def battery() -> tuple[BatteryCase, ...]:
     """Return the messages: parts in every combination, values of every type, hostile texts."""
-    cases: list[Case] = []
+    cases: list[BatteryCase] = []
     for calls, reasoning, content in product(range(4), (False, True), (False, True)):
         names = ["reasoning"] * reasoning + ["content"] * content
         names += [f"{calls} call{'s' * (calls > 1)}"] * (calls > 0)
         cases.append(
-            Case(
+            BatteryCase(
                 " and ".join(names) or "an empty message",
                 Message(
                     _CONTENT if content else "", _REASONING if reasoning else "", _CALLS[:calls]
@@ -87,18 +87,21 @@ def battery() -> tuple[Case, ...]:
             )
         )
     cases += [
-        Case(f"an argument that is {what}", _one_call({key: value})) for what, key, value in _VALUES
+        BatteryCase(f"an argument that is {what}", _one_call({key: value}))
+        for what, key, value in _VALUES
     ]
     cases += [
-        Case("a call without arguments", _one_call({})),
-        Case("an argument of every type", _one_call(_MIXED)),
-        Case("content with whitespace at its edges", Message("\n  Indented, then blank. \n\n")),
-        Case("content with markup", Message('Use <b> & [x], {y} or "z":\n\n```\ncode\n```')),
-        Case(
+        BatteryCase("a call without arguments", _one_call({})),
+        BatteryCase("an argument of every type", _one_call(_MIXED)),
+        BatteryCase(
+            "content with whitespace at its edges", Message("\n  Indented, then blank. \n\n")
+        ),
+        BatteryCase("content with markup", Message('Use <b> & [x], {y} or "z":\n\n```\ncode\n```')),
+        BatteryCase(
             "reasoning with whitespace at its edges",
             Message(_CONTENT, "\n\n  So far so good. \n"),
         ),
-        Case(
+        BatteryCase(
             "padded texts beside a call",
             Message(" \nLooking. \n\n", "\nHm. \n\n", _CALLS[:1]),
         ),

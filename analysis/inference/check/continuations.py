@@ -10,7 +10,7 @@ from autoparser.analysis.core.format import Formats, Opening, TurnFormat
 from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.probing import Prober, ToolForm
 
-from .battery import Case, battery, battery_tools
+from .battery import BatteryCase, battery, battery_tools
 
 ASKED = (
     "content",
@@ -26,7 +26,7 @@ ASKED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Continuation:
+class TemplateContinuation:
     """One message, as the template writes it after a generation prompt."""
 
     opening: Opening
@@ -37,7 +37,7 @@ class Continuation:
     """What stands after the prompt; None: the template's turn does not go on from the prompt."""
 
 
-def continuations(formats: Formats, prober: Prober) -> tuple[Continuation, ...]:
+def continuations(formats: Formats, prober: Prober) -> tuple[TemplateContinuation, ...]:
     """Render the messages after every generation prompt; `prober` has nothing set."""
     return tuple(
         continuation
@@ -56,7 +56,9 @@ def _different(format_: TurnFormat) -> Iterator[Opening]:
             yield opening
 
 
-def _behind(format_: TurnFormat, opening: Opening, prober: Prober) -> Iterator[Continuation]:
+def _behind(
+    format_: TurnFormat, opening: Opening, prober: Prober
+) -> Iterator[TemplateContinuation]:
     tools = opening.tools and prober.shape.tools is not ToolForm.NONE
     settled = prober.using(setting=opening.setting, tools=battery_tools() if tools else ())
     observer = Observer(settled)
@@ -68,10 +70,10 @@ def _behind(format_: TurnFormat, opening: Opening, prober: Prober) -> Iterator[C
         text = None
         if prompt.rendered and not turn.refusal and not turn.rewrites:
             text = whole[len(prompt.text) :] if whole.startswith(prompt.text) else None
-        yield Continuation(opening, case.title, message, text)
+        yield TemplateContinuation(opening, case.title, message, text)
 
 
-def _cases(*, calls: bool) -> Iterator[Case]:
+def _cases(*, calls: bool) -> Iterator[BatteryCase]:
     for case in battery():
         if case.title in ASKED and (calls or not case.message.calls):
             yield case

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.inference.learning.observer import Observer, Turn
+from autoparser.analysis.inference.learning.observer import ObservedTurn, Observer
 from autoparser.analysis.inference.probing import Prober
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
-from .battery import Case, battery, battery_tools
+from .battery import BatteryCase, battery, battery_tools
 from .crash import Crash, grouped, is_needed
 
 
@@ -148,7 +148,7 @@ class _Judge:
         strict = prober.as_transformers()
         self._strict = self.observer if strict is prober else Observer(strict)
 
-    def asked(self) -> Iterator[tuple[Case, bool]]:
+    def asked(self) -> Iterator[tuple[BatteryCase, bool]]:
         """Return the cases, and of each whether it is told from all before it."""
         shape = self.observer.prober.shape
         told: set[str] = set()
@@ -157,7 +157,7 @@ class _Judge:
             yield case, given not in told
             told.add(given)
 
-    def difference(self, case: Case, turn: Turn) -> Failure | None:
+    def difference(self, case: BatteryCase, turn: ObservedTurn) -> Failure | None:
         """Say where the format is wrong; None where it is right."""
         written = self._written(case.message)
         if turn.refusal:
@@ -174,7 +174,7 @@ class _Judge:
         reason = "the texts differ" if written is not None else "the template does render it"
         return Failure(case.title, case.message, written, turn.text, reason)
 
-    def crash(self, case: Case, turn: Turn) -> Crash | None:
+    def crash(self, case: BatteryCase, turn: ObservedTurn) -> Crash | None:
         """Return transformers' crash on a message; None where it renders or refuses it."""
         error = self._crash_on(case.message)
         if error is None:
@@ -188,7 +188,7 @@ class _Judge:
             sandbox_alone=error.forbidden and turn.probe.rendered,
         )
 
-    def crashed(self, case: Case, crash: Crash) -> Failure:
+    def crashed(self, case: BatteryCase, crash: Crash) -> Failure:
         """Return the failure of a message that the format is right about, crash and all."""
         written = self._written(case.message)
         return Failure(case.title, case.message, written, None, crash.reason, crash, foretold=True)

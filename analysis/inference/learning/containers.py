@@ -20,19 +20,21 @@ from autoparser.analysis.core.format import (
 )
 from autoparser.analysis.inference.probing import Sentinels
 
-from .entries import Entries, Place, learn_entries
+from .entries import EntryOrder, Place, learn_entries
 from .keys import learn_key
 from .notations import every_type, recognise, rich_array, rich_object
 from .rows import match_row, plain_row, wrap_in
 from .slots import SeenSlot
-from .strings import Strings, learn_strings
+from .string_notation import Strings, learn_strings
 from .typed_rows import NUMBERS, TypedRows, learn_typed_rows
 
 _DEPTH = 1
 """Containers inside a container are learnt so deep; below, they are taken to be written alike."""
 
 
-def learn_types(place: Place, entries: Entries, strings: Strings, depth: int = _DEPTH) -> TypedRows:
+def learn_types(
+    place: Place, entries: EntryOrder, strings: Strings, depth: int = _DEPTH
+) -> TypedRows:
     """Learn how entries are written by the type of their value, and containers inside."""
     types = learn_typed_rows(place, entries, strings.row)
     if not depth:
@@ -47,7 +49,7 @@ def learn_types(place: Place, entries: Entries, strings: Strings, depth: int = _
 
 
 def _nested(
-    place: Place, entries: Entries, row: Row, kind: JsonType, depth: int
+    place: Place, entries: EntryOrder, row: Row, kind: JsonType, depth: int
 ) -> Container | None:
     keyed = kind is JsonType.OBJECT
 
@@ -85,7 +87,7 @@ def _learnt(place: Place, depth: int) -> Container | None:
     )
 
 
-def container_of(entries: Entries, strings: Strings, types: TypedRows, key: Text) -> Container:
+def container_of(entries: EntryOrder, strings: Strings, types: TypedRows, key: Text) -> Container:
     """Put the container together, without what encloses its entries."""
     default = plain_row(types.rows)
     signs = _own_signs(types, default)
@@ -109,7 +111,9 @@ def known_object(types: TypedRows) -> Notation | None:
     return values
 
 
-def writes_alike(members: Container, known: Notation, entries: Entries, marks: Sentinels) -> bool:
+def writes_alike(
+    members: Container, known: Notation, entries: EntryOrder, marks: Sentinels
+) -> bool:
     """Say whether objects of a known notation are written as these pieces say.
 
     Then what holds the pieces is such an object: `{"a": {"b": 1}}` is JSON, `a={"b": 1}` has some.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from autoparser.analysis.core.alignment import edge_units, first_marker, is_unit
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.format import End, Layout, Limit, Part
+from autoparser.analysis.core.format import CallLimit, End, Layout, Part
 from autoparser.analysis.inference.probing import Probe
 
-from .frame import Frame
+from .calls_frame import CallsFrame
 from .history import called_turn, following_text, historic_end, historic_turn
-from .layouts import Section
+from .layouts import SectionMarkers
 from .observer import Observer
 
 
@@ -32,8 +32,8 @@ def learn_ends(
     layouts: Mapping[Presence, Layout],
     header: str,
     turn_end: str,
-    section: Section,
-    frame: Frame | None,
+    section: SectionMarkers,
+    frame: CallsFrame | None,
 ) -> tuple[SeenEnd, ...]:
     """See what closes a turn after content and after calls."""
     calls = "" if frame is None else f"{section.open}{frame.written(0)}{section.close}"
@@ -55,7 +55,7 @@ def learn_ends(
             inner, text = text.removesuffix(turn_end), turn_end
         end = End(part, text, historic_end(observer, later, shown + inner, text, header))
         closer = ""
-        if part is Part.CALLS and frame is not None and frame.limit is not Limit.MANY:
+        if part is Part.CALLS and frame is not None and frame.limit is not CallLimit.MANY:
             closer = _last_marker(observer, calls)
         stop = _stop(observer, end, closer)
         found.append(SeenEnd(end, stop, observer.shown(presence).probe, later))

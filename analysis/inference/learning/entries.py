@@ -45,7 +45,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class EntryOrder:
     """What stands around the entries of a container, and in which order they come."""
 
     repetition: Repetition
@@ -79,7 +79,7 @@ def _line_begun(text: str) -> str:
     return broken.group(1) if broken else ""
 
 
-def learn_entries(place: Place) -> Entries | None:
+def learn_entries(place: Place) -> EntryOrder | None:
     """Learn by one entry and two what separates entries; None where they cannot be found."""
     one = place.site(place.strings(1))
     if one is None:
@@ -98,7 +98,7 @@ def learn_entries(place: Place) -> Entries | None:
         repetition = decompose(pair.literals[0], pair.literals[border], pair.literals[-1])
         if place.keyed and numbers[0] == 1:
             order = _sorting(place)
-    return Entries(repetition, order)
+    return EntryOrder(repetition, order)
 
 
 def _labels(place: Place) -> Mapping[str, tuple[Slot, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoparser.analysis.core.alignment import common_suffix, edge_units
-from autoparser.analysis.core.conversation import Answer, Message, Presence, User
+from autoparser.analysis.core.conversation import Message, Presence, ToolResult, User
 from autoparser.analysis.core.format import Part, ReasoningRetention
 from autoparser.analysis.inference.probing import Probe
 
@@ -67,7 +67,7 @@ def called_turn(observer: Observer) -> Probe:
         (
             observer.prober.user,
             called,
-            Answer(marks.answer, marks.names[0], marks.ids[0]),
+            ToolResult(marks.answer, marks.names[0], marks.ids[0]),
             Message(marks.content),
             User(marks.next_user),
         )
@@ -114,7 +114,7 @@ def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> Reas
     tool_loop = answered_loop = None
     if calls:
         called = observer.message(Presence(reasoning=True, calls=True))
-        answer = Answer(marks.answer, marks.names[0], marks.ids[0])
+        answer = ToolResult(marks.answer, marks.names[0], marks.ids[0])
         loop = observer.prober.probe((observer.prober.user, called, answer))
         tool_loop = (marks.reasoning in loop.text) if loop.rendered else None
         over = called_turn(observer)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.alignment import find_slots
-from autoparser.analysis.core.conversation import Answer, Json, Message
+from autoparser.analysis.core.conversation import Json, Message, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Row, Slot
 from autoparser.analysis.inference.probing import Suggestions, answered
@@ -113,7 +113,7 @@ def _shown_parts(observer: Observer, signs: Sequence[str]) -> Iterator[Row]:
     words = [f"{marks.next_user}{chr(ord('a') + at)}" for at in range(len(signs) + 1)]
     whole = words[0] + "".join(sign + word for sign, word in zip(signs, words[1:], strict=True))
     call = replace(observer.call(), id=whole)
-    dialogue = (observer.prober.user, Message(calls=(call,)), Answer(marks.answer, "", whole))
+    dialogue = (observer.prober.user, Message(calls=(call,)), ToolResult(marks.answer, "", whole))
     shaped = observer.prober.shape.messages(dialogue, marks.system)
     # Without the result's own name, a template has only the id to take it from.
     unnamed = [{key: value for key, value in each.items() if value != ""} for each in shaped]

@@ -7,7 +7,7 @@ import re
 from autoparser.analysis.core.format import Text
 
 from .entries import Place
-from .strings import hostile_string, learn_text
+from .string_notation import hostile_string, learn_text
 
 
 def learn_key(place: Place) -> Text:

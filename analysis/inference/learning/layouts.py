@@ -9,8 +9,8 @@ from autoparser.analysis.core.alignment import common_prefix, common_suffix, edg
 from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.format import Edges, Layout, Part, Strip
 
-from .frame import Frame
-from .observer import Kind, Mark, Observer
+from .calls_frame import CallsFrame
+from .observer import Observer, SlotKind, SlotMark
 
 PRESENCES = tuple(
     Presence(reasoning, content, calls)
@@ -43,7 +43,7 @@ def learn_layout(observer: Observer, presence: Presence) -> Layout:
     return _with_edges(observer, presence, Layout(tuple(parts), tuple(literals)))
 
 
-def cut_calls(layout: Layout, frame: Frame) -> Layout:
+def cut_calls(layout: Layout, frame: CallsFrame) -> Layout:
     """Take what opens the first and closes the last call out of a layout's literals."""
     if Part.CALLS not in layout.parts:
         return layout
@@ -54,11 +54,11 @@ def cut_calls(layout: Layout, frame: Frame) -> Layout:
     return replace(layout, literals=tuple(literals))
 
 
-def _part(slot: Mark) -> Part:
+def _part(slot: SlotMark) -> Part:
     match slot.kind:
-        case Kind.REASONING:
+        case SlotKind.REASONING:
             return Part.REASONING
-        case Kind.CONTENT:
+        case SlotKind.CONTENT:
             return Part.CONTENT
         case _:
             return Part.CALLS
@@ -121,7 +121,7 @@ def _bare(message: Message, part: Part, word: str) -> Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class SectionMarkers:
     """The markers around all calls of a turn, and the layouts without them."""
 
     open: str
@@ -129,7 +129,9 @@ class Section:
     layouts: Mapping[Presence, Layout]
 
 
-def cut_section(layouts: Mapping[Presence, Layout], header: str, turn_end: str = "") -> Section:
+def cut_section(
+    layouts: Mapping[Presence, Layout], header: str, turn_end: str = ""
+) -> SectionMarkers:
     """Tell the markers of the section from the joints around it.
 
     What stands before the calls whatever comes before them opens the section; what stands
@@ -146,7 +148,7 @@ def cut_section(layouts: Mapping[Presence, Layout], header: str, turn_end: str =
         after = layout.literals[at + 1]
         afters.append(_before_end(after, turn_end) if at + 1 == len(layout.parts) else after)
     if not befores:
-        return Section("", "", layouts)
+        return SectionMarkers("", "", layouts)
     opening = common_suffix(*befores.values()).lstrip().removeprefix(header).lstrip()
     close_of_content = _content_close(layouts, turn_end)
     if close_of_content and opening.startswith(close_of_content):
@@ -159,7 +161,7 @@ def cut_section(layouts: Mapping[Presence, Layout], header: str, turn_end: str =
         presence: _without(layout, opening, close) if presence in befores else layout
         for presence, layout in layouts.items()
     }
-    return Section(opening, close, cut)
+    return SectionMarkers(opening, close, cut)
 
 
 def _without(layout: Layout, opening: str, close: str) -> Layout:

@@ -15,7 +15,7 @@ from autoparser.analysis.core.alignment import edge_units, is_unit
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.inference.probing import Setting, Suggestions, switch_candidates
 
-from .observer import Observer, Turn
+from .observer import ObservedTurn, Observer
 
 _CALLS = Presence(calls=True)
 _MOST = 8
@@ -53,7 +53,7 @@ def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
     return Leads(tuple(markers), tuple(stops))
 
 
-def _new(text: str, usual: Turn) -> list[str]:
+def _new(text: str, usual: ObservedTurn) -> list[str]:
     """Return the markers of a text that the usual turn does not have."""
     units = (unit.strip() for unit in edge_units(text)) if text else ()
     return [unit for unit in units if is_unit(unit) and unit not in usual.text]

@@ -8,7 +8,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Notation, Order, json_notation, python_notation
 from autoparser.analysis.inference.probing import Sentinels
 
-from .strings import hostile_string
+from .string_notation import hostile_string
 
 _ORDERS = (Order.GIVEN, Order.SORTED, Order.SORTED_FOLDED)
 

@@ -21,7 +21,7 @@ from autoparser.analysis.core.conversation import Json, Message, Presence, ToolC
 from autoparser.analysis.inference.probing import Probe, Prober, answered
 
 
-class Kind(StrEnum):
+class SlotKind(StrEnum):
     """What a sentinel stood for."""
 
     REASONING = "reasoning"
@@ -32,15 +32,15 @@ class Kind(StrEnum):
     VALUE = "value"
 
 
-class Mark(NamedTuple):
+class SlotMark(NamedTuple):
     """A slot in a turn: what it shows, and of which call."""
 
-    kind: Kind
+    kind: SlotKind
     at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ObservedTurn:
     """One assistant turn as the template wrote it."""
 
     message: Message
@@ -104,22 +104,22 @@ class Observer:
             return ""
         return shared[len(_end_in_both(shared, between)) :]
 
-    def turn(self, message: Message) -> Turn:
+    def turn(self, message: Message) -> ObservedTurn:
         """Observe one message as the last of the conversation."""
         probe = self.prober.probe(answered(self.prober, message))
         if not probe.rendered:
-            return Turn(message, probe)
+            return ObservedTurn(message, probe)
         text = probe.text
         if message.calls and self.prober.shape.answered:
             text = self._before_answer(text)
         before, behind = self.before, self.behind
         if text.startswith(before) and text.endswith(behind):
-            return Turn(message, probe, text[len(before) : len(text) - len(behind)])
+            return ObservedTurn(message, probe, text[len(before) : len(text) - len(behind)])
         user = self.prober.sentinels.user
         tail = before[before.rfind(user) + len(user) :]
         rest = text[text.rfind(user) + len(user) :]
         shared = common_prefix(rest, tail)
-        return Turn(message, probe, rest[len(shared) :], rewrites=True)
+        return ObservedTurn(message, probe, rest[len(shared) :], rewrites=True)
 
     def _before_answer(self, text: str) -> str:
         """Cut a text where the turn ends that an answer follows."""
@@ -134,22 +134,22 @@ class Observer:
         # The header of the answer is the next message's, where the turn's end shows.
         return text[: ended + len(end)] if ended > first else text[:at]
 
-    def pieces(self, text: str) -> Pieces[Mark]:
+    def pieces(self, text: str) -> Pieces[SlotMark]:
         """Find the sentinels of messages in a text."""
         return find_slots(text, self._labels)
 
     @cached_property
-    def _labels(self) -> dict[str, Mark]:
+    def _labels(self) -> dict[str, SlotMark]:
         marks = self.prober.sentinels
         labels = {
-            marks.reasoning: Mark(Kind.REASONING),
-            marks.content: Mark(Kind.CONTENT),
+            marks.reasoning: SlotMark(SlotKind.REASONING),
+            marks.content: SlotMark(SlotKind.CONTENT),
         }
         for at in range(len(marks.names)):
-            labels[marks.names[at]] = Mark(Kind.NAME, at)
-            labels[marks.ids[at]] = Mark(Kind.ID, at)
-            labels[marks.keys[at]] = Mark(Kind.KEY, at)
-            labels[marks.values[at]] = Mark(Kind.VALUE, at)
+            labels[marks.names[at]] = SlotMark(SlotKind.NAME, at)
+            labels[marks.ids[at]] = SlotMark(SlotKind.ID, at)
+            labels[marks.keys[at]] = SlotMark(SlotKind.KEY, at)
+            labels[marks.values[at]] = SlotMark(SlotKind.VALUE, at)
         return labels
 
     def call(self, at: int = 0, arguments: Mapping[str, Json] | None = None) -> ToolCall:
@@ -168,11 +168,11 @@ class Observer:
             calls=tuple(self.call(at) for at in range(calls)) if presence.calls else (),
         )
 
-    def shown(self, presence: Presence, calls: int = 1) -> Turn:
+    def shown(self, presence: Presence, calls: int = 1) -> ObservedTurn:
         """Observe a message of sentinels that has these parts."""
         return self.turn(self.message(presence, calls))
 
-    def with_arguments(self, arguments: Mapping[str, Json]) -> Turn:
+    def with_arguments(self, arguments: Mapping[str, Json]) -> ObservedTurn:
         """Observe a message that is one call with these arguments."""
         return self.turn(Message(calls=(self.call(0, arguments),)))
 

@@ -10,7 +10,7 @@ from typing import cast
 
 from autoparser.analysis.core.alignment import diff_split, edge_units, is_unit
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Arguments, CallFormat, Limit, Slot, json_notation
+from autoparser.analysis.core.format import Arguments, CallFormat, CallLimit, Slot, json_notation
 from autoparser.analysis.inference.probing import Probe
 
 from .observer import Observer
@@ -113,5 +113,5 @@ def _example(opening: str, inside: str, close: str) -> CallFormat | None:
             f"}}{trail}{close}",
         ),
         arguments=Arguments(notation.object, notation),
-        limit=Limit.FIRST,
+        limit=CallLimit.FIRST,
     )

@@ -21,7 +21,7 @@ _MATTERING = frozenset({Effect.TURN, Effect.GENERATION_PROMPT})
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SettingsToLearn:
     """The settings to learn, the default one first."""
 
     each: tuple[Setting, ...]
@@ -29,7 +29,9 @@ class Settings:
     """Further combinations of values, which are not looked at."""
 
 
-def settings_to_learn(base: Setting, showing: Setting, switches: Sequence[Switch]) -> Settings:
+def settings_to_learn(
+    base: Setting, showing: Setting, switches: Sequence[Switch]
+) -> SettingsToLearn:
     """Combine the values that change a turn or its generation prompt.
 
     `base` is what is set by default, `showing` what brings reasoning into the text. Where there
@@ -57,12 +59,12 @@ def settings_to_learn(base: Setting, showing: Setting, switches: Sequence[Switch
     if total <= MOST_SETTINGS:
         for chosen in product(*([None, *values] for values in options)):
             add(*(value for value in chosen if value is not None))
-        return Settings(tuple(found))
+        return SettingsToLearn(tuple(found))
     for one, other in combinations(options, 2):
         for pair in product(one, other):
             if len(found) < MOST_SETTINGS:
                 add(*pair)
-    return Settings(tuple(found[:MOST_SETTINGS]), total - min(len(found), MOST_SETTINGS))
+    return SettingsToLearn(tuple(found[:MOST_SETTINGS]), total - min(len(found), MOST_SETTINGS))
 
 
 def turns_under(prober: Prober, setting: Setting) -> tuple[str, ...]:

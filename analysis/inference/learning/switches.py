@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from autoparser.analysis.core.conversation import Answer, Dialogue, Json, Message
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult
 from autoparser.analysis.inference.probing import (
     Probe,
     Prober,
@@ -105,7 +105,7 @@ class Ground:
         if not self.calls:
             return (user, self._told, user)
         called = Message(reasoning=marks.reasoning, calls=(call_of(self.prober),))
-        answer = Answer(marks.answer, marks.names[0], marks.ids[0])
+        answer = ToolResult(marks.answer, marks.names[0], marks.ids[0])
         return (user, called, answer, self._told, user)
 
 

@@ -10,7 +10,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Container, JsonType, Row, Slot
 from autoparser.analysis.inference.probing import Sentinels
 
-from .entries import Entries, Place
+from .entries import EntryOrder, Place
 from .rows import cut_at, read_entry, without_equal_quotes
 
 NUMBERS = (JsonType.INTEGER, JsonType.NUMBER)
@@ -44,7 +44,7 @@ def typed_samples(marks: Sentinels) -> list[tuple[JsonType, Json]]:
     ]
 
 
-def learn_typed_rows(place: Place, entries: Entries, string_row: Row) -> TypedRows:
+def learn_typed_rows(place: Place, entries: EntryOrder, string_row: Row) -> TypedRows:
     """Learn the rows of all types, and the words of those that have words.
 
     Numbers are sentinels themselves; what else is written is read by the rows that are known.
@@ -73,7 +73,7 @@ def learn_typed_rows(place: Place, entries: Entries, string_row: Row) -> TypedRo
 
 
 def _entry(
-    place: Place, entries: Entries, types: TypedRows, value: Json, kind: JsonType
+    place: Place, entries: EntryOrder, types: TypedRows, value: Json, kind: JsonType
 ) -> str | None:
     """Show the container's only entry; None where there is none to be seen."""
     text = place.site(place.one(value, kind))

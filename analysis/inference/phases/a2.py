@@ -8,7 +8,11 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Escape, Slot
 from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.learning.rows import quotes_around
-from autoparser.analysis.inference.learning.strings import Strings, hostile_string, learn_strings
+from autoparser.analysis.inference.learning.string_notation import (
+    Strings,
+    hostile_string,
+    learn_strings,
+)
 
 from .draft import Draft
 from .finding import Evidence, Finding, standing

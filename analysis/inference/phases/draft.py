@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import Layout, ReasoningRetention, Text, TurnFormat
-from autoparser.analysis.inference.learning.arguments import ArgumentList, Enclosure
-from autoparser.analysis.inference.learning.cut import Cut
+from autoparser.analysis.inference.learning.calls_frame import CallsFrame
+from autoparser.analysis.inference.learning.content_cut import Cut
 from autoparser.analysis.inference.learning.ends import SeenEnd
-from autoparser.analysis.inference.learning.frame import Frame
 from autoparser.analysis.inference.learning.free_words import FreeStretch
 from autoparser.analysis.inference.learning.ids import SeenId
-from autoparser.analysis.inference.learning.layouts import Section
+from autoparser.analysis.inference.learning.layouts import SectionMarkers
 from autoparser.analysis.inference.learning.leads import Leads
+from autoparser.analysis.inference.learning.learnt_arguments import Enclosure, LearntArguments
 from autoparser.analysis.inference.learning.openings import PromptText
 from autoparser.analysis.inference.learning.prompt_reasoning import NamedReasoning
 from autoparser.analysis.inference.learning.prompt_words import WordedCall
 from autoparser.analysis.inference.learning.slots import SeenSlot
-from autoparser.analysis.inference.learning.strings import Strings
+from autoparser.analysis.inference.learning.string_notation import Strings
 from autoparser.analysis.inference.learning.switches import Switch
 from autoparser.analysis.inference.learning.typed_rows import TypedRows
 from autoparser.analysis.inference.probing import Setting, Suggestions
@@ -50,8 +50,8 @@ class Draft:
     prompts: tuple[PromptText, ...] = ()
     """What each setting's generation prompt adds."""
     header: str = ""
-    frame: Frame | None = None
-    section: Section | None = None
+    frame: CallsFrame | None = None
+    section: SectionMarkers | None = None
     ends: tuple[SeenEnd, ...] = ()
     leads: Leads = field(default_factory=Leads)
     """Markers before calls, and stops, that only a list of tools or a constant tells of (T3)."""
@@ -63,7 +63,7 @@ class Draft:
     """How the id carries the name, where no name is written (T7)."""
     free: tuple[FreeStretch, ...] = ()
     """What of a call a field of the message replaces (T1)."""
-    listed: ArgumentList | None = None
+    listed: LearntArguments | None = None
     """How arguments follow one another (T5)."""
     key: SeenSlot | None = None
     """Where an argument's name stands (A1)."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import Part
-from autoparser.analysis.inference.learning.cut import find_cut
+from autoparser.analysis.inference.learning.content_cut import find_cut
 from autoparser.analysis.inference.learning.layouts import learn_layout
 from autoparser.analysis.inference.learning.observer import Observer
 

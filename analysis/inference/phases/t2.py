@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.inference.learning.frame import learn_frame
+from autoparser.analysis.inference.learning.calls_frame import learn_frame
 from autoparser.analysis.inference.learning.observer import Observer
 
 from .draft import Draft

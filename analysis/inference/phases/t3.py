@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.format import Layout, Limit, TurnFormat
+from autoparser.analysis.core.format import CallLimit, Layout, TurnFormat
 from autoparser.analysis.inference.learning.ends import learn_ends
 from autoparser.analysis.inference.learning.header import learn_header
 from autoparser.analysis.inference.learning.layouts import (
@@ -54,7 +54,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     if frame is not None:
         frame = frame.with_close_before(behind_calls(layouts))
         layouts = {presence: cut_calls(layout, frame) for presence, layout in layouts.items()}
-        if frame.limit is Limit.MANY and header.startswith(frame.repetition.prefix):
+        if frame.limit is CallLimit.MANY and header.startswith(frame.repetition.prefix):
             # What a later call repeats of the header belongs to the call.
             header = frame.repetition.prefix
     section = cut_section(layouts, header, turn_end)
@@ -83,7 +83,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     )
     if frame is None:
         conclusion = "no calls to separate"
-    elif frame.limit is not Limit.MANY:
+    elif frame.limit is not CallLimit.MANY:
         conclusion = "no second call, no separator"
     elif frame.repetition.separator:
         conclusion = f"{frame.repetition.separator!r} separates calls"

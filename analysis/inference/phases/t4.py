@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import Slot
-from autoparser.analysis.inference.learning.frame import Frame
-from autoparser.analysis.inference.learning.observer import Kind, Observer
+from autoparser.analysis.inference.learning.calls_frame import CallsFrame
+from autoparser.analysis.inference.learning.observer import Observer, SlotKind
 from autoparser.analysis.inference.learning.slots import learn_slot
 
 from .draft import Draft
@@ -34,8 +34,10 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     return draft, Finding("T4", "function names", conclusion, (evidence,), markers)
 
 
-def _after(observer: Observer, frame: Frame | None) -> str:
+def _after(observer: Observer, frame: CallsFrame | None) -> str:
     """Say what of a call stands right before its name: what opens it, a namespace, an id's end."""
     pieces = observer.pieces("" if frame is None else frame.written(0))
     kinds = [slot.kind for slot in pieces.slots]
-    return standing(pieces.literals[kinds.index(Kind.NAME)] if Kind.NAME in kinds else "", "")
+    return standing(
+        pieces.literals[kinds.index(SlotKind.NAME)] if SlotKind.NAME in kinds else "", ""
+    )

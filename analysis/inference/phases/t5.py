@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.inference.learning.arguments import learn_argument_list
+from autoparser.analysis.inference.learning.learnt_arguments import learn_argument_list
 from autoparser.analysis.inference.learning.observer import Observer
 
 from .draft import Draft

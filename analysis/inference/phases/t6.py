@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.inference.learning.arguments import Enclosure, learn_enclosure
+from autoparser.analysis.inference.learning.learnt_arguments import Enclosure, learn_enclosure
 from autoparser.analysis.inference.learning.observer import Observer
 
 from .draft import Draft

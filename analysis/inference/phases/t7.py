@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.format import Limit, Slot
+from autoparser.analysis.core.format import CallLimit, Slot
 from autoparser.analysis.inference.learning.ids import learn_id
 from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.learning.slots import learn_slot
@@ -23,7 +23,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     other = observer.turn(Message(calls=(replace(call, id=marks.ids[1]),)))
     slot = learn_slot(Slot.ID, marks.ids[0], one.text, other.text)
     if slot is not None and draft.name is None and draft.frame is not None:
-        several = draft.frame.limit is Limit.MANY
+        several = draft.frame.limit is CallLimit.MANY
         draft = replace(draft, seen_id=learn_id(observer, draft.suggestions, several=several))
     if not draft.shows_calls:
         conclusion = "no calls to compare"

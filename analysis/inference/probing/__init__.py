@@ -16,7 +16,7 @@ from .shape import (
     offered,
 )
 from .suggestions import Suggestions, suggest, suggestions_of
-from .trials import Trial, UnusableTemplateError, answered, call_of, switch_candidates, under
+from .trials import ShapeTrial, UnusableTemplateError, answered, call_of, switch_candidates, under
 
 __all__ = [
     "NO_SETTING",
@@ -32,10 +32,10 @@ __all__ = [
     "Sentinels",
     "Setting",
     "Shape",
+    "ShapeTrial",
     "StringArguments",
     "Suggestions",
     "ToolForm",
-    "Trial",
     "UnusableTemplateError",
     "answered",
     "call_of",

@@ -13,7 +13,7 @@ from autoparser.analysis.core.conversation import Message
 from .prober import Prober
 from .shape import CallForm, ContentForm, EmptyContent, ToolForm
 from .suggestions import Suggestions
-from .trials import Trial, answered, call_of, describe
+from .trials import ShapeTrial, answered, call_of, describe
 
 
 class StringArguments(StrEnum):
@@ -62,7 +62,7 @@ _PART_OF_CALL = 1
 
 
 def call_shape(
-    prober: Prober, suggestions: Suggestions, trials: list[Trial]
+    prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial]
 ) -> tuple[Prober, bool]:
     """Find how calls are taken: the shape that shows most of a call, the plainest one first."""
     best: tuple[int, Prober] = (0, prober)
@@ -76,7 +76,7 @@ def call_shape(
         candidate = prober.using(shape=shape)
         shown, outcome = _shown_of_call(candidate)
         if count == 0 or shown > best[0]:
-            trials.append(Trial(f"a call: {describe(shape, prober.shape)}", outcome))
+            trials.append(ShapeTrial(f"a call: {describe(shape, prober.shape)}", outcome))
         if shown > best[0]:
             best = (shown, candidate)
         if shown == _WHOLE_CALL:

@@ -15,7 +15,7 @@ from .reasoning_shape import reasoning_shape
 from .shape import Setting
 from .suggestions import Suggestions
 from .text_shape import text_shape
-from .trials import Trial, UnusableTemplateError, switch_candidates
+from .trials import ShapeTrial, UnusableTemplateError, switch_candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class Negotiated:
     """Whether tool calls reach the text."""
     reasoning: bool
     """Whether reasoning reaches the text."""
-    trials: tuple[Trial, ...]
+    trials: tuple[ShapeTrial, ...]
     string_arguments: StringArguments | None
     """None where calls do not reach the text."""
 
 
 def negotiate(prober: Prober, suggestions: Suggestions) -> Negotiated:
     """Find the shape. Raises UnusableTemplateError where nothing can be rendered."""
-    trials: list[Trial] = []
+    trials: list[ShapeTrial] = []
     try:
         prober = text_shape(prober, trials)
     except UnusableTemplateError as error:
@@ -52,5 +52,5 @@ def negotiate(prober: Prober, suggestions: Suggestions) -> Negotiated:
     showing, prober = prober.setting, prober.using(setting=base)
     texts = string_arguments(prober) if calls else None
     if texts is not None:
-        trials.append(Trial("arguments as JSON text", str(texts)))
+        trials.append(ShapeTrial("arguments as JSON text", str(texts)))
     return Negotiated(prober, showing, calls, reasoning, tuple(trials), texts)

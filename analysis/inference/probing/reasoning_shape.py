@@ -12,7 +12,7 @@ from autoparser.analysis.loading.template import REASONING_FIELDS
 from .prober import Prober
 from .shape import ReasoningForm, Setting
 from .suggestions import Suggestions
-from .trials import Trial, answered, call_of, switch_candidates, under
+from .trials import ShapeTrial, answered, call_of, switch_candidates, under
 
 STANDARD_FIELDS = frozenset(
     {
@@ -36,7 +36,7 @@ STANDARD_FIELDS = frozenset(
 
 
 def reasoning_shape(
-    prober: Prober, suggestions: Suggestions, calls: bool, trials: list[Trial]
+    prober: Prober, suggestions: Suggestions, calls: bool, trials: list[ShapeTrial]
 ) -> tuple[Prober, bool]:
     """Find the field, and if need be the switches, that bring reasoning into the text.
 
@@ -59,7 +59,9 @@ def reasoning_shape(
                 chosen = _smallest(chosen, with_calls, prober.setting)
                 where = "beside calls" if with_calls else "beside content"
                 setting_words = under(chosen.setting)
-                trials.append(Trial(f"reasoning as field {found}", f"shown {where}{setting_words}"))
+                trials.append(
+                    ShapeTrial(f"reasoning as field {found}", f"shown {where}{setting_words}")
+                )
                 return chosen, True
     for kind in (field for field in REASONING_FIELDS if field in suggestions.fields):
         shape = replace(prober.shape, reasoning_form=ReasoningForm.PART, reasoning_field=kind)
@@ -69,9 +71,9 @@ def reasoning_shape(
         message = replace(_reasoned(prober, with_calls=False), reasoning=lines)
         # A template that prints its parts as they are shows the word, but not the line break.
         if lines in candidate.probe((prober.user, message)).text:
-            trials.append(Trial(f"reasoning as content part {kind}", "shown"))
+            trials.append(ShapeTrial(f"reasoning as content part {kind}", "shown"))
             return candidate, True
-    trials.append(Trial(f"reasoning as any of {len(fields)} fields", "not shown"))
+    trials.append(ShapeTrial(f"reasoning as any of {len(fields)} fields", "not shown"))
     return prober, False
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from autoparser.analysis.core.conversation import (
-    Answer,
     Dialogue,
     Json,
     Message,
     Tool,
     ToolCall,
+    ToolResult,
     User,
 )
 
@@ -126,7 +126,7 @@ class Shape:
                 case User():
                     text = self._text(entry.text, self.user_content)
                     shaped.append({"role": "user", "content": text})
-                case Answer():
+                case ToolResult():
                     shaped.append(
                         {
                             "role": "tool",

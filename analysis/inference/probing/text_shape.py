@@ -6,10 +6,10 @@ from autoparser.analysis.core.conversation import Dialogue, Message, User
 
 from .prober import Probe, Prober
 from .shape import ContentForm, Shape, ToolForm
-from .trials import Trial, UnusableTemplateError, describe
+from .trials import ShapeTrial, UnusableTemplateError, describe
 
 
-def text_shape(prober: Prober, trials: list[Trial]) -> Prober:
+def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
     """Find how plain user and assistant messages are taken."""
     marks = prober.sentinels
     plain: Dialogue = (User(marks.user), Message(marks.content))
@@ -30,14 +30,14 @@ def text_shape(prober: Prober, trials: list[Trial]) -> Prober:
         what = describe(shape, Shape())
         if not probe.rendered:
             failures.append(probe)
-            trials.append(Trial(what, f"raises: {probe.error}"))
+            trials.append(ShapeTrial(what, f"raises: {probe.error}"))
             continue
         shown = [word in probe.text for word in (marks.user, marks.content)]
         if all(shown):
-            trials.append(Trial(what, "shows the user's and the assistant's text"))
+            trials.append(ShapeTrial(what, "shows the user's and the assistant's text"))
             return candidate
         silent = True
-        trials.append(Trial(what, "drops the user's or the assistant's text"))
+        trials.append(ShapeTrial(what, "drops the user's or the assistant's text"))
         if shown[0] and partial is None:
             partial = candidate
     if partial is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autoparser.analysis.core.conversation import Answer, Dialogue, Message, ToolCall
+from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
 
 from .prober import Prober
@@ -13,7 +13,7 @@ from .suggestions import Suggestions
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ShapeTrial:
     """One shape that was tried, and what came of it."""
 
     what: str
@@ -44,7 +44,9 @@ def answered(prober: Prober, message: Message) -> Dialogue:
     """Put a message into the shortest conversation that the shape allows."""
     dialogue: Dialogue = (prober.user, message)
     if message.calls and prober.shape.answered:
-        answers = [Answer(prober.sentinels.answer, call.name, call.id) for call in message.calls]
+        answers = [
+            ToolResult(prober.sentinels.answer, call.name, call.id) for call in message.calls
+        ]
         return (*dialogue, *answers)
     return dialogue
 

@@ -8,7 +8,7 @@ refuses what it always refuses; a refusal is written down instead of ending the 
 The text is not a prompt, only all that may be in one; what was done is what the template can do.
 """
 
-from .run import force
-from .seen import GADGETS, Seen
+from .forced_run import GADGETS, ForcedRun
+from .forcing import force
 
-__all__ = ["GADGETS", "Seen", "force"]
+__all__ = ["GADGETS", "ForcedRun", "force"]

@@ -15,8 +15,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment, is_internal_attribute
 from autoparser.analysis.loading.template.environment import GenerationTag, chat_environment
 
 from .branches import EITHER, ITEMS, LOADED, SLICED, UNPACKED
+from .forced_run import GADGETS, ForcedRun
 from .nothing import Nothing
-from .seen import GADGETS, Seen
 
 MOST_ITEMS = 2
 MOST_DEPTH = 3
@@ -31,7 +31,7 @@ class Watched(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(ImmutableSandboxedEnvironment.default_binop_table)
     intercepted_unops = frozenset(ImmutableSandboxedEnvironment.default_unop_table)
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: ForcedRun) -> None:
         """Write down in `seen`."""
         usual = chat_environment()
         super().__init__(

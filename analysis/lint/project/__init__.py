@@ -1,24 +1,24 @@
 """Linting a project: which templates, by which settings, and what it came to."""
 
 from .baseline import Baseline, BaselineError, digest_of, read_baseline
-from .choice import Choice
+from .choice import RuleChoice
 from .ignores import Ignore
 from .problem import Problem
+from .project_run import LintRequest, baseline_of, lint_project, places_of
 from .result import Inspected, LintRun
-from .run import Request, baseline_of, lint_project, places_of
-from .settings import FailOn, Settings, SettingsError, find_settings, read_settings
+from .settings import FailOn, ProjectSettings, SettingsError, find_settings, read_settings
 
 __all__ = [
     "Baseline",
     "BaselineError",
-    "Choice",
     "FailOn",
     "Ignore",
     "Inspected",
+    "LintRequest",
     "LintRun",
     "Problem",
-    "Request",
-    "Settings",
+    "ProjectSettings",
+    "RuleChoice",
     "SettingsError",
     "baseline_of",
     "digest_of",

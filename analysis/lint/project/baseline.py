@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.given import read
-from autoparser.analysis.lint.finding import Finding
+from autoparser.analysis.lint.finding import LintFinding
 
 VERSION = "autoparser.lint-baseline/1"
 _LINE_NUMBER = re.compile(r"\bline \d+")
@@ -40,7 +40,7 @@ class Key(NamedTuple):
     digest: str
 
 
-def digest_of(finding: Finding) -> str:
+def digest_of(finding: LintFinding) -> str:
     """Return what stays of a message when lines move: 16 characters."""
     words = _LINE_NUMBER.sub("line", finding.message)
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -82,7 +82,7 @@ class _Head(Struct):
     schema: str = ""
 
 
-class _Entry(Struct):
+class _BaselineEntry(Struct):
     path: str
     template: str
     code: str
@@ -91,7 +91,7 @@ class _Entry(Struct):
 
 
 class _Known(Struct):
-    findings: tuple[_Entry, ...]
+    findings: tuple[_BaselineEntry, ...]
 
 
 def read_baseline(file: Path) -> Baseline:

@@ -16,7 +16,7 @@ from autoparser.analysis.lint.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RuleChoice:
     """What a person wants to be looked for."""
 
     select: tuple[str, ...] | None = None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 
-from .patterns import is_pattern, matches
+from .globs import is_pattern, matches
 from .problem import Problem
 
 SUFFIXES = (".jinja", ".jinja2", ".j2", ".gguf")

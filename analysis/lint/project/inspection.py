@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint import rules as rules_package
-from autoparser.analysis.lint.finding import Finding
+from autoparser.analysis.lint.finding import LintFinding
 from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.registry import rule_of
-from autoparser.analysis.lint.run import lint
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.analysis.loading.tokens import load_tokenizer
@@ -59,7 +59,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenHits:
     """What the rules saw."""
 
     hits: tuple[tuple[str, Hit, tuple[str, ...]], ...] = ()
@@ -76,12 +76,12 @@ class Seen:
     """Whether the rules looked at all."""
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[LintFinding, ...]:
         """The hits, each with its rule."""
-        return tuple(Finding(rule_of(code), hit, also) for code, hit, also in self.hits)
+        return tuple(LintFinding(rule_of(code), hit, also) for code, hit, also in self.hits)
 
 
-def inspect(task: Task) -> Seen:
+def inspect(task: Task) -> SeenHits:
     """Let the rules look at a template; without its tokenizer, where that cannot be read."""
     troubles: list[Trouble] = []
     encoder = None
@@ -100,13 +100,13 @@ def inspect(task: Task) -> Seen:
     except Exception as error:  # noqa: BLE001 - one template must not end the run for all
         troubles.append(Trouble(_crash(error), "this is a fault of autoparser, please report it"))
     else:
-        return Seen(
+        return SeenHits(
             tuple((each.code, each.hit, each.also) for each in report.findings),
             tuple((rule.code, need) for rule, need in report.left_out),
             tuple(troubles),
             *ignores_of(task.template.text, ""),
         )
-    return Seen(troubles=tuple(troubles), looked=False)
+    return SeenHits(troubles=tuple(troubles), looked=False)
 
 
 def _crash(error: Exception) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autoparser.analysis.lint.finding import Finding
+from autoparser.analysis.lint.finding import LintFinding
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.rule import Rule
@@ -29,11 +29,11 @@ class Inspected:
     """The template's text."""
     in_lines: bool
     """Whether the template's lines are lines of the file; not so of JSON and GGUF."""
-    findings: tuple[Finding, ...]
+    findings: tuple[LintFinding, ...]
     """Those that count, the weightiest first."""
-    known: tuple[Finding, ...] = ()
+    known: tuple[LintFinding, ...] = ()
     """Those that are in the baseline."""
-    ignored: tuple[Finding, ...] = ()
+    ignored: tuple[LintFinding, ...] = ()
     """Those that the template's own comments or the settings accept."""
     unused: tuple[Ignore, ...] = ()
     """Comments that accept what was not found."""
@@ -64,11 +64,11 @@ class LintRun:
     """Entries of the baseline that are no more."""
 
     @property
-    def findings(self) -> Iterator[tuple[Inspected, Finding]]:
+    def findings(self) -> Iterator[tuple[Inspected, LintFinding]]:
         """Every finding that counts, with its template."""
         return ((each, finding) for each in self.templates for finding in each.findings)
 
-    def fails(self, finding: Finding) -> bool:
+    def fails(self, finding: LintFinding) -> bool:
         """Whether a finding is one to fail on."""
         if self.fail_on is FailOn.NEVER:
             return False

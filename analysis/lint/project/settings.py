@@ -38,7 +38,7 @@ class FailOn(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ProjectSettings:
     """What a project wants of the linter."""
 
     file: Path | None = None
@@ -55,7 +55,7 @@ class Settings:
     tokenizer: Path | None = None
 
 
-def find_settings(start: Path) -> Settings:
+def find_settings(start: Path) -> ProjectSettings:
     """Return the settings of the nearest file from `start` upward; the plain ones without any.
 
     Raises SettingsError.
@@ -68,10 +68,10 @@ def find_settings(start: Path) -> Settings:
                 found = _read(file)
                 if found is not None:
                     return found
-    return Settings(root=start)
+    return ProjectSettings(root=start)
 
 
-def read_settings(file: Path) -> Settings:
+def read_settings(file: Path) -> ProjectSettings:
     """Return the settings of a file. Raises SettingsError also where it has none."""
     found = _read(file)
     if found is None:
@@ -83,7 +83,7 @@ def read_settings(file: Path) -> Settings:
     return found
 
 
-def _read(file: Path) -> Settings | None:
+def _read(file: Path) -> ProjectSettings | None:
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -106,7 +106,7 @@ def _read(file: Path) -> Settings | None:
         project = read(document, _Project, file=str(file), wrong=SettingsError)
         table = project.tool.autoparser.lint
     if table is None:
-        return Settings(file, file.parent.resolve()) if own else None
+        return ProjectSettings(file, file.parent.resolve()) if own else None
     return _Place(file, place).settings(table)
 
 
@@ -174,9 +174,9 @@ class _Place:
     file: Path
     table: str
 
-    def settings(self, given: _Table) -> Settings:
+    def settings(self, given: _Table) -> ProjectSettings:
         root = self.file.parent.resolve()
-        return Settings(
+        return ProjectSettings(
             self.file,
             root,
             None if given.select is None else self.selectors(given.select, "select"),

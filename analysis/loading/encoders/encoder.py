@@ -43,7 +43,7 @@ from autoparser.analysis.loading.template import (
 )
 from autoparser.analysis.loading.tokens import load_tokenizer
 
-from .prompt import generation_prompt
+from .prompt_end import generation_prompt
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -18,19 +18,19 @@ time, and looks at memory only when a task is done.
 Knows no template.
 """
 
-from .guard import Guard, current_guard
+from .error_words import raise_it
+from .guard import RenderGuard, current_guard
 from .limits import DEFAULT_LIMITS, NO_LIMITS, LimitReached, Limits
 from .pool import TaskOutcome, WorkerPool, usual_jobs
 from .task import close_workers, run_task
-from .words import raise_it
 from .worker import Worker
 
 __all__ = [
     "DEFAULT_LIMITS",
     "NO_LIMITS",
-    "Guard",
     "LimitReached",
     "Limits",
+    "RenderGuard",
     "TaskOutcome",
     "Worker",
     "WorkerPool",

@@ -26,7 +26,7 @@ from autoparser.analysis.core.errors import Limit
 from .limits import MEGABYTE, LimitReached, Limits, TaskLimitReached
 from .memory import held_memory
 
-__all__ = ["Guard", "current_guard", "guarded"]
+__all__ = ["RenderGuard", "current_guard", "guarded"]
 
 Piece = TypeVar("Piece")
 
@@ -39,22 +39,22 @@ GRACE = 0.5
 FIRST_PIECES = 64
 """Pieces of a text that are counted together at first; more and more as the text grows."""
 
-_current: Guard | None = None
+_current: RenderGuard | None = None
 
 
-def current_guard() -> Guard | None:
+def current_guard() -> RenderGuard | None:
     """Return the guard of the task that runs here; None outside of workers."""
     return _current
 
 
 @contextmanager
-def guarded(limits: Limits, has: int | None) -> Generator[Guard]:
+def guarded(limits: Limits, has: int | None) -> Generator[RenderGuard]:
     """Hold what runs inside to the limits. Only for a worker's main thread: it sets signals.
 
     `has` is what `data_bytes` said of this process.
     """
     global _current  # noqa: PLW0603 - a process has one main thread, and that one task
-    guard = Guard(limits)
+    guard = RenderGuard(limits)
     with held_memory(limits.memory, has), _clocks(guard):
         _current = guard
         try:
@@ -63,7 +63,7 @@ def guarded(limits: Limits, has: int | None) -> Generator[Guard]:
             _current = None
 
 
-class Guard:
+class RenderGuard:
     """What is being rendered, since when, and what it may still take."""
 
     def __init__(self, limits: Limits) -> None:
@@ -160,7 +160,7 @@ def _tick(number: int, frame: object) -> None:
 
 
 @contextmanager
-def _clocks(guard: Guard) -> Generator[None]:
+def _clocks(guard: RenderGuard) -> Generator[None]:
     if sys.platform == "win32":
         yield
         return

@@ -29,8 +29,8 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 from autoparser.analysis.core.errors import AutoparserError
 
+from .error_words import of_fault
 from .limits import DEFAULT_LIMITS, Limits
-from .words import of_fault
 from .worker import Worker
 
 __all__ = ["TaskOutcome", "WorkerPool", "fit", "usual_jobs"]

@@ -14,11 +14,11 @@ from typing import cast
 
 from autoparser.analysis.core.errors import Limit
 
+from .error_words import beyond, of_fault
 from .guard import guarded
 from .limits import LimitReached, Limits, TaskLimitReached
 from .memory import data_bytes
-from .messages import Reply, Request, dumped, loaded
-from .words import beyond, of_fault
+from .worker_messages import Reply, TaskRequest, dumped, loaded
 
 __all__ = ["let_go", "serve"]
 
@@ -72,7 +72,7 @@ def _answer(content: bytes, has: int | None) -> Reply:
     file: str | None = None
     limits = Limits()
     try:
-        request = cast("Request", loaded(content))
+        request = cast("TaskRequest", loaded(content))
         file, limits = request.file, request.limits
         with guarded(limits, has):
             value = request.function(*request.arguments, **request.named)

@@ -15,10 +15,10 @@ from time import monotonic
 from types import MappingProxyType
 from typing import Any, cast
 
+from .error_words import of_death, of_silence
 from .limits import Limits
-from .messages import Reply, Request, dumped, loaded
 from .processes import Process, started
-from .words import of_death, of_silence
+from .worker_messages import Reply, TaskRequest, dumped, loaded
 
 __all__ = ["Worker"]
 
@@ -41,7 +41,7 @@ class Worker:
         """Start it; with `terminal` it has this process' standard files, and may wait for them."""
         self._process, self.connection = started(terminal=terminal)
         self._terminal = terminal
-        self._request: Request | None = None
+        self._request: TaskRequest | None = None
         self._due: float | None = None
         self._owner = os.getpid()
         self._end = weakref.finalize(self, _ended, self._process, self.connection, self._owner)
@@ -83,7 +83,7 @@ class Worker:
         named: Mapping[str, object] = NOTHING,
     ) -> None:
         """Give it a task. Raises what pickle does for arguments that cannot be sent."""
-        self._request = Request(function, arguments, named, limits, file)
+        self._request = TaskRequest(function, arguments, named, limits, file)
         content = dumped(self._request)
         self._due = None
         if limits.seconds is not None and not self._terminal:
@@ -97,7 +97,7 @@ class Worker:
 
         Raises what the task raised, and TaskLimitError or WorkerDiedError where it has no end.
         """
-        request = cast("Request", self._request)
+        request = cast("TaskRequest", self._request)
         self._request = None
         content = self._received(request)
         reply = cast("Reply", loaded(content))
@@ -106,7 +106,7 @@ class Worker:
             raise reply.error
         return loaded(cast("bytes", reply.value))
 
-    def _received(self, request: Request) -> bytes:
+    def _received(self, request: TaskRequest) -> bytes:
         try:
             if self._due is None or self.connection.poll(max(0, self._due - monotonic())):
                 return self.connection.recv_bytes()

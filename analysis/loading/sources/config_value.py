@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from autoparser.analysis.core.errors import TemplateReadError
 
 from .files import json_kind, read_json_object
-from .found import DEFAULT_NAME, FoundTemplate
+from .found_templates import DEFAULT_NAME, FoundTemplate
 
 if TYPE_CHECKING:
     from pathlib import Path

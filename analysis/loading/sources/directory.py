@@ -16,7 +16,7 @@ from autoparser.analysis.loading.template import Provenance, SourceKind
 
 from .config_value import templates_in_json
 from .files import part_of, read_text
-from .found import DEFAULT_NAME, FoundTemplate, FoundTemplates
+from .found_templates import DEFAULT_NAME, FoundTemplate, FoundTemplates
 from .special_tokens import CONFIG_FILE, MAP_FILE, special_tokens_of
 
 if TYPE_CHECKING:

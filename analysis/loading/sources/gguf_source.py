@@ -13,7 +13,7 @@ from pathlib import Path
 from autoparser.analysis.loading.sources.gguf import FileWindow, GgufContents, contents_of
 from autoparser.analysis.loading.template import Provenance
 
-from .found import DEFAULT_NAME, FoundTemplate, FoundTemplates
+from .found_templates import DEFAULT_NAME, FoundTemplate, FoundTemplates
 
 __all__ = ["GGUF", "chosen_gguf", "templates_in_gguf", "templates_of_gguf"]
 

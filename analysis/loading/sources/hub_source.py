@@ -29,7 +29,7 @@ from autoparser.analysis.loading.template import Provenance, SourceKind
 from .config_value import templates_in_json
 from .directory import ADDITIONAL_TEMPLATES, LOOKED_IN, READ_FILES, templates_in_directory
 from .files import part_of, read_text
-from .found import DEFAULT_NAME, FoundTemplate, FoundTemplates
+from .found_templates import DEFAULT_NAME, FoundTemplate, FoundTemplates
 from .gguf_source import chosen_gguf, templates_of_gguf
 from .special_tokens import special_tokens_of
 

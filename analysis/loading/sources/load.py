@@ -19,7 +19,7 @@ from autoparser.analysis.loading.template import Provenance, SourceKind
 from .config_value import TEMPLATE_KEY, templates_in_json
 from .directory import TEMPLATE_FILE, templates_in_directory
 from .files import decoded, part_of, read_bounded, read_text
-from .found import DEFAULT_NAME, FoundTemplate, FoundTemplates
+from .found_templates import DEFAULT_NAME, FoundTemplate, FoundTemplates
 from .gguf_source import GGUF, chosen_gguf, templates_in_gguf
 from .hub_source import templates_on_hub
 from .special_tokens import special_tokens_of

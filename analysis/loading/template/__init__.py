@@ -6,7 +6,7 @@ from .emission import Emission
 from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
 from .isolated import IsolatedTemplate, isolated
-from .messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
+from .plain_messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 from .provenance import Provenance, SourceKind
 from .python_source import compared_values, mentioned_fields, text_constants
 from .variables import PASSED, variable_value

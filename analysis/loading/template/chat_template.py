@@ -23,12 +23,12 @@ from autoparser.analysis.core.errors import (
     TemplateRenderError,
     TemplateSyntaxError,
 )
-from autoparser.analysis.loading.isolation import Guard, LimitReached, current_guard, raise_it
+from autoparser.analysis.loading.isolation import LimitReached, RenderGuard, current_guard, raise_it
 
 from .emission import Emission, emissions
 from .environment import Refusal, Sandbox, chat_environment
 from .excerpt import excerpt, find_column
-from .messages import plain, prepared_messages, prepared_tools
+from .plain_messages import plain, prepared_messages, prepared_tools
 from .provenance import Provenance
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class ChatTemplate:
         """
         template = self._compiled.template
 
-        def traced(guard: Guard | None) -> list[Emission]:
+        def traced(guard: RenderGuard | None) -> list[Emission]:
             pieces = emissions(template, template.new_context(self._own(variables)))
             return [*pieces] if guard is None else guard.kept(pieces, _length)
 
@@ -136,7 +136,7 @@ class ChatTemplate:
         return self._run(self._marking, variables)
 
     def _run(self, compiled: Template, variables: Mapping[str, object]) -> str:
-        def rendered(guard: Guard | None) -> str:
+        def rendered(guard: RenderGuard | None) -> str:
             # As Template.render does, less its rewriting of tracebacks.
             pieces = compiled.root_render_func(compiled.new_context(self._own(variables)))
             return "".join(pieces if guard is None else guard.kept(pieces, len))
@@ -153,7 +153,7 @@ class ChatTemplate:
         """The same template, in the sandbox that lets it change lists and dictionaries."""
         return replace(self, sandbox=Sandbox.MUTABLE)
 
-    def _held(self, render: Callable[[Guard | None], Rendered]) -> Rendered:
+    def _held(self, render: Callable[[RenderGuard | None], Rendered]) -> Rendered:
         """Render, in a worker within its limits. Raises TemplateRenderError."""
         guard = current_guard()
         failure: TemplateRenderError

@@ -6,20 +6,20 @@ Nothing here loads the tokenizers library, llguidance or the Hub before it is ne
 from autoparser.analysis.core.errors import TokenizerError
 
 from .byte_level import byte_tokenizer
-from .cut import OpaqueTokens
 from .from_gguf import tokenizer_of_gguf
 from .index import TokenIndex
-from .loading import (
+from .marker import Marker
+from .special_cuts import OpaqueTokens
+from .token_text import Encoded, FastTokenizer, TokenText
+from .tokenizer import AddedToken, Eos, ModelTokenizer
+from .tokenizer_loading import (
     TOKENIZER_FILE,
     load_tokenizer,
     read_tokenizer,
     tokenizer_beside,
     tokenizer_files,
 )
-from .marker import Marker
-from .source import tokenizer_of
-from .text import Encoded, FastTokenizer, TokenText
-from .tokenizer import AddedToken, Eos, ModelTokenizer
+from .tokenizer_source import tokenizer_of
 
 __all__ = [
     "TOKENIZER_FILE",

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import TokenizerError
 
-from .cut import OpaqueTokens, opaque_tokens
 from .index import TokenIndex
 from .opaque import opaque_json
-from .text import TokenText
+from .special_cuts import OpaqueTokens, opaque_tokens
+from .token_text import TokenText
 
 if TYPE_CHECKING:
     from llguidance import LLTokenizer

@@ -3,10 +3,10 @@
 from .comparison import Comparison, FindingChange, TripChange, compare
 from .facts import FactChange, changed_facts
 from .grouping import RenderChange
-from .renders import Asked, changed_renders
+from .renders import AskedRenders, changed_renders
 
 __all__ = [
-    "Asked",
+    "AskedRenders",
     "Comparison",
     "FactChange",
     "FindingChange",

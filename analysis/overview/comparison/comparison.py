@@ -10,11 +10,11 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.describing.document import check_counts
 from autoparser.analysis.history.roundtrip import Next, Row, Scenario, round_trip, shipped_scenarios
 from autoparser.analysis.inference.probing import Setting
-from autoparser.analysis.lint import Finding, Subject, lint
+from autoparser.analysis.lint import LintFinding, Subject, lint
 
 from .facts import FactChange, changed_facts
 from .grouping import RenderChange
-from .renders import Asked, changed_renders
+from .renders import AskedRenders, changed_renders
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class TripChange:
 class FindingChange:
     """A finding of lint that only one of the two has."""
 
-    finding: Finding
+    finding: LintFinding
     appeared: bool
     """It is the second's; else it has vanished with the first."""
 
@@ -47,7 +47,7 @@ class Comparison:
     facts: tuple[FactChange, ...]
     renders: tuple[RenderChange, ...]
     """The ways in which renders part."""
-    asked: Asked
+    asked: AskedRenders
     """What was rendered, and what was not."""
     trips: tuple[TripChange, ...]
     played: int
@@ -127,12 +127,12 @@ def _verdict(row: Row) -> str:
     return "holds" if verdict.cause is None else verdict.cause.value
 
 
-def _findings(analysis: Analysis) -> Sequence[Finding]:
+def _findings(analysis: Analysis) -> Sequence[LintFinding]:
     return lint(Subject(analysis.template, analysis=analysis)).findings
 
 
 def _changed_findings(
-    left: Sequence[Finding], right: Sequence[Finding]
+    left: Sequence[LintFinding], right: Sequence[LintFinding]
 ) -> tuple[FindingChange, ...]:
     ours = Counter((each.code, each.message) for each in left)
     theirs = Counter((each.code, each.message) for each in right)
@@ -144,7 +144,7 @@ def _changed_findings(
     return tuple(sorted(changes, key=lambda change: change.finding.code))
 
 
-def _taken(left: Counter[tuple[str, str]], finding: Finding) -> bool:
+def _taken(left: Counter[tuple[str, str]], finding: LintFinding) -> bool:
     """Take one of these findings away, if any is left."""
     key = (finding.code, finding.message)
     if left[key] <= 0:

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from autoparser.analysis.core.alignment import edge_units, is_unit
 
-__all__ = ["Difference", "differences"]
+__all__ = ["TextDifference", "differences"]
 
 CONTEXT = 60
 """Characters that are kept before a difference and from it on."""
@@ -32,7 +32,7 @@ _COINCIDENCE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TextDifference:
     """One place at which two texts differ."""
 
     at: int
@@ -54,10 +54,10 @@ class Difference:
 
 
 @lru_cache(maxsize=4096)
-def differences(left: str, right: str) -> tuple[Difference, ...]:
+def differences(left: str, right: str) -> tuple[TextDifference, ...]:
     """Return all differences, in the order of the texts."""
     return tuple(
-        Difference(
+        TextDifference(
             start,
             left[max(0, start - CONTEXT) : start],
             left[start:end],

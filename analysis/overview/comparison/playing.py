@@ -9,9 +9,9 @@ from typing import TypeAlias
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.inference.probing import Setting
 
-from .differences import CONTEXT, Difference, differences
-from .requests import Request, RequestKey
-from .stage import Outcome, Stage
+from .differences import CONTEXT, TextDifference, differences
+from .requests import ComparedRequest, RequestKey
+from .stage import ComparisonStage, Outcome
 
 __all__ = ["Round", "Sighting", "played"]
 
@@ -22,8 +22,8 @@ SightingKey: TypeAlias = tuple[str, ...]
 class Sighting:
     """One difference, seen in one request."""
 
-    request: Request
-    difference: Difference
+    request: ComparedRequest
+    difference: TextDifference
     left_error: str = ""
     """The first template's words where it raises."""
     right_error: str = ""
@@ -72,9 +72,9 @@ class Round:
 
 
 def played(
-    stages: tuple[Stage, Stage],
+    stages: tuple[ComparisonStage, ComparisonStage],
     setting: Setting,
-    requests: Sequence[Request],
+    requests: Sequence[ComparedRequest],
     told: Collection[SightingKey] = (),
 ) -> Round:
     """Play requests under a setting; differences whose keys are `told` are left out."""
@@ -100,14 +100,16 @@ def _text(outcome: Outcome) -> str | None:
     return None if isinstance(outcome, TemplateRenderError) else outcome
 
 
-def _sightings(request: Request, left: Outcome, right: Outcome) -> Iterator[Sighting]:
+def _sightings(request: ComparedRequest, left: Outcome, right: Outcome) -> Iterator[Sighting]:
     if isinstance(left, str) and isinstance(right, str):
         for difference in differences(left, right):
             yield Sighting(request, difference)
         return
     ours, theirs = ((text or "")[:CONTEXT] for text in (_text(left), _text(right)))
     # That one raises is the difference, whatever the other writes there.
-    yield Sighting(request, Difference(0, "", "", "", ours, theirs), _reason(left), _reason(right))
+    yield Sighting(
+        request, TextDifference(0, "", "", "", ours, theirs), _reason(left), _reason(right)
+    )
 
 
 def _reason(outcome: Outcome) -> str:

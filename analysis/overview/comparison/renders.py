@@ -16,17 +16,17 @@ from autoparser.analysis.inference.probing import Setting
 from .grouping import RenderChange, grouped
 from .playing import Round, played
 from .requests import brief, changing, every
-from .settings import ANY_TEXT, asked_values, usual_setting
-from .stage import Stage
+from .stage import ComparisonStage
+from .switch_values import ANY_TEXT, asked_values, usual_setting
 
-__all__ = ["MOST_PAIRS", "Asked", "changed_renders"]
+__all__ = ["MOST_PAIRS", "AskedRenders", "changed_renders"]
 
 MOST_PAIRS = 100
 """So many pairs of values are played at once; those first that change something alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedRenders:
     """What the renders were asked: all that "nothing differs" is said over."""
 
     renders: int
@@ -62,13 +62,13 @@ class Asked:
 
 def changed_renders(
     left: Analysis, right: Analysis, setting: Setting | None = None
-) -> tuple[tuple[RenderChange, ...], Asked]:
+) -> tuple[tuple[RenderChange, ...], AskedRenders]:
     """Play everything through both; return how the renders differ, and what was asked.
 
     Each template gets the messages in the shape that it takes, and one that reads a special token
     which only the other's files name gets it from there. What `setting` sets stays as it is.
     """
-    stages = Stage(left, right), Stage(right, left)
+    stages = ComparisonStage(left, right), ComparisonStage(right, left)
     asked = setting or {}
     usual = {**usual_setting(left, right), **asked}
     first = played(stages, usual, every())
@@ -84,7 +84,7 @@ def changed_renders(
     ]
     under = [*bare, *singles, *twos]
     rounds = [first, *under]
-    return grouped([first, *distinct, *twos]), Asked(
+    return grouped([first, *distinct, *twos]), AskedRenders(
         renders=first.compared,
         differing=first.differing,
         switched=sum(each.compared for each in under),

@@ -9,20 +9,20 @@ from itertools import product
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import (
-    Answer,
     Dialogue,
     Json,
     Message,
     ToolCall,
+    ToolResult,
     User,
 )
 from autoparser.analysis.history.roundtrip.replay import SYSTEM
 from autoparser.analysis.inference.check import battery
 from autoparser.analysis.inference.probing import Shape
 
-from .parts import PARTS, TEXT_PARTS, UNTYPED, Kind
+from .content_kinds import PARTS, TEXT_PARTS, UNTYPED, ContentKind
 
-__all__ = ["AXES", "Request", "RequestKey", "brief", "changing", "every"]
+__all__ = ["AXES", "ComparedRequest", "RequestKey", "brief", "changing", "every"]
 
 _QUESTION = User("What is the weather in Oslo?")
 _THANKS = User("Thank you. And tomorrow?")
@@ -35,7 +35,7 @@ RequestKey: TypeAlias = tuple[str, bool, bool | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ComparedRequest:
     """One conversation with what is sent beside it; the switches come later."""
 
     conversation: str
@@ -82,19 +82,19 @@ AXES: dict[str, tuple[str, str]] = {
 
 
 @lru_cache(maxsize=1)
-def every() -> Sequence[Request]:
+def every() -> Sequence[ComparedRequest]:
     """Return all requests that are played with nothing set."""
     return (*_battery(), *changing(), *_parts(tools=True), *_unusual())
 
 
 @lru_cache(maxsize=1)
-def changing() -> Sequence[Request]:
+def changing() -> Sequence[ComparedRequest]:
     """Return the requests that are played again under every value of a switch."""
     return (*_framed(), *_parts())
 
 
 @lru_cache(maxsize=1)
-def brief() -> Sequence[Request]:
+def brief() -> Sequence[ComparedRequest]:
     """Return the requests that are played under two switches at once."""
     longest = _scenes()[-1][0]
     beside = {"a question": ((False, True), (True, False)), longest: ((False, False), (True, True))}
@@ -105,20 +105,24 @@ def brief() -> Sequence[Request]:
     )
 
 
-def _battery() -> Iterator[Request]:
+def _battery() -> Iterator[ComparedRequest]:
     for case in battery():
         said = case.message
         answers = _answers(said)
-        yield Request(f"{case.title}, last", (_QUESTION, said), tools=True, generation=False)
+        yield ComparedRequest(
+            f"{case.title}, last", (_QUESTION, said), tools=True, generation=False
+        )
         dialogue: Dialogue = (_QUESTION, said, *answers)
         if answers:
-            yield Request(f"{case.title}, then answers", dialogue, tools=True, generation=True)
+            yield ComparedRequest(
+                f"{case.title}, then answers", dialogue, tools=True, generation=True
+            )
         after: Dialogue = (*dialogue, _THANKS)
-        yield Request(f"{case.title}, then a user", after, tools=True, generation=True)
+        yield ComparedRequest(f"{case.title}, then a user", after, tools=True, generation=True)
 
 
 def _answers(message: Message) -> Dialogue:
-    return tuple(Answer("Sunny.", call.name, call.id) for call in message.calls)
+    return tuple(ToolResult("Sunny.", call.name, call.id) for call in message.calls)
 
 
 @lru_cache(maxsize=1)
@@ -140,22 +144,22 @@ def _calling(calls: tuple[ToolCall, ...]) -> Message:
     return Message(reasoning=_REASONING, calls=calls)
 
 
-def _framed() -> Iterator[Request]:
+def _framed() -> Iterator[ComparedRequest]:
     """Return each scene with and without tools, system message and generation prompt."""
     for name, dialogue in _scenes():
         # A prompt after an assistant's last message is asked for by nobody.
         prompts = (False,) if isinstance(dialogue[-1], Message) else (True, False)
         for tools, system, generation in product((False, True), (False, True), prompts):
-            yield Request(name, dialogue, tools, generation, system)
+            yield ComparedRequest(name, dialogue, tools, generation, system)
 
 
-def _parts(*, tools: bool = False) -> Iterator[Request]:
+def _parts(*, tools: bool = False) -> Iterator[ComparedRequest]:
     for kind in (*PARTS, *UNTYPED):
         yield _sent(f"user parts: {kind.name}", (_QUESTION,), "user", kind, tools=tools)
     image = _kind("image")
     again: Dialogue = (_QUESTION, _TOLD, _THANKS)
     yield _sent("user parts: image in two messages", again, "user", image, tools=tools)
-    question = Kind("a string", _QUESTION.text)
+    question = ContentKind("a string", _QUESTION.text)
     yield _sent("user content: a string", (_QUESTION,), "user", question, tools=tools)
     answered: Dialogue = (_QUESTION, Message("It is sunny."), _THANKS)
     called = _scenes()[-2][1]
@@ -168,29 +172,34 @@ def _parts(*, tools: bool = False) -> Iterator[Request]:
         yield replace(sent, system=True)
 
 
-def _sent(name: str, dialogue: Dialogue, role: str, kind: Kind, *, tools: bool) -> Request:
-    return Request(name, dialogue, tools, generation=True, content=(role, kind.content))
+def _sent(
+    name: str, dialogue: Dialogue, role: str, kind: ContentKind, *, tools: bool
+) -> ComparedRequest:
+    return ComparedRequest(name, dialogue, tools, generation=True, content=(role, kind.content))
 
 
-def _kind(name: str) -> Kind:
+def _kind(name: str) -> ContentKind:
     return next(kind for kind in PARTS if kind.name == name)
 
 
-def _unusual() -> Iterator[Request]:
+def _unusual() -> Iterator[ComparedRequest]:
     """Return what some callers send, and what is played with nothing set alone."""
     for tools in (False, True):
-        yield Request(
+        yield ComparedRequest(
             "a developer message first", (_QUESTION,), tools, generation=True, first="developer"
         )
     loops = [dialogue for name, dialogue in _scenes() if "loop" in name]
     for as_string, name in ((True, "JSON text"), (False, "an object")):
         for count, loop in zip(("one call", "two calls"), loops, strict=True):
-            yield Request(
+            yield ComparedRequest(
                 f"arguments: {name}, {count}",
                 loop,
                 tools=True,
                 generation=True,
                 arguments_as_string=as_string,
             )
-    for kind in (Kind("an object", {"sky": "clear"}), Kind("JSON text", '{"sky": "clear"}')):
+    for kind in (
+        ContentKind("an object", {"sky": "clear"}),
+        ContentKind("JSON text", '{"sky": "clear"}'),
+    ):
         yield _sent(f"tool result content: {kind.name}", loops[0], "tool", kind, tools=True)

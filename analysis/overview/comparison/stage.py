@@ -11,9 +11,9 @@ from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderEr
 from autoparser.analysis.inference.check import battery_tools
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
 
-from .requests import Request
+from .requests import ComparedRequest
 
-__all__ = ["Outcome", "Stage"]
+__all__ = ["ComparisonStage", "Outcome"]
 
 Outcome: TypeAlias = str | TemplateRenderError | None
 """The text, the refusal, or None where it was not asked."""
@@ -22,7 +22,7 @@ MOST_BEYOND = 3
 """Renders that may run into a limit before no more are asked: each takes as long as it may."""
 
 
-class Stage:
+class ComparisonStage:
     """Renders requests through one template, in the shape that it takes."""
 
     def __init__(self, analysis: Analysis, other: Analysis) -> None:
@@ -42,7 +42,7 @@ class Stage:
         self._beyond = 0
         self._shaped: dict[object, list[dict[str, Json]]] = {}
 
-    def play(self, request: Request, setting: Setting) -> Outcome:
+    def play(self, request: ComparedRequest, setting: Setting) -> Outcome:
         """Render a request under a setting."""
         if self._beyond >= MOST_BEYOND:
             return None

@@ -4,14 +4,14 @@ from .conversation import Conversation, Step, ten_turns
 from .grammars import WrittenGrammar, written_grammar
 from .masks import MaskCost, mask_cost
 from .portrait import Portrait, portray
-from .strip import Strip, strip_of
+from .strip import TokenStrip, strip_of
 
 __all__ = [
     "Conversation",
     "MaskCost",
     "Portrait",
     "Step",
-    "Strip",
+    "TokenStrip",
     "WrittenGrammar",
     "mask_cost",
     "portray",

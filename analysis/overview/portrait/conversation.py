@@ -13,13 +13,13 @@ from tokenizers import Tokenizer
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
-from autoparser.analysis.core.conversation import Answer, Entry, Message, Tool, ToolCall, User
+from autoparser.analysis.core.conversation import Entry, Message, Tool, ToolCall, ToolResult, User
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Part, ending
 from autoparser.analysis.history.renderer import RenderedTokens, Renderer
-from autoparser.analysis.history.roundtrip.replay import Stage
+from autoparser.analysis.history.roundtrip.replay import ReplayStage
 from autoparser.analysis.history.roundtrip.sampled import NotWrittenError, sample
-from autoparser.analysis.history.roundtrip.tokens import Encoder
+from autoparser.analysis.history.roundtrip.token_level import Encoder
 from autoparser.analysis.inference.probing import offered
 from autoparser.analysis.loading.template import ChatTemplate
 
@@ -121,7 +121,7 @@ class _Talk:
         self._analysis = analysis
         self._tools = tuple(tools)
         self._setting = analysis.formats.fullest.setting
-        self._stage = Stage(analysis)
+        self._stage = ReplayStage(analysis)
         self._encoder = Encoder(tokenizer)
         # A bridge is made to keep what was computed, so it keeps reasoning, too, and says so.
         self._renderer = Renderer(
@@ -150,7 +150,7 @@ class _Talk:
         prompt = self._stage.prompt(tuple(entries), self._tools, self._setting)
         message, text = self._written(entries, turn, calling=calling)
         new: list[Entry] = [
-            Answer(f'{{"sky": "clear", "degrees": {turn + 9}}}', call.name, call.id)
+            ToolResult(f'{{"sky": "clear", "degrees": {turn + 9}}}', call.name, call.id)
             for call in message.calls
         ] or [_question(turn + 1)]
         entries += [message, *new]

@@ -12,14 +12,14 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.constraining.decode import made_tokenizer
 from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.history.roundtrip import RoundTrip, round_trip, shipped_scenarios
-from autoparser.analysis.history.roundtrip.replay import Stage
-from autoparser.analysis.lint import Report, Subject, lint
+from autoparser.analysis.history.roundtrip.replay import ReplayStage
+from autoparser.analysis.lint import LintReport, Subject, lint
 from autoparser.analysis.loading.tokens import tokenizer_of
 
 from .conversation import Conversation, ten_turns
 from .grammars import WrittenGrammar, written_grammar
 from .masks import MaskCost, mask_cost
-from .strip import Strip, strip_of
+from .strip import TokenStrip, strip_of
 
 TOKENS = "tokens"
 BYTES = "bytes, each marker counted as one"
@@ -41,12 +41,12 @@ class Portrait:
     grammar: WrittenGrammar
     """Of the example request."""
     round_trip: RoundTrip
-    strips: tuple[Strip, ...]
+    strips: tuple[TokenStrip, ...]
     """One for each row of the round trip."""
     conversation: Conversation
     masks: MaskCost | None
     """None where there is no tokenizer."""
-    lint: Report
+    lint: LintReport
     """What the rules found."""
 
 
@@ -77,7 +77,7 @@ def portray(
     grammar = written_grammar(analysis, chosen, None if own is None else own.opaque)
     say("playing round trips")
     played = round_trip(analysis, scenarios, tokenizer=tokenizer)
-    stage = Stage(analysis)
+    stage = ReplayStage(analysis)
     text = None if own is None else own.text
     strips = tuple(strip_of(stage, row, text) for row in played.rows)
     say("having ten turns")

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.history.roundtrip import Outcome, Row
-from autoparser.analysis.history.roundtrip.replay import Stage
-from autoparser.analysis.history.roundtrip.tokens import AT_NEWLINES, shared_tokens
+from autoparser.analysis.history.roundtrip.replay import ReplayStage
+from autoparser.analysis.history.roundtrip.token_level import AT_NEWLINES, shared_tokens
 from autoparser.analysis.history.roundtrip.verdict import CONTEXT
 from autoparser.analysis.loading.tokens import TokenText
 
@@ -25,7 +25,7 @@ _WORDS = re.compile(r"\n|[^\S\n]+|\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class TokenStrip:
     """What of one turn is reused; the verdict says why the rest is not."""
 
     lead: tuple[str, ...]
@@ -41,7 +41,7 @@ class Strip:
     """Whether the pieces are tokens; else they are words and signs of the text."""
 
 
-def strip_of(stage: Stage, row: Row, tokens: TokenText | None) -> Strip:
+def strip_of(stage: ReplayStage, row: Row, tokens: TokenText | None) -> TokenStrip:
     """Cut the turn of a row, as its usual verdict has it."""
     if tokens is not None:
         try:
@@ -101,13 +101,13 @@ class _TokenCut:
         return self.text(text)
 
 
-def _strip(stage: Stage, row: Row, cut: _Cut, *, tokens: bool) -> Strip:
+def _strip(stage: ReplayStage, row: Row, cut: _Cut, *, tokens: bool) -> TokenStrip:
     verdict = row.verdict
     prompt, sampled = _prompt(stage, row), verdict.sampled
     asked, pieces = cut.text(prompt), cut.sampled(sampled)
     lead = tuple(asked[-LEAD:])
     if verdict.outcome is Outcome.RAISES:
-        return Strip(lead, len(lead), tuple(pieces), 0, (), tokens)
+        return TokenStrip(lead, len(lead), tuple(pieces), 0, (), tokens)
     after = prompt + sampled
     whole = True
     difference = verdict.difference
@@ -119,7 +119,7 @@ def _strip(stage: Stage, row: Row, cut: _Cut, *, tokens: bool) -> Strip:
     shared = shared_tokens([*asked, *pieces], following)
     lost = len(asked) + len(pieces) - shared
     instead = following[shared : len(following) if whole else -1]
-    return Strip(
+    return TokenStrip(
         lead,
         max(0, len(lead) - max(0, len(asked) - shared)),
         tuple(pieces),
@@ -129,7 +129,7 @@ def _strip(stage: Stage, row: Row, cut: _Cut, *, tokens: bool) -> Strip:
     )
 
 
-def _prompt(stage: Stage, row: Row) -> str:
+def _prompt(stage: ReplayStage, row: Row) -> str:
     scenario = row.scenario
     try:
         return stage.prompt(scenario.history, scenario.tools, row.verdict.setting).text

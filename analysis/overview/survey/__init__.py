@@ -1,9 +1,9 @@
 """A corpus at a glance: one record a template, and what a set of records adds up to."""
 
-from .found import templates_in
 from .journal import SURVEY_SCHEMA, Journal, journal_of, line_of
 from .record import Record, digest_of, record_of
-from .summary import Family, Share, Summary, summary_of
+from .summary import Family, RecordShare, Summary, summary_of
+from .template_files import templates_in
 from .work import surveying
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "Family",
     "Journal",
     "Record",
-    "Share",
+    "RecordShare",
     "Summary",
     "digest_of",
     "journal_of",

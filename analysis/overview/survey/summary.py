@@ -10,7 +10,7 @@ from .record import HOLDS, Record
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class RecordShare:
     """Records that have something in common."""
 
     name: str
@@ -27,7 +27,7 @@ class Family:
     """Templates that write a call alike."""
 
     call: str
-    share: Share
+    share: RecordShare
     examples: tuple[str, ...]
 
 
@@ -35,14 +35,14 @@ class Family:
 class Summary:
     """A corpus at a glance."""
 
-    all: Share
+    all: RecordShare
     failed: tuple[Record, ...]
     """Those that cannot be analysed."""
     crashing: tuple[Record, ...]
     """Those that crash on what agents send."""
-    reasoning: tuple[Share, ...]
-    content: tuple[Share, ...]
-    tools: tuple[Share, ...]
+    reasoning: tuple[RecordShare, ...]
+    content: tuple[RecordShare, ...]
+    tools: tuple[RecordShare, ...]
     families: tuple[Family, ...]
     """Those with calls, the largest first."""
     switches: tuple[tuple[str, int], ...]
@@ -71,9 +71,9 @@ def summary_of(records: Sequence[Record]) -> Summary:
     )
 
 
-def _share(name: str, records: Iterable[Record]) -> Share:
+def _share(name: str, records: Iterable[Record]) -> RecordShare:
     listed = list(records)
-    return Share(
+    return RecordShare(
         name,
         len(listed),
         sum(record.ok for record in listed),
@@ -82,7 +82,7 @@ def _share(name: str, records: Iterable[Record]) -> Share:
     )
 
 
-def _by(records: Sequence[Record], name: Callable[[Record], str]) -> tuple[Share, ...]:
+def _by(records: Sequence[Record], name: Callable[[Record], str]) -> tuple[RecordShare, ...]:
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(name(record), []).append(record)

@@ -1,8 +1,8 @@
 """The expression of a turn: what a model may write, for one request."""
 
 from .build import belonging, build
-from .document import expression_document
-from .kept import Kept
+from .expression_document import expression_document
+from .identity_cache import IdentityCache
 from .nodes import (
     ArgumentList,
     Body,
@@ -25,8 +25,8 @@ __all__ = [
     "ArgumentList",
     "Body",
     "FreeText",
+    "IdentityCache",
     "JsonCall",
-    "Kept",
     "Name",
     "Request",
     "RequestError",

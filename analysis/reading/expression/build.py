@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.format import Begun, Block, Formats, Literal, TurnFormat, ending
 
-from .kept import Kept
+from .identity_cache import IdentityCache
 from .nodes import Start, Strict, Turn
 from .prompted import lead, prompted
 from .request import Request
@@ -15,7 +15,7 @@ from .strict import either, strict, written_of
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _ExpressionFrame:
     """What a format says of every turn, whatever the request."""
 
     format: TurnFormat
@@ -27,8 +27,8 @@ class _Frame:
     tail: str
 
 
-_FRAMES: Kept[_Frame] = Kept(64)
-_ROWS: Kept[Strict] = Kept(256)
+_FRAMES: IdentityCache[_ExpressionFrame] = IdentityCache(64)
+_ROWS: IdentityCache[Strict] = IdentityCache(256)
 
 
 def build(formats: Formats, request: Request) -> Turn:
@@ -102,11 +102,11 @@ def _turn(begun: Begun, request: Request) -> Turn:
     )
 
 
-def _frame(format_: TurnFormat) -> _Frame:
+def _frame(format_: TurnFormat) -> _ExpressionFrame:
     format_ = format_.whole
     content = format_.content
     close = Literal.of(format_.without_end(content.close.text))
-    return _Frame(
+    return _ExpressionFrame(
         format=format_,
         content=replace(content, close=close),
         goes_on=_goes_on(format_),

@@ -12,8 +12,8 @@ from autoparser.analysis.core.format import (
     Arguments,
     Block,
     CallFormat,
+    CallLimit,
     Edges,
-    Limit,
     Literal,
     NamingId,
     Part,
@@ -89,7 +89,7 @@ class Section:
     call: RowCall | JsonCall
     separator: Literal
     close: Literal
-    limit: Limit
+    limit: CallLimit
     later_close: Literal = field(default_factory=Literal)
     """What closes every call but the first, in templates that do so."""
     space: str = ""

@@ -12,7 +12,7 @@ from .request import Request
 
 
 @dataclass(frozen=True, slots=True)
-class Prompted:
+class PromptedTurn:
     """What the prompt has done of the turn."""
 
     start: Start
@@ -32,27 +32,27 @@ _STARTS = {
 }
 
 
-def prompted(format_: TurnFormat, opening: Opening | None, request: Request) -> Prompted:
+def prompted(format_: TurnFormat, opening: Opening | None, request: Request) -> PromptedTurn:
     """Say where the prompt has ended, what of its whitespace is missing, and what it prefilled.
 
     `opening` is the one that the prompt ends with, None where it ends with none.
     """
     if request.start is not None:
-        return Prompted(request.start, lead(format_, format_.header, request.start))
+        return PromptedTurn(request.start, lead(format_, format_.header, request.start))
     if opening is not None and (request.prompt is None or opening.text.strip()):
         prompt = opening.text if request.prompt is None else request.prompt
         return _behind(format_, opening, prompt)
     if request.prompt is None:
-        return Prompted(Start.HEADER, lead(format_, format_.header, Start.HEADER))
+        return PromptedTurn(Start.HEADER, lead(format_, format_.header, Start.HEADER))
     reasoning = format_.reasoning
     opened = None if reasoning is None else reasoning.opened_by(request.prompt)
     if opened is not None:
-        return Prompted(Start.REASONING, opened)
+        return PromptedTurn(Start.REASONING, opened)
     prefill = prefilled(format_, request.prompt)
     if opening is not None and not prefill:
         # The template has no generation prompt, so a prompt of it begins no turn.
         return _behind(format_, opening, "")
-    return Prompted(Start.HEADER, lead(format_, format_.header, Start.HEADER), prefill)
+    return PromptedTurn(Start.HEADER, lead(format_, format_.header, Start.HEADER), prefill)
 
 
 def prefilled(format_: TurnFormat, prompt: str) -> str:
@@ -92,7 +92,7 @@ def _left_open(format_: TurnFormat, prompt: str) -> str:
     return ""
 
 
-def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> Prompted:
+def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> PromptedTurn:
     """Say what is left to write after a prompt that ends with this opening."""
     core = opening.text.rstrip()
     space = prompt[len(prompt.rstrip()) :]
@@ -100,11 +100,11 @@ def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> Prompted:
     start = _STARTS[opening.written]
     prefill = _prefill(format_, opening.text, opening.written)
     if start is not Start.REASONING:
-        return Prompted(start, missing + lead(format_, opening.text, start), prefill)
+        return PromptedTurn(start, missing + lead(format_, opening.text, start), prefill)
     after = "" if format_.reasoning is None else format_.reasoning.open.after
     if not missing and after.startswith(space):
         missing = after[len(space) :]
-    return Prompted(start, missing, prefill)
+    return PromptedTurn(start, missing, prefill)
 
 
 def _prefill(format_: TurnFormat, text: str, written: Written) -> str:

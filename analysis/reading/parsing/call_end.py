@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .continuation import Continuation
+from .continuation import AfterArguments
 
 
 class CallEnd(StrEnum):
@@ -19,7 +19,7 @@ class CallEnd(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CallSurroundings:
     """What a call's reader must know of what stands around it."""
 
     stops: tuple[str, ...]
@@ -30,5 +30,5 @@ class Surroundings:
     """The tools; None: any."""
     tentative: bool
     """Nothing but the name of an offered tool makes it a call."""
-    continuation: Continuation
+    continuation: AfterArguments
     """What tells one of the stops from a text that looks like it."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from autoparser.analysis.reading.expression import JsonCall, RowCall
 from autoparser.analysis.reading.text import Reading, Tape
 
-from .call_end import CallEnd, Surroundings
+from .call_end import CallEnd, CallSurroundings
 from .collector import Collector
 from .json_call import JsonReader
 from .row_call import RowReader
 
 
 def read_call(
-    tape: Tape, call: RowCall | JsonCall, around: Surroundings, collector: Collector
+    tape: Tape, call: RowCall | JsonCall, around: CallSurroundings, collector: Collector
 ) -> Reading[CallEnd]:
     """Read one call from its opening literal to its close."""
     if isinstance(call, JsonCall):
@@ -20,4 +20,4 @@ def read_call(
     return (yield from RowReader(tape, call, around, collector).read())
 
 
-__all__ = ["CallEnd", "Surroundings", "read_call"]
+__all__ = ["CallEnd", "CallSurroundings", "read_call"]

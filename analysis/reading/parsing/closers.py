@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from autoparser.analysis.core.format import Literal, Part
 from autoparser.analysis.reading.expression import Body, RowCall, Section, Turn
 
-from .marks import Mark
+from .stop_marks import StopMark
 from .triggers import call_opens
 
 
@@ -29,15 +29,15 @@ class OpenParts:
         """Note that what encloses content has opened."""
         self._content = True
 
-    def strays(self, mark: Mark, text: str, last: Part | None) -> bool:
+    def strays(self, mark: StopMark, text: str, last: Part | None) -> bool:
         """Say whether a closer closes nothing; `last` is the part that came last before it."""
         turn = self._turn
         if text == turn.content.close.core and (self._content or _closes_unopened_content(turn)):
             self._content = False
             return False
-        if mark is Mark.REASONING_CLOSE:
+        if mark is StopMark.REASONING_CLOSE:
             return last not in set(_closed_by_reasoning_close(turn))
-        return mark is Mark.CONTENT_CLOSE
+        return mark is StopMark.CONTENT_CLOSE
 
 
 def _closes_unopened_content(turn: Turn) -> bool:

@@ -20,7 +20,7 @@ from autoparser.analysis.reading.text import GoesOn, Lookahead, Reading
 from .triggers import call_open
 
 
-class Continuation:
+class AfterArguments:
     """What may follow the arguments of a turn's calls."""
 
     def __init__(self, turn: Turn, section: Section, offered: frozenset[str] | None) -> None:

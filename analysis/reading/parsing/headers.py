@@ -9,10 +9,10 @@ from autoparser.analysis.reading.expression import ArgumentList, RowCall, Sectio
 from autoparser.analysis.reading.text import Reading, SpanKind, Stops, Tape
 
 from .again import skip_again
+from .channel_frame import LONGEST_HEADER, ChannelFrame, frame_of, recipient
 from .collector import Collector
-from .frame import LONGEST_HEADER, Frame, frame_of, recipient
-from .marks import Mark
 from .section import SectionReader
+from .stop_marks import StopMark
 
 
 class HeaderReader:
@@ -35,7 +35,9 @@ class HeaderReader:
             [("", last, True), *(("", core, False) for core in cores)]
         )
 
-    def read(self, tape: Tape, collector: Collector, stops: Stops[Mark]) -> Reading[Mark | None]:
+    def read(
+        self, tape: Tape, collector: Collector, stops: Stops[StopMark]
+    ) -> Reading[StopMark | None]:
         """Read a header and, where it leads to a call, the call after it.
 
         None where there is no header, or one that the template writes so, which is among the
@@ -49,14 +51,14 @@ class HeaderReader:
         if header and not header.endswith(frame.last):
             # The text was cut inside the header.
             tape.take(size, SpanKind.MARKUP)
-            return Mark.HEADER
+            return StopMark.HEADER
         if _stops_at(stops, header, len(header) - len(header.lstrip())):
             return None
         calls = self._calls(header, tape)
         if calls is not None:
             space = tape.left() - len(tape.text[tape.at :].lstrip())
             ended = yield from calls.read(tape, collector, space)
-            return Mark.END if ended else Mark.CALLS
+            return StopMark.END if ended else StopMark.CALLS
         if not header:
             return None
         start = header.rindex(frame.first)
@@ -67,7 +69,7 @@ class HeaderReader:
         collector.drop_blank()
         taken += yield from skip_again(tape, Literal.of(header))
         opened = _OPENED[frame.means(header[start:])]
-        if opened is Mark.REASONING:
+        if opened is StopMark.REASONING:
             collector.reasoning_marker(taken)
         return opened
 
@@ -92,7 +94,7 @@ class HeaderReader:
                 return False
             yield
 
-    def _size(self, tape: Tape, frame: Frame) -> Reading[int]:
+    def _size(self, tape: Tape, frame: ChannelFrame) -> Reading[int]:
         """Measure the header that has begun, whitespace before it included; 0: it is none."""
         while True:
             text = tape.text[tape.at :]
@@ -109,10 +111,10 @@ class HeaderReader:
             yield
 
 
-_OPENED = {Part.REASONING: Mark.REASONING, Part.CONTENT: Mark.CONTENT}
+_OPENED = {Part.REASONING: StopMark.REASONING, Part.CONTENT: StopMark.CONTENT}
 
 
-def _stops_at(stops: Stops[Mark], text: str, start: int) -> bool:
+def _stops_at(stops: Stops[StopMark], text: str, start: int) -> bool:
     """Whether a stop stands at this very place of a text."""
     found = stops.find(text, start)
     return found is not None and found.start == start

@@ -8,7 +8,7 @@ from .collector import Collector
 from .message import Delta, ParsedMessage
 from .spelled import MarkerTokens, Spelled
 from .stream import StreamParser
-from .turn import TurnReader
+from .turn_reader import TurnReader
 
 
 class IdentifiedStream(StreamParser):

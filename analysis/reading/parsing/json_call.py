@@ -12,8 +12,8 @@ from autoparser.analysis.reading.expression import (
 )
 from autoparser.analysis.reading.text import (
     Emit,
-    Outcome,
     Reading,
+    ReadOutcome,
     SpanKind,
     Tape,
     at_any,
@@ -24,7 +24,7 @@ from autoparser.analysis.reading.text import (
     skip_space,
 )
 
-from .call_end import CallEnd, Surroundings
+from .call_end import CallEnd, CallSurroundings
 from .collector import Collector
 from .message import Status
 
@@ -33,7 +33,7 @@ class JsonReader:
     """Reads a call that is one JSON object, its members in any order."""
 
     def __init__(
-        self, tape: Tape, call: JsonCall, around: Surroundings, collector: Collector
+        self, tape: Tape, call: JsonCall, around: CallSurroundings, collector: Collector
     ) -> None:
         self.tape, self.call, self.around, self.collector = tape, call, around, collector
         self.name: str | None = None
@@ -195,12 +195,12 @@ class JsonReader:
         outcome = yield from read_json(self.tape, emit, self.around.stops)
         return self._end_of(outcome)
 
-    def _end_of(self, outcome: Outcome) -> CallEnd | None:
-        if outcome is Outcome.BAD:
+    def _end_of(self, outcome: ReadOutcome) -> CallEnd | None:
+        if outcome is ReadOutcome.BAD:
             return self._unread()
-        if outcome is Outcome.CUT:
+        if outcome is ReadOutcome.CUT:
             return self._cut()
-        self.repaired = self.repaired or outcome is Outcome.REPAIRED
+        self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED
         return None
 
     def _string(self, kind: SpanKind = SpanKind.MARKUP) -> Reading[str | None]:

@@ -12,10 +12,10 @@ from autoparser.analysis.reading.expression import RequestError, Start, Turn
 
 from .call_ids import CallIds
 from .collector import Collector
-from .marks import call_stops
 from .message import ParsedMessage, ReasoningIn
+from .stop_marks import call_stops
 from .stream import StreamParser
-from .turn import TurnReader
+from .turn_reader import TurnReader
 
 if TYPE_CHECKING:
     from autoparser.analysis.loading.tokens import ModelTokenizer

@@ -13,12 +13,12 @@ from autoparser.analysis.reading.text import (
     held_from,
 )
 
-from .marks import Mark
+from .stop_marks import StopMark
 
 
 def read_prose(
-    tape: Tape, stops: Stops[Mark], kind: SpanKind, emit: Emit, tail: str = ""
-) -> Reading[Found[Mark] | None]:
+    tape: Tape, stops: Stops[StopMark], kind: SpanKind, emit: Emit, tail: str = ""
+) -> Reading[Found[StopMark] | None]:
     """Take free text up to a stop and the whitespace that the template writes before it.
 
     The stop is left, and given; its place holds until more text is fed. None where the text ended
@@ -49,17 +49,17 @@ def read_prose(
         yield
 
 
-def _may_be_other(tape: Tape, stops: Stops[Mark], found: Found[Mark]) -> bool:
+def _may_be_other(tape: Tape, stops: Stops[StopMark], found: Found[StopMark]) -> bool:
     """Whether a cut has left of another stop what looks like the opening of calls."""
-    if not tape.closed or tape.complete or found.label is not Mark.CALLS:
+    if not tape.closed or tape.complete or found.label is not StopMark.CALLS:
         return False
     begun = stops.begun(tape.text, tape.at)
     if begun is None:
         return False
-    return begun.start <= found.start and begun.label is not Mark.CALLS
+    return begun.start <= found.start and begun.label is not StopMark.CALLS
 
 
-def _end(tape: Tape, stops: Stops[Mark], tail: str) -> int:
+def _end(tape: Tape, stops: Stops[StopMark], tail: str) -> int:
     """Say where the text ends that the end of all text closes."""
     text, end = tape.text, len(tape.text)
     if not tape.complete:

@@ -9,16 +9,16 @@ from autoparser.analysis.reading.expression import Start, Turn
 from autoparser.analysis.reading.text import Emit, Reading, SpanKind, Tape, skip_written
 
 from .again import skip_again
+from .call_trial import CallTrial
 from .collector import Collector
-from .marks import Mark, reasoning_stops
 from .prose import read_prose
-from .trial import CallTrial
+from .stop_marks import StopMark, reasoning_stops
 
 
 class _Stopped(NamedTuple):
     """What ended reasoning, and how many characters it and the whitespace before it have."""
 
-    mark: Mark
+    mark: StopMark
     size: int
 
 
@@ -58,14 +58,14 @@ class ReasoningReader:
             return
         begun = yield from self._opening(tape, collector, block)
         stopped = yield from self._until(tape, collector.reasoning, held=False)
-        if stopped is not None and stopped.mark is Mark.CALLS:
+        if stopped is not None and stopped.mark is StopMark.CALLS:
             stopped = yield from self._held(tape, collector, stopped.size)
         if stopped is None:
             # What a cut has left of a stop.
             tape.take(tape.left() if tape.closed and not tape.complete else 0, SpanKind.MARKUP)
             return
-        if stopped.mark is not Mark.REASONING_CLOSE:
-            if stopped.mark is not Mark.END:
+        if stopped.mark is not StopMark.REASONING_CLOSE:
+            if stopped.mark is not StopMark.END:
                 collector.close_reasoning(tape.position)
             return
         emptied = block.empty if tape.position == begun else None
@@ -87,7 +87,7 @@ class ReasoningReader:
             if found is None:
                 return None
             size = found.end - tape.at
-            if found.label is not Mark.END or (yield from self._ends_there(tape, size)):
+            if found.label is not StopMark.END or (yield from self._ends_there(tape, size)):
                 return _Stopped(found.label, size)
             emit(tape.take(size, SpanKind.REASONING))
 
@@ -110,7 +110,7 @@ class ReasoningReader:
         stopped = yield from self._until(tape, held.append, held=True)
         text = "".join(held)
         call = None
-        ended = stopped is not None and stopped.mark is Mark.END
+        ended = stopped is not None and stopped.mark is StopMark.END
         if self._trial is not None and (ended or (stopped is None and tape.complete)):
             behind = tape.text[tape.at : tape.at + (0 if stopped is None else stopped.size)]
             call = self._trial.find(text + behind)
@@ -127,7 +127,7 @@ class ReasoningReader:
         tape.put_back(text[space:])
         collector.reasoning(text[:space])
         tape.take(start - space, SpanKind.MARKUP)
-        return _Stopped(Mark.CALLS, 0)
+        return _Stopped(StopMark.CALLS, 0)
 
     def _opening(self, tape: Tape, collector: Collector, block: Block) -> Reading[int]:
         """Take what is left of the opening; say where a block that is empty would close."""

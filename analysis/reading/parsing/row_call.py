@@ -19,8 +19,8 @@ from autoparser.analysis.reading.expression import (
     Word,
 )
 from autoparser.analysis.reading.text import (
-    Outcome,
     Reading,
+    ReadOutcome,
     SpanKind,
     Stops,
     Tape,
@@ -32,7 +32,7 @@ from autoparser.analysis.reading.text import (
     skip_written,
 )
 
-from .call_end import CallEnd, Surroundings
+from .call_end import CallEnd, CallSurroundings
 from .collector import Collector
 from .message import Status
 from .worded import read_worded
@@ -42,7 +42,7 @@ class RowReader:
     """Reads a call that is a row."""
 
     def __init__(
-        self, tape: Tape, call: RowCall, around: Surroundings, collector: Collector
+        self, tape: Tape, call: RowCall, around: CallSurroundings, collector: Collector
     ) -> None:
         self.tape, self.call, self.around, self.collector = tape, call, around, collector
         self.row = call.loose_row or call.row
@@ -289,13 +289,13 @@ class RowReader:
         )
         self.early = "".join(early) if unnamed else None
         match outcome:
-            case Outcome.BAD:
+            case ReadOutcome.BAD:
                 return self._unread()
-            case Outcome.CUT:
+            case ReadOutcome.CUT:
                 return CallEnd.CUT
-            case Outcome.REPAIRED:
+            case ReadOutcome.REPAIRED:
                 self.status = Status.REPAIRED
-            case Outcome.COMPLETE:
+            case ReadOutcome.COMPLETE:
                 pass
         return None
 

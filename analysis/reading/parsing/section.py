@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.core.format import Limit, Literal
+from autoparser.analysis.core.format import CallLimit, Literal
 from autoparser.analysis.reading.expression import JsonCall, RowCall, Section, Turn
 from autoparser.analysis.reading.text import (
     Reading,
@@ -18,12 +18,12 @@ from autoparser.analysis.reading.text import (
     skip_written,
 )
 
-from .calls import CallEnd, Surroundings, read_call
+from .calls import CallEnd, CallSurroundings, read_call
 from .closers import call_closers, section_closers
 from .collector import Collector
-from .continuation import Continuation
-from .marks import behind_calls
+from .continuation import AfterArguments
 from .message import Status
+from .stop_marks import behind_calls
 from .triggers import call_open, is_marked
 
 
@@ -34,12 +34,12 @@ class SectionReader:
         """Prepare to read sections; `offered` are the tools, None: any."""
         self.section = section
         self._header = turn.header
-        self._around = Surroundings(
+        self._around = CallSurroundings(
             stops=tuple(behind_calls(turn)),
             closers=call_closers(turn, section),
             offered=offered,
             tentative=not is_marked(section),
-            continuation=Continuation(turn, section, offered),
+            continuation=AfterArguments(turn, section, offered),
         )
         self._closers = section_closers(turn, section)
         inner = call_closers(turn, section)
@@ -73,7 +73,7 @@ class SectionReader:
             ended = yield from self._call(tape, collector, start, first=True)
         else:
             ended = yield from self._cut_or_call(tape, collector, start, first=True)
-        while ended is None and self.section.limit is Limit.MANY:
+        while ended is None and self.section.limit is CallLimit.MANY:
             if not (yield from self._another(tape, collector, opened)):
                 break
             start = tape.position

@@ -8,9 +8,9 @@ from autoparser.analysis.reading.expression import RequestError, Start
 from autoparser.analysis.reading.text import Span, SpanKind, Tape
 
 from .collector import Collector
-from .ending import missing_end
 from .message import Delta, DeltaKind, ParsedMessage
-from .turn import TurnReader
+from .missing_end import missing_end
+from .turn_reader import TurnReader
 
 
 class StreamParser:

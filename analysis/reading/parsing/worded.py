@@ -13,7 +13,7 @@ from autoparser.analysis.reading.text import (
 )
 
 from .again import skip_again
-from .frame import LONGEST_HEADER
+from .channel_frame import LONGEST_HEADER
 
 
 def read_worded(tape: Tape, literal: Literal, stops: tuple[str, ...]) -> Reading[bool]:

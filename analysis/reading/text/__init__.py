@@ -1,7 +1,7 @@
 """Reading pieces of text as they come: literals, values, arguments."""
 
-from .arguments import read_arguments
-from .json_text import Emit, Outcome, read_json
+from .argument_reading import read_arguments
+from .json_text import Emit, ReadOutcome, read_json
 from .literals import (
     at_any,
     at_text,
@@ -22,7 +22,7 @@ __all__ = [
     "GoesOn",
     "Lane",
     "Lookahead",
-    "Outcome",
+    "ReadOutcome",
     "Reading",
     "Span",
     "SpanKind",

@@ -6,14 +6,14 @@ from typing import cast
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Container, Notation
-from autoparser.analysis.core.schema import Part
+from autoparser.analysis.core.schema import SchemaPart
 
-from .decoding import Unreadable, unescape
 from .rows import EntryRow
 from .typed import typed
+from .value_decoding import Unreadable, unescape
 
 
-def read_elements(text: str, notation: Notation, schema: Part) -> Json:
+def read_elements(text: str, notation: Notation, schema: SchemaPart) -> Json:
     """Read an array or object that is only its members in a row; raises Unreadable otherwise."""
     for container, keyed in ((notation.array, False), (notation.object, True)):
         if container.open.strip() or container.close.strip():
@@ -32,7 +32,7 @@ class _Members:
     """Reads the members of one container from all of a text."""
 
     def __init__(
-        self, text: str, row: EntryRow, container: Container, outer: Notation, schema: Part
+        self, text: str, row: EntryRow, container: Container, outer: Notation, schema: SchemaPart
     ) -> None:
         self.text, self.row, self.at = text, row, 0
         self.notation, self.key = container.values or outer, container.key
@@ -82,7 +82,7 @@ class _Members:
         self.at = end + len(middle)
         return key
 
-    def _value(self, opens: str, closes: str, schema: Part) -> Json:
+    def _value(self, opens: str, closes: str, schema: SchemaPart) -> Json:
         """Read a member's value up to the closer that belongs to it, and take the closer."""
         opens, closes = opens.strip(), closes.strip()
         begun, depth, at = self.at, 1, self.at
@@ -97,7 +97,7 @@ class _Members:
         return _value_of(self.text[begun : at - len(closes)], self.notation, schema)
 
 
-def _value_of(text: str, notation: Notation, schema: Part) -> Json:
+def _value_of(text: str, notation: Notation, schema: SchemaPart) -> Json:
     types = schema.kinds
     if types == frozenset({"string"}):
         return unescape(text, notation.string)

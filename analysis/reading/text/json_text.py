@@ -15,7 +15,7 @@ Emit: TypeAlias = Callable[[str], None]
 """Takes pieces of JSON text, in order."""
 
 
-class Outcome(StrEnum):
+class ReadOutcome(StrEnum):
     """How the reading of a value ended."""
 
     COMPLETE = "complete"
@@ -69,7 +69,7 @@ class _Next(Enum):
 _SCALAR = frozenset({_Next.KEY, _Next.VALUE})
 
 
-class _Reader:
+class _JsonReader:
     """Reads one value."""
 
     def __init__(self, tape: Tape, emit: Emit, stops: Sequence[str]) -> None:
@@ -79,7 +79,7 @@ class _Reader:
         self.next = _Next.VALUE
         self.repaired = False
 
-    def read(self) -> Reading[Outcome]:
+    def read(self) -> Reading[ReadOutcome]:
         tape = self.tape
         while True:
             if not (yield from tape.wait(1)):
@@ -97,15 +97,15 @@ class _Reader:
             if done is not None:
                 return done
             if not self.open and self.next is _Next.END:
-                return Outcome.REPAIRED if self.repaired else Outcome.COMPLETE
+                return ReadOutcome.REPAIRED if self.repaired else ReadOutcome.COMPLETE
 
-    def _token(self, char: str) -> Reading[Outcome | None]:
+    def _token(self, char: str) -> Reading[ReadOutcome | None]:
         """Read one token; return the outcome where the value cannot go on."""
         tape, due = self.tape, self.next
         if char in "\"'" and due in _SCALAR:
             self._flush()
             if not (yield from self._string(char)):
-                return Outcome.CUT
+                return ReadOutcome.CUT
             self._after_scalar()
         elif char in _CLOSERS and due is _Next.VALUE:
             self._flush()
@@ -161,29 +161,29 @@ class _Reader:
         self.emit(gap + _WRITTEN.get(char, char))
         self.next = _Next.END
 
-    def _stopped(self) -> Reading[Outcome]:
+    def _stopped(self) -> Reading[ReadOutcome]:
         """End at a text that is not part of the value."""
         if self._may_close() and (yield from at_any(self.tape, self.stops)):
             return self._repair()
-        return Outcome.BAD
+        return ReadOutcome.BAD
 
-    def _repair(self) -> Outcome:
+    def _repair(self) -> ReadOutcome:
         while self.open:
             char = self.open.pop()
             self.emit(_WRITTEN.get(char, char))
-        return Outcome.REPAIRED
+        return ReadOutcome.REPAIRED
 
-    def _ended(self) -> Outcome:
+    def _ended(self) -> ReadOutcome:
         if self.tape.complete and self._may_close():
             return self._repair()
-        return Outcome.CUT
+        return ReadOutcome.CUT
 
-    def _word(self) -> Reading[Outcome | None]:
+    def _word(self) -> Reading[ReadOutcome | None]:
         tape = self.tape
         while True:
             match = _WORD.match(tape.text, tape.at)
             if match is None:
-                return Outcome.BAD
+                return ReadOutcome.BAD
             if match.end() < len(tape.text) or tape.closed:
                 break
             yield
@@ -198,7 +198,11 @@ class _Reader:
             self._flush()
             self.emit(word)
         else:
-            return Outcome.CUT if tape.closed and match.end() == len(tape.text) else Outcome.BAD
+            return (
+                ReadOutcome.CUT
+                if tape.closed and match.end() == len(tape.text)
+                else ReadOutcome.BAD
+            )
         tape.take(len(word), SpanKind.ARGUMENTS)
         self._after_scalar()
         return None
@@ -272,10 +276,10 @@ class _Reader:
         return True
 
 
-def read_json(tape: Tape, emit: Emit, stops: Sequence[str] = ()) -> Reading[Outcome]:
+def read_json(tape: Tape, emit: Emit, stops: Sequence[str] = ()) -> Reading[ReadOutcome]:
     """Read one value and emit it as JSON text.
 
     Valid JSON passes byte for byte. Where the value is not closed and one of `stops` comes, or
     a text that is complete ends, the missing closers are emitted.
     """
-    return (yield from _Reader(tape, emit, stops).read())
+    return (yield from _JsonReader(tape, emit, stops).read())

@@ -11,20 +11,20 @@ from json.encoder import encode_basestring
 from typing import NamedTuple, Protocol
 
 from autoparser.analysis.core.format import Arguments, Literal
-from autoparser.analysis.core.schema import Part
+from autoparser.analysis.core.schema import SchemaPart
 
 from .brackets import QuoteScan
-from .decoding import Unreadable, decode, is_huge, unescape
 from .elements import read_elements
-from .json_text import Emit, Outcome
+from .json_text import Emit, ReadOutcome
 from .lookahead import GoesOn, Lookahead
 from .rows import EntryRow
 from .stops import Found, Stops
 from .tape import Lane, Reading, SpanKind, Tape
 from .typed import typed
+from .value_decoding import Unreadable, decode, is_huge, unescape
 
 
-class Entries(Protocol):
+class ArgumentsAround(Protocol):
     """What is known of the arguments around a value."""
 
     tape: Tape
@@ -72,7 +72,7 @@ class RawReader:
 
     def __init__(
         self,
-        around: Entries,
+        around: ArgumentsAround,
         key: str,
         after: Literal,
         emit: Emit | None,
@@ -115,7 +115,7 @@ class RawReader:
         self.lane = Lane(search, SpanKind.ARGUMENTS, emit or self._keep)
         self.looked = self.scanned = around.tape.position
 
-    def read(self) -> Reading[Outcome]:
+    def read(self) -> Reading[ReadOutcome]:
         """Take the text; the closer is left. REPAIRED where it is not there.
 
         A closer inside a string of an array or object is text, if the value is whole after it.
@@ -128,7 +128,7 @@ class RawReader:
                 yield
                 continue
             if self._too_far(found):
-                return Outcome.COMPLETE
+                return ReadOutcome.COMPLETE
             if found is None:
                 if tape.closed:
                     return self._ended()
@@ -143,7 +143,7 @@ class RawReader:
             if sight is not None:
                 return sight
 
-    def _seen(self, found: Found[bool | None]) -> Reading[Outcome | None]:
+    def _seen(self, found: Found[bool | None]) -> Reading[ReadOutcome | None]:
         """Decide over a text that may end the value; return the outcome where it does."""
         tape = self.around.tape
         start, size = tape.offset + found.start, found.end - found.start
@@ -153,7 +153,7 @@ class RawReader:
         sight = yield from self._sight(found.label, start, size, cut, quoted=quoted)
         self.looked = start + (size if found.label is None else 1)
         if sight is _Sight.END or (sight is _Sight.DOUBT and self.around.unclosed):
-            return self._close(cut, Outcome.COMPLETE if found.label else Outcome.REPAIRED)
+            return self._close(cut, ReadOutcome.COMPLETE if found.label else ReadOutcome.REPAIRED)
         if sight is not _Sight.TEXT:
             self.doubts.append(_Doubt(start, cut, sight))
         return None
@@ -193,16 +193,16 @@ class RawReader:
         after = yield from around.goes_on(ahead)
         return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
 
-    def _close(self, end: int, outcome: Outcome) -> Outcome:
+    def _close(self, end: int, outcome: ReadOutcome) -> ReadOutcome:
         """End the value here, or where it was doubted that it ends, if it is not whole here."""
         tape = self.around.tape
         strings = any(doubt.sight is _Sight.QUOTED for doubt in self.doubts)
         broken = strings and not self._is_whole(end - tape.offset)
         for doubt in self.doubts:
             quoted = broken and doubt.sight is _Sight.QUOTED
-            if quoted or (doubt.sight is _Sight.CLOSED and outcome is Outcome.REPAIRED):
+            if quoted or (doubt.sight is _Sight.CLOSED and outcome is ReadOutcome.REPAIRED):
                 self._pass(doubt.cut - tape.offset)
-                return Outcome.COMPLETE if quoted else Outcome.REPAIRED
+                return ReadOutcome.COMPLETE if quoted else ReadOutcome.REPAIRED
         self._pass(end - tape.offset)
         return outcome
 
@@ -258,24 +258,24 @@ class RawReader:
             self.quotes.read(text)
             self.scanned = self.around.tape.position
 
-    def _ended(self) -> Outcome:
+    def _ended(self) -> ReadOutcome:
         """Take all that is left: whole where the model has ended, cut where it was stopped."""
         tape = self.around.tape
         if not tape.complete:
             self._pass(len(tape.text))
-            return Outcome.CUT
+            return ReadOutcome.CUT
         if self.doubts:
             first = self.doubts[0]
             self.around.unclosed = True
             self._pass(first.cut - tape.offset)
-            return Outcome.COMPLETE if first.sight is _Sight.QUOTED else Outcome.REPAIRED
+            return ReadOutcome.COMPLETE if first.sight is _Sight.QUOTED else ReadOutcome.REPAIRED
         rest = len(tape.text)
         for char in reversed(self.after.before):
             if rest > tape.at and tape.text[rest - 1] == char:
                 rest -= 1
         self._pass(rest)
         tape.take(tape.left(), SpanKind.MARKUP)
-        return Outcome.REPAIRED
+        return ReadOutcome.REPAIRED
 
     def _entry(self, ahead: Lookahead) -> Reading[bool]:
         """Whether what looks like the next entry is one; true where none opens so."""
@@ -335,7 +335,7 @@ _NUMBERED = frozenset({"number", "array", "object"})
 
 def json_of(
     text: str,
-    schema: Part,
+    schema: SchemaPart,
     types: frozenset[str] | None,
     arguments: Arguments,
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Notation
 
-from .decoding import Unreadable, decode, finite
+from .value_decoding import Unreadable, decode, finite
 
 _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("null", (type(None),)),

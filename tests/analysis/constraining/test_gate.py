@@ -10,7 +10,7 @@ from llguidance import LLMatcher, LLTokenizer
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.constraining.gate import Gate, Question, gate
+from autoparser.analysis.constraining.gate import Gate, GateQuestion, gate
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Formats, TurnFormat
 from autoparser.analysis.loading.tokens import OpaqueTokens
@@ -145,14 +145,14 @@ def _no_calls(format_: TurnFormat) -> TurnFormat:
 @pytest.mark.parametrize(
     ("mutate", "question", "reason"),
     [
-        (_wrong_content, Question.ACCEPTED, "the end of a turn"),
-        (_wrong_call, Question.ACCEPTED, "what opens a call"),
-        (_wrong_joint, Question.ACCEPTED, "what closes reasoning"),
-        (_no_calls, Question.READ, "calls, which are free text to such a format"),
+        (_wrong_content, GateQuestion.ACCEPTED, "the end of a turn"),
+        (_wrong_call, GateQuestion.ACCEPTED, "what opens a call"),
+        (_wrong_joint, GateQuestion.ACCEPTED, "what closes reasoning"),
+        (_no_calls, GateQuestion.READ, "calls, which are free text to such a format"),
     ],
 )
 def test_a_wrong_format_does_not_pass(
-    mutate: Callable[[TurnFormat], TurnFormat], question: Question, reason: str
+    mutate: Callable[[TurnFormat], TurnFormat], question: GateQuestion, reason: str
 ) -> None:
     analysis = analyze(turn(REASONING, CONTENT, CALLED, end="<end>\n"))
     assert gate(analysis.formats, analysis.continuations).ok
@@ -169,7 +169,7 @@ def test_a_call_that_is_read_as_content_does_not_pass() -> None:
     assert analysis.check.ok, "it is written as the template writes it"
     faults = analysis.gate.faults
     assert [fault.title for fault in faults] == ["an argument of every type"]
-    assert faults[0].question is Question.READ
+    assert faults[0].question is GateQuestion.READ
 
 
 def test_a_fault_tells_setting_and_text() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint import Cause, Finding, Hit, Rule, Severity, Subject
+from autoparser.analysis.lint import Hit, HitCause, LintFinding, Rule, Severity, Subject
 from autoparser.analysis.lint.merging import merged
 
 
@@ -16,29 +16,29 @@ def rule(code: str, severity: Severity, covers: tuple[str, ...] = ()) -> Rule:
 
 
 def test_findings_of_one_cause_are_one_and_the_weightiest_stays() -> None:
-    cause = Cause("raises", 3, "no")
-    light = Finding(rule("AP110", Severity.WARNING), Hit("a", cause=cause))
-    heavy = Finding(rule("AP120", Severity.ERROR), Hit("b", cause=cause))
-    apart = Finding(rule("AP130", Severity.ERROR), Hit("c", cause=Cause("raises", 4, "no")))
+    cause = HitCause("raises", 3, "no")
+    light = LintFinding(rule("AP110", Severity.WARNING), Hit("a", cause=cause))
+    heavy = LintFinding(rule("AP120", Severity.ERROR), Hit("b", cause=cause))
+    apart = LintFinding(rule("AP130", Severity.ERROR), Hit("c", cause=HitCause("raises", 4, "no")))
     found = merged([light, heavy, apart])
     assert [(each.code, each.also) for each in found] == [("AP120", ("AP110",)), ("AP130", ())]
 
 
 def test_what_a_rule_covers_is_folded_into_it_through_others() -> None:
-    first = Finding(rule("AP301", Severity.ERROR, ("AP302",)), Hit("a"))
-    second = Finding(rule("AP302", Severity.ERROR, ("AP303",)), Hit("b"))
-    third = Finding(rule("AP303", Severity.WARNING), Hit("c"))
+    first = LintFinding(rule("AP301", Severity.ERROR, ("AP302",)), Hit("a"))
+    second = LintFinding(rule("AP302", Severity.ERROR, ("AP303",)), Hit("b"))
+    third = LintFinding(rule("AP303", Severity.WARNING), Hit("c"))
     found = merged([third, second, first])
     assert [(each.code, each.also) for each in found] == [("AP301", ("AP302", "AP303"))]
 
 
 def test_the_order_is_weight_then_code() -> None:
     kinds = [("AP2", Severity.INFO), ("AP1", Severity.WARNING), ("AP3", Severity.ERROR)]
-    found = merged([Finding(rule(code + "01", weight), Hit("x")) for code, weight in kinds])
+    found = merged([LintFinding(rule(code + "01", weight), Hit("x")) for code, weight in kinds])
     assert [each.code for each in found] == ["AP301", "AP101", "AP201"]
 
 
 def test_a_light_finding_hides_no_heavy_one() -> None:
-    light = Finding(rule("AP301", Severity.WARNING, ("AP302",)), Hit("a"))
-    heavy = Finding(rule("AP302", Severity.ERROR), Hit("b"))
+    light = LintFinding(rule("AP301", Severity.WARNING, ("AP302",)), Hit("a"))
+    heavy = LintFinding(rule("AP302", Severity.ERROR), Hit("b"))
     assert [each.code for each in merged([light, heavy])] == ["AP302", "AP301"]

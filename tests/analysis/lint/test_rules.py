@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import load_template
-from autoparser.analysis.lint import Need, Report, Rule, Subject, all_rules, lint
+from autoparser.analysis.lint import LintReport, Need, Rule, Subject, all_rules, lint
 from autoparser.analysis.loading.tokens import load_tokenizer, tokenizer_beside
 
 LINT = Path(__file__).parents[3] / "fixtures" / "lint"
@@ -20,7 +20,7 @@ RULES = all_rules()
 CODES = [rule.code for rule in RULES]
 
 
-def report(rule: Rule, which: str) -> Report:
+def report(rule: Rule, which: str) -> LintReport:
     directory = LINT / rule.code / which
     source = directory if directory.is_dir() else directory.with_suffix(".jinja")
     tokenizer = None

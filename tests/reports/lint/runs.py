@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from autoparser.analysis.lint import (
     Confidence,
-    Evidence,
-    Finding,
     Hit,
+    HitEvidence,
+    LintFinding,
     Need,
     Severity,
-    Shown,
+    ShownText,
     all_rules,
     rule_of,
 )
@@ -28,28 +28,28 @@ HOSTILE = (
 DROPS, BROKEN = rule_of("AP306"), rule_of("AP101")
 TEXT = "{%- for message in messages %}\n\t{{ message.content }}  \n{%- endfor %}"
 
-WITH = Shown(
+WITH = ShownText(
     "with content",
     "<|user|>hi<|end|>\n<|assistant|> so <call>",
     messages=({"role": "user", "content": "hi"},),
 )
-WITHOUT = Shown("without content", "<|user|>hi<|end|>\n<|assistant|><call>")
+WITHOUT = ShownText("without content", "<|user|>hi<|end|>\n<|assistant|><call>")
 
 
 def plain() -> LintRun:
     """Two findings of each kind of weight, a known one, an ignored one, a note, a problem."""
-    drops = Finding(
+    drops = LintFinding(
         DROPS,
-        Hit("the model does not see what it said", (Evidence(WITH, WITHOUT),), line=2),
+        Hit("the model does not see what it said", (HitEvidence(WITH, WITHOUT),), line=2),
         also=("AP101",),
     )
-    unsure = Finding(
+    unsure = LintFinding(
         BROKEN,
         Hit("it may fail", severity=Severity.WARNING, confidence=Confidence.MEDIUM),
     )
-    told = Finding(BROKEN, Hit("good to know", severity=Severity.INFO, line=1, fix="do it"))
-    raised = Evidence(WITH, Shown("with calls", error="TypeError: no"))
-    fails = Finding(DROPS, Hit("it raises", (raised, Evidence(WITH)), line=3))
+    told = LintFinding(BROKEN, Hit("good to know", severity=Severity.INFO, line=1, fix="do it"))
+    raised = HitEvidence(WITH, ShownText("with calls", error="TypeError: no"))
+    fails = LintFinding(DROPS, Hit("it raises", (raised, HitEvidence(WITH)), line=3))
     return LintRun(
         (
             Inspected(
@@ -84,17 +84,17 @@ def plain() -> LintRun:
 
 def hostile() -> LintRun:
     """A run whose every text is from somebody who does not mean well."""
-    shown = Shown(HOSTILE, HOSTILE, messages=({"role": HOSTILE},))
-    raises = Shown(HOSTILE, error=HOSTILE)
-    finding = Finding(
+    shown = ShownText(HOSTILE, HOSTILE, messages=({"role": HOSTILE},))
+    raises = ShownText(HOSTILE, error=HOSTILE)
+    finding = LintFinding(
         DROPS,
         Hit(
             HOSTILE,
             (
-                Evidence(shown, raises),
-                Evidence(shown, Shown(HOSTILE, "x" + HOSTILE)),
-                Evidence(shown),
-                Evidence(shown, shown),
+                HitEvidence(shown, raises),
+                HitEvidence(shown, ShownText(HOSTILE, "x" + HOSTILE)),
+                HitEvidence(shown),
+                HitEvidence(shown, shown),
             ),
             line=1,
             fix=HOSTILE,

@@ -23,14 +23,14 @@ pattern), and it needs torch and transformers.
 
 from autoparser.analysis.core.schema import SchemaError
 
+from .gbnf_rules import GbnfRules, character_class, literal
 from .regex_text import rust_text
 from .regex_writer import bare_text
-from .rules import Rules, character_class, literal
 from .string_shape import StringShape, string_shape
 from .writing import schema_rules, text_rules
 
 __all__ = [
-    "Rules",
+    "GbnfRules",
     "SchemaError",
     "StringShape",
     "bare_text",

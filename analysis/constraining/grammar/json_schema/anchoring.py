@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .code_points import ANY
-from .regex_nodes import Anchor, Character, Choice, Regex, Repeat, Sequence
+from .regex_nodes import Anchor, Character, Regex, RegexChoice, RegexRepeat, RegexSequence
 from .regex_parser import PatternError
 
-ANY_TEXT = Repeat(Character(ANY), 0, None)
-EMPTY = Sequence()
+ANY_TEXT = RegexRepeat(Character(ANY), 0, None)
+EMPTY = RegexSequence()
 
 
 def anchored(regex: Regex) -> Regex:
@@ -25,8 +25,8 @@ def anchored(regex: Regex) -> Regex:
                 parts.insert(0, ANY_TEXT)
             if not at_end:
                 parts.append(ANY_TEXT)
-            options.append(Sequence(tuple(parts)) if len(parts) > 1 else body)
-    return options[0] if len(options) == 1 else Choice(tuple(options))
+            options.append(RegexSequence(tuple(parts)) if len(parts) > 1 else body)
+    return options[0] if len(options) == 1 else RegexChoice(tuple(options))
 
 
 def _edge(regex: Regex, *, start: bool) -> list[tuple[bool, Regex]]:
@@ -37,9 +37,9 @@ def _edge(regex: Regex, *, start: bool) -> list[tuple[bool, Regex]]:
     match regex:
         case Anchor(start=which) if which is start:
             return [(True, EMPTY)]
-        case Choice(options) if _has_anchor(regex):
+        case RegexChoice(options) if _has_anchor(regex):
             return [found for option in options for found in _edge(option, start=start)]
-        case Sequence(parts) if parts and _has_anchor(regex):
+        case RegexSequence(parts) if parts and _has_anchor(regex):
             return _sequence_edge(parts, start=start)
         case _:
             return [(False, regex)]
@@ -50,11 +50,11 @@ def _sequence_edge(parts: tuple[Regex, ...], *, start: bool) -> list[tuple[bool,
     found: list[tuple[bool, Regex]] = []
     for is_anchored, body in _edge(outer, start=start):
         if body == EMPTY:
-            rest = _edge(Sequence(inner), start=start)
+            rest = _edge(RegexSequence(inner), start=start)
             found += [(is_anchored or deeper, left) for deeper, left in rest]
         else:
             joined = (body, *inner) if start else (*inner, body)
-            found.append((is_anchored, Sequence(joined)))
+            found.append((is_anchored, RegexSequence(joined)))
     return found
 
 
@@ -62,9 +62,9 @@ def _has_anchor(regex: Regex) -> bool:
     match regex:
         case Anchor():
             return True
-        case Sequence(parts) | Choice(parts):
+        case RegexSequence(parts) | RegexChoice(parts):
             return any(map(_has_anchor, parts))
-        case Repeat(item):
+        case RegexRepeat(item):
             return _has_anchor(item)
         case Character():
             return False

@@ -6,9 +6,9 @@ from .anchoring import ANY_TEXT
 from .arrays import Items
 from .decimals import number_range
 from .interval import Interval
-from .objects import Members, Others
+from .json_tokens import Tokens
+from .objects import ObjectMembers, Others
 from .regex_writer import RegexWriter
-from .tokens import Tokens
 
 
 def any_value(tokens: Tokens) -> str:
@@ -25,7 +25,7 @@ def any_string(tokens: Tokens) -> str:
 
 def any_object(tokens: Tokens) -> str:
     """Return the rule of any object."""
-    members = Members((), Others(any_string(tokens), any_value(tokens)), 0, None, "#")
+    members = ObjectMembers((), Others(any_string(tokens), any_value(tokens)), 0, None, "#")
     return tokens.rules.add("object", members.expression(tokens) or "")
 
 

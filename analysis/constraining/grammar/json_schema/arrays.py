@@ -9,8 +9,8 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema import Schema, below, count, schemas_of
 
 from .errors import unwritable
+from .json_tokens import Tokens
 from .repetition import repeated
-from .tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from .code_points import LAST, CodePoints
 from .digits import HEXADECIMAL, between
-from .rules import character_class, literal
+from .gbnf_rules import character_class, literal
 
 
 class Quoting(StrEnum):

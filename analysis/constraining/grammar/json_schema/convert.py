@@ -10,17 +10,17 @@ from autoparser.analysis.core.schema import Document, Schema, SchemaError, schem
 from .any_value import any_array, any_object, any_value
 from .arrays import items_of
 from .characters import Quoting
-from .ending import Ending
+from .finite_values import Ending
 from .flat import ARRAY, NUMBER, OBJECT
+from .gbnf_rules import literal
+from .json_tokens import Tokens
 from .membership import holds
 from .naming import wish_for
 from .numbers import number_expression
 from .object_schema import members_of
-from .options import Option, Resolver
-from .rules import literal
-from .strings import string_expression
-from .survey import TYPES
-from .tokens import Tokens
+from .schema_options import Option, Resolver
+from .schema_survey import TYPES
+from .string_schemas import string_expression
 
 DEEPEST = 60
 """Levels of values inside values, recursion apart."""

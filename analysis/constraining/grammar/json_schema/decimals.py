@@ -15,9 +15,9 @@ from functools import lru_cache
 
 from .digits import alternatives, digit_class
 from .fractions import MORE, Bound, Fractions
+from .gbnf_rules import GbnfRules, literal
 from .integers import integer_range, natural_range
 from .interval import Interval
-from .rules import Rules, literal
 
 PLAIN_END = 10**16
 """Floats from here on are written with an exponent; so are those below 1e-4."""
@@ -26,7 +26,7 @@ EXPONENTS = ((-323, -5), (16, 307))
 """Exponents that are written, and whose every mantissa reads back as neither zero nor infinity."""
 
 
-def number_range(interval: Interval, rules: Rules) -> str | None:
+def number_range(interval: Interval, rules: GbnfRules) -> str | None:
     """Return an expression for the numbers inside; None where there are none."""
     return _range(interval, Fractions(rules.add("digits", MORE)))
 

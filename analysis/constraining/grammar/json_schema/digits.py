@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .rules import literal
+from .gbnf_rules import literal
 
 DECIMAL = "0123456789"
 HEXADECIMAL = "0123456789abcdef"

@@ -6,7 +6,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema import Schema, is_number, names_of, schema_map, schemas_of
 
 from .membership import Flat, holds
-from .survey import TYPES
+from .schema_survey import TYPES
 
 DEEPEST = 8
 """How far into members it is looked; a recursive schema has no end."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from autoparser.analysis.core.schema import Schema, identity
 
-from .formats import PATTERNS, UNHELD
+from .string_formats import PATTERNS, UNHELD
 
 STRING = ("minLength", "maxLength", "pattern", "format")
 NUMBER = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")

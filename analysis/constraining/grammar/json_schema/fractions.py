@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .digits import alternatives, digit_class
-from .rules import literal
+from .gbnf_rules import literal
 
 FRACTION_DIGITS = 20
 """Digits in a fraction: 0.0001 and up, with the 17 digits that a float can need."""

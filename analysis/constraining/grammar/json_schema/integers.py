@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .digits import alternatives, between, counted, digit_class
-from .rules import literal
+from .gbnf_rules import literal
 
 ANY_INTEGER = '("0" | "-"? [1-9] [0-9]*)'
 

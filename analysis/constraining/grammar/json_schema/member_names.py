@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from .anchoring import ANY_TEXT
 from .characters import Quoting
 from .code_points import ANY, CodePoints
+from .gbnf_rules import GbnfRules, literal
 from .regex_writer import RegexWriter
-from .rules import Rules, literal
 
 LONGEST_GROUP = 300
 """Characters of an expression before it becomes a rule of its own.
@@ -17,7 +17,7 @@ Readers recurse into groups, and llama.cpp counts the rules that an optional gro
 """
 
 
-def other_name(names: Sequence[str], quoting: Quoting, rules: Rules) -> str:
+def other_name(names: Sequence[str], quoting: Quoting, rules: GbnfRules) -> str:
     """Return the rule of all strings but these, with quotes.
 
     Built as a tree of beginnings: each character either goes on along a known name or leaves all

@@ -11,9 +11,9 @@ from autoparser.analysis.core.schema import Schema, is_number
 from .decimals import number_range
 from .digits import alternatives
 from .errors import unwritable
+from .gbnf_rules import GbnfRules, literal
 from .integers import integer_range
 from .interval import Interval
-from .rules import Rules, literal
 
 MOST_MULTIPLES = 1000
 """Up to so many multiples are written one by one."""
@@ -39,7 +39,7 @@ def multiple_of(schema: Schema) -> Decimal | None:
     return Decimal(repr(step)) if is_number(step) else None
 
 
-def number_expression(schema: Schema, pointer: str, rules: Rules, *, whole: bool) -> str | None:
+def number_expression(schema: Schema, pointer: str, rules: GbnfRules, *, whole: bool) -> str | None:
     """Return an expression for a schema's numbers; None where there are none.
 
     `whole`: integers alone, which are written without a fraction, so not as ``1.0``. Raises

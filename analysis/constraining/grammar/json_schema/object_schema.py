@@ -16,12 +16,12 @@ from autoparser.analysis.core.schema import (
 )
 
 from .errors import unwritable
+from .json_tokens import Tokens
 from .member_names import other_name
 from .membership import holds
-from .objects import Member, Members, Others
-from .options import Resolver
-from .strings import string_expression
-from .tokens import Tokens
+from .objects import Member, ObjectMembers, Others
+from .schema_options import Resolver
+from .string_schemas import string_expression
 
 
 class Writer(Protocol):
@@ -36,7 +36,7 @@ class Writer(Protocol):
         ...
 
 
-def members_of(schema: Schema, pointer: str, writer: Writer) -> Members | None:
+def members_of(schema: Schema, pointer: str, writer: Writer) -> ObjectMembers | None:
     """Read the members; None where one that is required can have no value or name.
 
     Raises SchemaError where a name's schema would depend on a pattern in ways that cannot be
@@ -52,7 +52,7 @@ def members_of(schema: Schema, pointer: str, writer: Writer) -> Members | None:
     if any(member.required and member.value is None for member in known):
         return None
     least, most = count(schema, "minProperties") or 0, count(schema, "maxProperties")
-    return Members(known, reading.others(names), least, most, pointer)
+    return ObjectMembers(known, reading.others(names), least, most, pointer)
 
 
 class _Reading:

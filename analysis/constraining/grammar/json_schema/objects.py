@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .errors import unwritable
+from .json_tokens import Tokens
 from .repetition import repeated
-from .tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Others:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class ObjectMembers:
     """What an object may hold."""
 
     known: Sequence[Member]
@@ -56,7 +56,7 @@ class Members:
 
 
 class _Chain:
-    def __init__(self, members: Members, tokens: Tokens) -> None:
+    def __init__(self, members: ObjectMembers, tokens: Tokens) -> None:
         self.members = members
         self.tokens = tokens
         self.highest = max(1, members.least, members.most or 0)

@@ -16,21 +16,21 @@ class Character:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class RegexSequence:
     """One part after the other; no parts: the empty text."""
 
     parts: tuple[Regex, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RegexChoice:
     """One of several."""
 
     options: tuple[Regex, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class RegexRepeat:
     """`least` to `most` times; None: any number."""
 
     item: Regex
@@ -45,12 +45,12 @@ class Anchor:
     start: bool
 
 
-Regex: TypeAlias = Character | Sequence | Choice | Repeat | Anchor
+Regex: TypeAlias = Character | RegexSequence | RegexChoice | RegexRepeat | Anchor
 
 
 def flat(regex: Regex) -> list[Regex]:
     """Return the parts that follow each other, with sequences inside sequences taken apart."""
-    if not isinstance(regex, Sequence):
+    if not isinstance(regex, RegexSequence):
         return [regex]
     return [inner for part in regex.parts for inner in flat(part)]
 
@@ -60,11 +60,11 @@ def shortest(regex: Regex) -> int:
     match regex:
         case Character():
             return 1
-        case Sequence(parts):
+        case RegexSequence(parts):
             return sum(map(shortest, parts))
-        case Choice(options):
+        case RegexChoice(options):
             return min(map(shortest, options))
-        case Repeat(item, least, _):
+        case RegexRepeat(item, least, _):
             return shortest(item) * least
         case Anchor():
             return 0
@@ -75,13 +75,13 @@ def longest(regex: Regex) -> int | None:
     match regex:
         case Character():
             return 1
-        case Sequence(parts):
+        case RegexSequence(parts):
             lengths = [longest(part) for part in parts]
             return None if None in lengths else sum(length or 0 for length in lengths)
-        case Choice(options):
+        case RegexChoice(options):
             lengths = [longest(option) for option in options]
             return None if None in lengths else max(length or 0 for length in lengths)
-        case Repeat(item, _, most):
+        case RegexRepeat(item, _, most):
             length = longest(item)
             if length == 0 or most == 0:
                 return 0
@@ -101,15 +101,15 @@ def without_empty(regex: Regex) -> Regex | None:
             return regex
         case Anchor():
             return None
-        case Choice(options):
+        case RegexChoice(options):
             kept = [option for option in map(without_empty, options) if option is not None]
-            return Choice(tuple(kept)) if kept else None
-        case Repeat(item, least, most):
+            return RegexChoice(tuple(kept)) if kept else None
+        case RegexRepeat(item, least, most):
             if shortest(item) > 0:
-                return None if most == 0 else Repeat(item, max(least, 1), most)
+                return None if most == 0 else RegexRepeat(item, max(least, 1), most)
             filled = without_empty(item)
-            return None if filled is None or most == 0 else Repeat(filled, 1, most)
-        case Sequence(parts):
+            return None if filled is None or most == 0 else RegexRepeat(filled, 1, most)
+        case RegexSequence(parts):
             return _filled_sequence(parts)
 
 
@@ -119,7 +119,7 @@ def _filled_sequence(parts: tuple[Regex, ...]) -> Regex | None:
     for at, part in enumerate(parts):
         filled = without_empty(part)
         if filled is not None:
-            options.append(Sequence((filled, *parts[at + 1 :])))
+            options.append(RegexSequence((filled, *parts[at + 1 :])))
         if shortest(part) > 0:
             break
-    return Choice(tuple(options)) if options else None
+    return RegexChoice(tuple(options)) if options else None

@@ -15,7 +15,7 @@ import re
 from functools import lru_cache
 
 from .code_points import ANY, CodePoints
-from .regex_nodes import Anchor, Character, Choice, Regex, Repeat, Sequence
+from .regex_nodes import Anchor, Character, Regex, RegexChoice, RegexRepeat, RegexSequence
 
 
 class PatternError(Exception):
@@ -25,7 +25,7 @@ class PatternError(Exception):
 @lru_cache(maxsize=256)
 def parse_pattern(source: str) -> Regex:
     """Read a pattern. Raises PatternError."""
-    reader = _Reader(source)
+    reader = _RegexReader(source)
     regex = reader.choice()
     if reader.at < len(source):
         raise PatternError(f"it has a ) without a ( at character {reader.at + 1}")
@@ -55,7 +55,7 @@ _COUNTS = re.compile(r"\{(\d+)(,(\d*))?\}")
 _GROUP_NAME = re.compile(r"\?<[A-Za-z_$][\w$]*")
 
 
-class _Reader:
+class _RegexReader:
     def __init__(self, source: str) -> None:
         self.source = source
         self.at = 0
@@ -64,13 +64,13 @@ class _Reader:
         options = [self.sequence()]
         while self.take("|"):
             options.append(self.sequence())
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+        return options[0] if len(options) == 1 else RegexChoice(tuple(options))
 
     def sequence(self) -> Regex:
         parts: list[Regex] = []
         while self.at < len(self.source) and self.source[self.at] not in "|)":
             parts.append(self.quantified(self.atom()))
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+        return parts[0] if len(parts) == 1 else RegexSequence(tuple(parts))
 
     def atom(self) -> Regex:
         character = self.source[self.at]
@@ -115,7 +115,7 @@ class _Reader:
         self.take("?")
         if self.counts() is not None:
             raise PatternError("two quantifiers stand side by side")
-        return Repeat(regex, least, most)
+        return RegexRepeat(regex, least, most)
 
     def counts(self) -> tuple[int, int | None] | None:
         for sign, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):

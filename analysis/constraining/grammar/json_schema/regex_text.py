@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from .code_points import ANY, CodePoints
-from .regex_nodes import Anchor, Character, Choice, Regex, Repeat, Sequence
+from .regex_nodes import Anchor, Character, Regex, RegexChoice, RegexRepeat, RegexSequence
 
 
 @lru_cache(maxsize=1024)
@@ -25,11 +25,11 @@ def _text(regex: Regex, escape: Callable[[int], str]) -> str:
     match regex:
         case Character(points):
             return _character(points, escape)
-        case Sequence(parts):
+        case RegexSequence(parts):
             return "".join(_text(part, escape) for part in parts)
-        case Choice(options):
+        case RegexChoice(options):
             return f"(?:{'|'.join(_text(option, escape) for option in options)})"
-        case Repeat(item, least, most):
+        case RegexRepeat(item, least, most):
             count = "*" if (least, most) == (0, None) else _count(least, most)
             return f"(?:{_text(item, escape)}){count}"
         case Anchor():

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from .characters import Quoting
 from .code_points import ANY, CodePoints
 from .digits import alternatives
+from .gbnf_rules import GbnfRules, literal
 from .regex_nodes import (
     Anchor,
     Character,
-    Choice,
     Regex,
-    Repeat,
-    Sequence,
+    RegexChoice,
+    RegexRepeat,
+    RegexSequence,
     flat,
     shortest,
     without_empty,
 )
 from .repetition import repeated
-from .rules import Rules, literal
 
 
-def bare_text(regex: Regex, rules: Rules) -> str:
+def bare_text(regex: Regex, rules: GbnfRules) -> str:
     """Return the expression of texts that stand without quotes; `regex` holds no anchors."""
     return RegexWriter(rules, Quoting.BARE).write(regex)
 
@@ -31,7 +31,7 @@ def bare_text(regex: Regex, rules: Rules) -> str:
 class RegexWriter:
     """Writes expressions for texts inside a string."""
 
-    rules: Rules
+    rules: GbnfRules
     quoting: Quoting
 
     def write(self, regex: Regex) -> str:
@@ -39,11 +39,11 @@ class RegexWriter:
         match regex:
             case Character(points):
                 return self.character(points)
-            case Sequence(parts):
+            case RegexSequence(parts):
                 return self._sequence(parts)
-            case Choice(options):
+            case RegexChoice(options):
                 return alternatives([self.write(option) for option in options])
-            case Repeat(item, least, most):
+            case RegexRepeat(item, least, most):
                 return self._repeat(item, least, most)
             case Anchor():
                 raise ValueError("anchors must be resolved before")
@@ -64,7 +64,7 @@ class RegexWriter:
     def _sequence(self, parts: tuple[Regex, ...]) -> str:
         pieces: list[str] = []
         text = ""
-        for part in flat(Sequence(parts)):
+        for part in flat(RegexSequence(parts)):
             if isinstance(part, Character) and part.points.single is not None:
                 text += part.points.single
                 continue
@@ -84,7 +84,12 @@ class RegexWriter:
             if filled is None:
                 return '""'
             item, least = filled, 0
-        if isinstance(item, Repeat) and (item.least, item.most, least, most) == (1, None, 0, None):
+        if isinstance(item, RegexRepeat) and (item.least, item.most, least, most) == (
+            1,
+            None,
+            0,
+            None,
+        ):
             item = item.item
         written = self.write(item)
         if (least, most) == (1, 1):

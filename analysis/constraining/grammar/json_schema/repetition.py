@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .rules import Rules
+from .gbnf_rules import GbnfRules
 
 LARGEST_COUNT = 1000
 """The largest count written; llama.cpp refuses more than 2000."""
 
 
-def repeated(item: str, least: int, most: int | None, rules: Rules) -> str:
+def repeated(item: str, least: int, most: int | None, rules: GbnfRules) -> str:
     """Return an expression for `least` to `most` items; None: no upper bound.
 
     `item` is a rule's name or a class, and for bounds up to 1 also a literal or a group. Counts
@@ -41,7 +41,7 @@ def repeated(item: str, least: int, most: int | None, rules: Rules) -> str:
 _SHORT = {(0, 1): "?", (1, 1): ""}
 
 
-def _exactly(item: str, count: int, rules: Rules) -> str:
+def _exactly(item: str, count: int, rules: GbnfRules) -> str:
     thousands, rest = divmod(count, LARGEST_COUNT)
     pieces: list[str] = []
     if thousands:

@@ -8,9 +8,9 @@ from autoparser.analysis.core.schema import Schema, count, place_of, schemas_of
 
 from .anchoring import ANY_TEXT, anchored
 from .errors import unwritable
-from .formats import PATTERNS, UNHELD
-from .regex_nodes import Choice, Regex, Repeat, Sequence, flat, longest, shortest
+from .regex_nodes import Regex, RegexChoice, RegexRepeat, RegexSequence, flat, longest, shortest
 from .regex_parser import PatternError, parse_pattern
+from .string_formats import PATTERNS, UNHELD
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class StringShape:
         """All of it as expressions, each of which has to match the whole text."""
         if not self.least and self.most is None:
             return self.patterns
-        return (*self.patterns, Repeat(ANY_TEXT.item, self.least, self.most))
+        return (*self.patterns, RegexRepeat(ANY_TEXT.item, self.least, self.most))
 
     def single(self) -> Regex | None:
         """Return all of it as one expression; None where no text meets it.
@@ -41,17 +41,17 @@ class StringShape:
         if not self.patterns:
             if self.most is not None and self.most < self.least:
                 return None
-            return Repeat(ANY_TEXT.item, self.least, self.most)
+            return RegexRepeat(ANY_TEXT.item, self.least, self.most)
         if len(self.patterns) > 1:
             why = f"one text would have to match {' and '.join(self.keywords[:2])} at once"
             raise unwritable(self.keywords[1], self.pointer, why)
         (regex,) = self.patterns
-        options = regex.options if isinstance(regex, Choice) else (regex,)
+        options = regex.options if isinstance(regex, RegexChoice) else (regex,)
         bounded = [self._bounded(option) for option in options]
         kept = [option for option in bounded if option is not None]
         if not kept:
             return None
-        return kept[0] if len(kept) == 1 else Choice(tuple(kept))
+        return kept[0] if len(kept) == 1 else RegexChoice(tuple(kept))
 
     def _bounded(self, regex: Regex) -> Regex | None:
         """Hold a text's length within bounds: where nothing is to do, or one repetition decides."""
@@ -64,7 +64,7 @@ class StringShape:
         parts = flat(regex)
         open_ones = [at for at, part in enumerate(parts) if shortest(part) != longest(part)]
         part = parts[open_ones[0]] if len(open_ones) == 1 else None
-        if not isinstance(part, Repeat) or (shortest(part.item), longest(part.item)) != (1, 1):
+        if not isinstance(part, RegexRepeat) or (shortest(part.item), longest(part.item)) != (1, 1):
             bound = "minLength" if least > low else "maxLength"
             why = f"the {self.keywords[0]} leaves the length open"
             raise unwritable(bound, self.pointer, why)
@@ -72,8 +72,8 @@ class StringShape:
         fewest = max(part.least, least - others)
         upper = [part.most] if part.most is not None else []
         upper += [most - others] if most is not None else []
-        parts[open_ones[0]] = Repeat(part.item, fewest, min(upper) if upper else None)
-        return Sequence(tuple(parts))
+        parts[open_ones[0]] = RegexRepeat(part.item, fewest, min(upper) if upper else None)
+        return RegexSequence(tuple(parts))
 
 
 def string_shape(schema: Schema, pointer: str) -> StringShape:

@@ -8,15 +8,15 @@ from autoparser.analysis.core.schema import ROOT, Document, SchemaError, schemas
 from .characters import Quoting
 from .convert import Converter
 from .errors import unwritable
-from .options import Option
-from .rules import Rules
-from .survey import survey
-from .tokens import Tokens
+from .gbnf_rules import GbnfRules
+from .json_tokens import Tokens
+from .schema_options import Option
+from .schema_survey import survey
 
 
 def schema_rules(
     schema: Json,
-    rules: Rules,
+    rules: GbnfRules,
     *,
     item_separator: str = ", ",
     key_separator: str = ": ",
@@ -38,7 +38,7 @@ def schema_rules(
 
 def text_rules(
     schema: Json,
-    rules: Rules,
+    rules: GbnfRules,
     *,
     item_separator: str = ", ",
     key_separator: str = ": ",
@@ -68,7 +68,7 @@ def text_rules(
 
 def _converter(
     schema: Json,
-    rules: Rules,
+    rules: GbnfRules,
     item_separator: str,
     key_separator: str,
     *,

@@ -18,21 +18,21 @@ from autoparser.analysis.core.format import (
     Text,
     type_of,
 )
-from autoparser.analysis.describing.export.limits import Limit, Piece
+from autoparser.analysis.describing.export.export_limits import ExportLimit, MessagePiece
 
 from .patterns import WORD, at_most, either, exact, loose
-from .values import Losses, loaded, losses, typed
+from .value_losses import Losses, loaded, losses, typed
 
 _KEY = r"""[^\s{}()\[\]<>"'=,]+?"""
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ContentParser:
     """A content parser of the target with its settings."""
 
     content: str
     settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[ExportLimit, ...] = ()
     needs_tools: bool = False
     empty: bool = True
     """It reads nothing at all as no arguments."""
@@ -41,7 +41,7 @@ class Reader:
     def weight(self) -> int:
         """How much it does not read, to choose the better of two."""
         return sum(
-            _ALL if limit.piece is Piece.ARGUMENTS else 4 * len(limit.types) + 1
+            _ALL if limit.piece is MessagePiece.ARGUMENTS else 4 * len(limit.types) + 1
             for limit in self.limits
         )
 
@@ -49,30 +49,34 @@ class Reader:
 _ALL = 100
 
 
-def arguments_reader(arguments: Arguments) -> Reader:
+def arguments_reader(arguments: Arguments) -> ContentParser:
     """Choose the parser that reads these arguments with the least loss."""
     if arguments.encoded:
         why = "they are JSON text inside a JSON string, and come out as that text"
-        return Reader("json", limits=(Limit(Piece.ARGUMENTS, why),), empty=False)
+        return ContentParser(
+            "json", limits=(ExportLimit(MessagePiece.ARGUMENTS, why),), empty=False
+        )
     if arguments.verbatim:
-        return Reader("json", empty=False)
+        return ContentParser("json", empty=False)
     found = [_whole(arguments), _dialect(arguments), _pairs(arguments)]
     able = [each for each in found if each is not None]
     if able:
         return min(able, key=lambda each: each.weight)
     why = "neither JSON nor pairs that can be told apart; they come out as text"
-    return Reader("json", {"allow_non_json": True}, (Limit(Piece.ARGUMENTS, why),), empty=False)
+    return ContentParser(
+        "json", {"allow_non_json": True}, (ExportLimit(MessagePiece.ARGUMENTS, why),), empty=False
+    )
 
 
-def _whole(arguments: Arguments) -> Reader | None:
+def _whole(arguments: Arguments) -> ContentParser | None:
     """Read all as JSON; None where not even strings are."""
     lost = losses(lambda value: _reads_as_json(arguments, value), _unwritten(arguments))
     if not lost.weight:
-        return Reader("json", empty=False)
+        return ContentParser("json", empty=False)
     if JsonType.STRING in lost.types:
         return None
     limits = tuple(lost.limits(_SPOILS))
-    return Reader("json", {"allow_non_json": True}, limits, empty=False)
+    return ContentParser("json", {"allow_non_json": True}, limits, empty=False)
 
 
 _SPOILS = "no JSON; with it, all arguments of a call come out as text"
@@ -100,7 +104,7 @@ def _reads_as_json(arguments: Arguments, value: Json) -> bool:
         return False
 
 
-def _dialect(arguments: Arguments) -> Reader | None:
+def _dialect(arguments: Arguments) -> ContentParser | None:
     """Read all as JSON with quirks, which are bare keys and quotes of its own."""
     values, members = arguments.members.values or arguments.values, arguments.members
     text, objects = values.string, (members, values.object)
@@ -124,7 +128,7 @@ def _dialect(arguments: Arguments) -> Reader | None:
     lost = Losses(frozenset(kind for kind in known if known[kind] != words[kind]))
     if lost.types:
         settings["allow_non_json"] = True
-    return Reader("json", settings, tuple(lost.limits(_SPOILS)), empty=False)
+    return ContentParser("json", settings, tuple(lost.limits(_SPOILS)), empty=False)
 
 
 def _is_object(container: Container) -> bool:
@@ -142,7 +146,7 @@ def _around(text: Text) -> bool:
     return bool(text.open or text.close)
 
 
-def _pairs(arguments: Arguments) -> Reader | None:
+def _pairs(arguments: Arguments) -> ContentParser | None:
     """Read the pairs one by one, by a pattern that finds each."""
     members = arguments.members
     rows = [members.row(kind) for kind in JsonType]
@@ -166,7 +170,9 @@ def _pairs(arguments: Arguments) -> Reader | None:
         "tag_pattern": either(_pair_patterns(written, members, values, unquote=way == "text")),
         "value_parser": _VALUE_PARSERS[way],
     }
-    return Reader("xml-inline", settings, tuple(lost.limits(_why(values, lost))), way != "json")
+    return ContentParser(
+        "xml-inline", settings, tuple(lost.limits(_why(values, lost))), way != "json"
+    )
 
 
 _VALUE_PARSERS: Mapping[str, Json] = {

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Formats, TurnFormat, Written
-from autoparser.analysis.describing.export.limits import Export, Limit, Piece
+from autoparser.analysis.describing.export.export_limits import Export, ExportLimit, MessagePiece
 from autoparser.analysis.reading.expression import Request, build
 
 from .content import call_opening, content_field, content_limit
@@ -21,13 +21,13 @@ from .markup import markup
 from .patterns import anchor, either, exact
 from .reasoning import reasoning_field, reasoning_limit
 from .row_call import row_field
-from .surroundings import Surroundings
+from .surroundings import TargetSurroundings
 
 
 def response_template(format_: TurnFormat) -> Export:
     """Write a format as a `response_template`, and say what that cannot express."""
     format_ = format_.whole
-    around = Surroundings(format_, build(Formats.of(format_), Request()), joints_of(format_))
+    around = TargetSurroundings(format_, build(Formats.of(format_), Request()), joints_of(format_))
     calls, limits = _calls(around)
     around = replace(around, calls=calls)
     fields: dict[str, Json] = {}
@@ -62,7 +62,7 @@ def response_template(format_: TurnFormat) -> Export:
     )
 
 
-def _calls(around: Surroundings) -> tuple[CallsField | None, tuple[Limit, ...]]:
+def _calls(around: TargetSurroundings) -> tuple[CallsField | None, tuple[ExportLimit, ...]]:
     calls = around.format.calls
     if calls is None:
         return None, ()
@@ -71,7 +71,9 @@ def _calls(around: Surroundings) -> tuple[CallsField | None, tuple[Limit, ...]]:
     if found is None:
         found = row_field(calls, around.begins, around.end)
     if found is None:
-        return None, (Limit(Piece.CALLS, "nothing before the arguments tells the name"),)
+        return None, (
+            ExportLimit(MessagePiece.CALLS, "nothing before the arguments tells the name"),
+        )
     return found, found.limits
 
 

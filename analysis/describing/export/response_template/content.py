@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Block, Literal, Part
-from autoparser.analysis.describing.export.limits import Limit, Piece
+from autoparser.analysis.describing.export.export_limits import ExportLimit, MessagePiece
 
 from .joints import ANY, between
 from .patterns import (
@@ -20,21 +20,21 @@ from .patterns import (
     optional,
     space_at_start,
 )
-from .surroundings import Surroundings
+from .surroundings import TargetSurroundings
 
 
-def content_limit(around: Surroundings) -> Limit | None:
+def content_limit(around: TargetSurroundings) -> ExportLimit | None:
     """Say what content the target cannot read; None where it can."""
     if any(layout.parts.count(Part.CONTENT) > 1 for layout in around.format.layouts.values()):
-        return Limit(Piece.CONTENT, "it is written twice")
+        return ExportLimit(MessagePiece.CONTENT, "it is written twice")
     block = around.reasoning
     texts = [joint.text for joint in between(around.joints, left=ANY, right=[Part.CONTENT])]
     if block is not None and any(opened_alike(text, block) for text in texts):
-        return Limit(Piece.CONTENT_BESIDE_CALLS, "it is opened as reasoning is")
+        return ExportLimit(MessagePiece.CONTENT_BESIDE_CALLS, "it is opened as reasoning is")
     return None
 
 
-def content_alone(around: Surroundings) -> Iterator[str]:
+def content_alone(around: TargetSurroundings) -> Iterator[str]:
     """Return what stands before content in turns without calls."""
     for presence, layout in around.format.layouts.items():
         for literal, part in zip(layout.literals, layout.parts, strict=False):
@@ -47,7 +47,7 @@ def opened_alike(text: str, block: Block) -> bool:
     return bool(block.open.core) and text.rstrip().endswith(block.open.core)
 
 
-def content_field(around: Surroundings) -> dict[str, Json]:
+def content_field(around: TargetSurroundings) -> dict[str, Json]:
     """Read content: between its literals, or all that is nothing else."""
     closes = either(_explicit_closes(around) if around.explicit else _implicit_closes(around))
     return {
@@ -61,7 +61,7 @@ def content_field(around: Surroundings) -> dict[str, Json]:
     }
 
 
-def _opens(around: Surroundings) -> Iterator[str]:
+def _opens(around: TargetSurroundings) -> Iterator[str]:
     taken = "" if around.reasoning is None else around.reasoning.open.core
     for each in (around.turn.content.open, *around.turn.content.others):
         if each.core and each.core != taken:
@@ -69,7 +69,7 @@ def _opens(around: Surroundings) -> Iterator[str]:
             yield f"{exact(each.core)}{gap}"
 
 
-def _explicit_closes(around: Surroundings) -> Iterator[str]:
+def _explicit_closes(around: TargetSurroundings) -> Iterator[str]:
     close = around.turn.content.close.core
     for joint in between(around.joints, left=[Part.CONTENT], right=ANY):
         text = joint.text
@@ -89,7 +89,7 @@ def _explicit_closes(around: Surroundings) -> Iterator[str]:
         yield f"(?={around.calls.ahead})"
 
 
-def _implicit_closes(around: Surroundings) -> Iterator[str]:
+def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
     ends = list(between(around.joints, left=[Part.CONTENT], right=[None]))
     if around.end:
         spaces = [
@@ -111,7 +111,7 @@ def _implicit_closes(around: Surroundings) -> Iterator[str]:
         yield rf"{exact(tail)}\Z"
 
 
-def call_opening(around: Surroundings) -> str:
+def call_opening(around: TargetSurroundings) -> str:
     """Match what opens a call, with the whitespace before it that is not content."""
     calls = around.calls
     if calls is None:

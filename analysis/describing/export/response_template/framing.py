@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import CallFormat
-from autoparser.analysis.describing.export.limits import Limit
+from autoparser.analysis.describing.export.export_limits import ExportLimit
 
 from .patterns import behind, either, loose
 
@@ -26,7 +26,7 @@ class CallsField:
     behind: str
     """What stands after a call that was closed, to look back."""
     settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[ExportLimit, ...] = ()
     needs_tools: bool = False
     section_close: str = ""
     """Closes all calls, where that is not part of what closes one."""

@@ -9,7 +9,7 @@ from autoparser.analysis.core.format import CallFormat, Part, Slot, TurnFormat
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class TargetJoint:
     """What is written between two neighbours."""
 
     left: Part | None
@@ -24,11 +24,11 @@ class Joint:
         return not self.text.strip()
 
 
-def joints_of(format_: TurnFormat) -> tuple[Joint, ...]:
+def joints_of(format_: TurnFormat) -> tuple[TargetJoint, ...]:
     """Collect the joints of every layout; whitespace at the calls' own edges is theirs."""
     before, after = _call_edges(format_.calls)
     header = written_header(format_)
-    found: dict[Joint, None] = {}
+    found: dict[TargetJoint, None] = {}
     for layout in format_.layouts.values():
         if layout.refusal:
             continue
@@ -38,7 +38,7 @@ def joints_of(format_: TurnFormat) -> tuple[Joint, ...]:
             text = literal.removeprefix(header) if left is None else literal
             text = after + text if left is Part.CALLS else text
             text = text + before if right is Part.CALLS else text
-            found[Joint(left, right, text)] = None
+            found[TargetJoint(left, right, text)] = None
     return tuple(found)
 
 
@@ -50,8 +50,8 @@ def written_header(format_: TurnFormat) -> str:
 
 
 def between(
-    joints: Sequence[Joint], *, left: Sequence[Part | None], right: Sequence[Part | None]
-) -> Iterator[Joint]:
+    joints: Sequence[TargetJoint], *, left: Sequence[Part | None], right: Sequence[Part | None]
+) -> Iterator[TargetJoint]:
     """Return the joints whose neighbours are among these."""
     for joint in joints:
         if joint.left in left and joint.right in right:

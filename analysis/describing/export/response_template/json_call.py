@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autoparser.analysis.core.conversation import Json, ToolCall
-from autoparser.analysis.core.format import CallFormat, JsonFields, Limit, Slot
-from autoparser.analysis.describing.export.limits import Limit as Lack, Piece
+from autoparser.analysis.core.format import CallFormat, CallLimit, JsonFields, Slot
+from autoparser.analysis.describing.export.export_limits import ExportLimit, MessagePiece
 from autoparser.analysis.inference.check import battery
 
 from .arguments import surviving
 from .framing import CallsField, framed
 from .patterns import exact, loose
-from .values import loaded
+from .value_losses import loaded
 
 
 def json_field(calls: CallFormat, fields: JsonFields, end: str) -> CallsField | None:
@@ -29,13 +29,13 @@ def json_field(calls: CallFormat, fields: JsonFields, end: str) -> CallsField | 
     if array is not None:
         return array
     # Objects that touch each other would be told apart by nothing but their braces.
-    touching = not (fields.after.strip() or calls.separator) and calls.limit is Limit.MANY
+    touching = not (fields.after.strip() or calls.separator) and calls.limit is CallLimit.MANY
     return None if touching else _object(calls, fields, end, limits)
 
 
-def _limits(calls: CallFormat, fields: JsonFields) -> tuple[Lack, ...] | None:
+def _limits(calls: CallFormat, fields: JsonFields) -> tuple[ExportLimit, ...] | None:
     """Say what of the battery's calls is lost; None where it is too much."""
-    limits: dict[Lack, None] = {}
+    limits: dict[ExportLimit, None] = {}
     for case in battery():
         for call in case.message.calls:
             if calls.refused_type([call]) is not None:
@@ -47,10 +47,10 @@ def _limits(calls: CallFormat, fields: JsonFields) -> tuple[Lack, ...] | None:
             arguments = _at(value, _path(fields, fields.args_field))
             if isinstance(arguments, str):
                 why = "they are JSON text inside JSON, and come out as that text"
-                limits[Lack(Piece.ARGUMENTS, why)] = None
+                limits[ExportLimit(MessagePiece.ARGUMENTS, why)] = None
             elif arguments is None and not call.arguments:
                 why = "the arguments are left out then, and the target wants what it is to copy"
-                limits[Lack(Piece.NO_ARGUMENTS, why)] = None
+                limits[ExportLimit(MessagePiece.NO_ARGUMENTS, why)] = None
             elif arguments != surviving(calls.arguments, call):
                 return None
     return tuple(limits)
@@ -88,7 +88,7 @@ def _transform(fields: JsonFields, root: str) -> dict[str, Json]:
 
 
 def _array(
-    calls: CallFormat, fields: JsonFields, end: str, limits: tuple[Lack, ...]
+    calls: CallFormat, fields: JsonFields, end: str, limits: tuple[ExportLimit, ...]
 ) -> CallsField | None:
     """Read all calls as one array; None where they stand in none."""
     opening, closing = calls.section_open.strip(), calls.section_close.strip()
@@ -109,7 +109,7 @@ def _array(
 
 
 def _object(
-    calls: CallFormat, fields: JsonFields, end: str, limits: tuple[Lack, ...]
+    calls: CallFormat, fields: JsonFields, end: str, limits: tuple[ExportLimit, ...]
 ) -> CallsField:
     """Read each call as one object."""
     before = loose(fields.before.strip())

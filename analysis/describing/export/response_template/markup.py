@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.format import Part
 
-from .joints import Joint, between
+from .joints import TargetJoint, between
 from .patterns import at_most, behind, either, exact, loose, space_at_end, widest
 from .reasoning import empty_block
-from .surroundings import Surroundings
+from .surroundings import TargetSurroundings
 
 
-def markup(around: Surroundings) -> str:
+def markup(around: TargetSurroundings) -> str:
     """Match markup; empty where there is none, or nothing could take it for content."""
     block = empty_block(around)
     return block if around.explicit else either([block, *_markup(around)])
 
 
-def _markup(around: Surroundings) -> Iterator[str]:
+def _markup(around: TargetSurroundings) -> Iterator[str]:
     yield _header(around)
     calls = around.calls
     if calls is not None:
@@ -37,7 +37,7 @@ def _markup(around: Surroundings) -> Iterator[str]:
             yield _unclaimed(around, joint)
 
 
-def _header(around: Surroundings) -> str:
+def _header(around: TargetSurroundings) -> str:
     """Match a header that the model writes."""
     header = around.turn.header
     if not around.writes_header:
@@ -48,7 +48,7 @@ def _header(around: Surroundings) -> str:
     return rf"{space}{going_on}{loose(header.core)}{at_most(header.after)}"
 
 
-def _unclaimed(around: Surroundings, joint: Joint) -> str:
+def _unclaimed(around: TargetSurroundings, joint: TargetJoint) -> str:
     """Match what of a joint its neighbours do not take."""
     back, text = _behind_left(around, joint)
     reasoning = around.reasoning
@@ -70,7 +70,7 @@ def _unclaimed(around: Surroundings, joint: Joint) -> str:
     return rf"{start}\s*{loose(text.strip())}{after}"
 
 
-def _behind_left(around: Surroundings, joint: Joint) -> tuple[str, str]:
+def _behind_left(around: TargetSurroundings, joint: TargetJoint) -> tuple[str, str]:
     """Match the end of what the left neighbour takes, and give what it leaves."""
     reasoning, calls, text = around.reasoning, around.calls, joint.text
     if joint.left is Part.CALLS and calls is not None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Block, Literal, Part, Written
-from autoparser.analysis.describing.export.limits import Limit, Piece
+from autoparser.analysis.describing.export.export_limits import ExportLimit, MessagePiece
 
 from .content import content_alone, opened_alike
-from .joints import ANY, Joint, between
+from .joints import ANY, TargetJoint, between
 from .patterns import anchor, behind, either, exact, optional, space_at_end, space_at_start
-from .surroundings import Surroundings
+from .surroundings import TargetSurroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +25,32 @@ class _Edges:
     behind_close: str
 
 
-def reasoning_limit(around: Surroundings) -> Limit | None:
+def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
     """Say why the target cannot read the reasoning; None where it can, or there is none."""
     block = around.turn.reasoning
     if block is None:
         shown = any(Part.REASONING in layout.parts for layout in around.format.layouts.values())
-        return Limit(Piece.REASONING, "nothing shows where it begins and ends") if shown else None
+        return (
+            ExportLimit(MessagePiece.REASONING, "nothing shows where it begins and ends")
+            if shown
+            else None
+        )
     close = block.close.core
     if not close:
-        return Limit(Piece.REASONING, "nothing closes it")
+        return ExportLimit(MessagePiece.REASONING, "nothing closes it")
     if any(opened_alike(text, block) for text in content_alone(around)):
-        return Limit(Piece.REASONING, "it is opened as content is")
+        return ExportLimit(MessagePiece.REASONING, "it is opened as content is")
     closers = list(between(around.joints, left=[Part.REASONING], right=ANY))
     if any(close not in joint.text for joint in closers if joint.right):
-        return Limit(Piece.REASONING, "what closes it depends on what follows")
+        return ExportLimit(MessagePiece.REASONING, "what closes it depends on what follows")
     if not block.open.core and any(close not in joint.text for joint in closers):
-        return Limit(Piece.REASONING, "nothing opens it, and before the end nothing closes it")
+        return ExportLimit(
+            MessagePiece.REASONING, "nothing opens it, and before the end nothing closes it"
+        )
     return None
 
 
-def reasoning_field(around: Surroundings, block: Block) -> dict[str, Json]:
+def reasoning_field(around: TargetSurroundings, block: Block) -> dict[str, Json]:
     """Read reasoning between its literals."""
     edges = _edges(around, block)
     closing = f"{edges.before_close}{exact(block.close.core)}{edges.behind_close}"
@@ -59,7 +65,7 @@ def reasoning_field(around: Surroundings, block: Block) -> dict[str, Json]:
     }
 
 
-def _edges(around: Surroundings, block: Block) -> _Edges:
+def _edges(around: TargetSurroundings, block: Block) -> _Edges:
     core, close = block.open.core, block.close.core
     opened = [
         space_at_start(joint.text.rpartition(core)[2])
@@ -86,7 +92,7 @@ def _edges(around: Surroundings, block: Block) -> _Edges:
     )
 
 
-def _opens(around: Surroundings, block: Block, edges: _Edges) -> Iterator[str]:
+def _opens(around: TargetSurroundings, block: Block, edges: _Edges) -> Iterator[str]:
     core, begins = block.open.core, around.begins
     if core:
         first = between(around.joints, left=[None], right=[Part.REASONING])
@@ -99,7 +105,7 @@ def _opens(around: Surroundings, block: Block, edges: _Edges) -> Iterator[str]:
         yield rf"{start}{not_opened}(?=.*?{exact(block.close.core)})"
 
 
-def empty_block(around: Surroundings) -> str:
+def empty_block(around: TargetSurroundings) -> str:
     """Match a reasoning block without reasoning, where the field would not read it as such."""
     block = around.reasoning
     if block is None or not block.open.core:
@@ -130,13 +136,13 @@ def _reads_all(pattern: str, space: str) -> bool:
     return longer is not None and longer.end() == len(space)
 
 
-def _empty_blocks(around: Surroundings, block: Block) -> Iterator[Joint]:
+def _empty_blocks(around: TargetSurroundings, block: Block) -> Iterator[TargetJoint]:
     """Return the blocks that turns or prompts write where there is no reasoning."""
     found = [joint for joint in around.joints if joint.left is None]
     for opening in around.format.openings:
         if opening.written is Written.REASONING_CLOSED:
             text = opening.text.rpartition(around.format.header)[2]
-            found.append(Joint(None, Part.CONTENT, text))
+            found.append(TargetJoint(None, Part.CONTENT, text))
     for joint in found:
         inner = joint.text.partition(block.open.core)[2].partition(block.close.core)
         if inner[1] and not inner[0].strip():

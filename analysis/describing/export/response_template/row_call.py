@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import CallFormat, Literal, Slot
-from autoparser.analysis.describing.export.limits import Limit, Piece
+from autoparser.analysis.describing.export.export_limits import ExportLimit, MessagePiece
 
-from .arguments import Reader, arguments_reader
+from .arguments import ContentParser, arguments_reader
 from .framing import CallsField, framed
 from .patterns import WORD, at_most, behind, either, exact, loose, space_at_start
-from .values import loaded
+from .value_losses import loaded
 
 
 def row_field(calls: CallFormat, turn: str, end: str) -> CallsField | None:
@@ -93,27 +93,27 @@ def _follows(calls: CallFormat, head: Sequence[str | Slot], after: str, braced: 
 _KEY = "zkey"
 
 
-def _body_end(calls: CallFormat, reader: Reader) -> str:
+def _body_end(calls: CallFormat, reader: ContentParser) -> str:
     """Match how the arguments always end."""
     if reader.content == "json":
         return "" if reader.limits else exact(calls.arguments.write({_KEY: 1})[-1:])
     return exact(calls.arguments.members.close.strip())
 
 
-def _ids(tail: Sequence[str | Slot]) -> tuple[Limit, ...]:
+def _ids(tail: Sequence[str | Slot]) -> tuple[ExportLimit, ...]:
     if Slot.ID not in tail:
         return ()
     why = "they stand behind the arguments, and the target captures only what opens a call"
-    return (Limit(Piece.IDS, why),)
+    return (ExportLimit(MessagePiece.IDS, why),)
 
 
-def _closers(tail: Sequence[str | Slot]) -> tuple[Limit, ...]:
+def _closers(tail: Sequence[str | Slot]) -> tuple[ExportLimit, ...]:
     """Say which strings end a call that nothing but its name opens and a mere sign closes."""
     close = Literal.of(tail[0] if tail and not isinstance(tail[0], Slot) else "")
     if not close.core or close.is_marker or close.mark:
         return ()
     why = f"a {close.core[0]} in them ends the call, where the next one seems to follow"
-    return (Limit(Piece.STRINGS, why, characters=close.core[0]),)
+    return (ExportLimit(MessagePiece.STRINGS, why, characters=close.core[0]),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +125,11 @@ class _Seam:
     """In place of what the row has after the arguments; empty: nothing is in its place."""
     taken: int = 0
     """How many pieces of the row `before` stands for."""
-    limit: Limit | None = None
+    limit: ExportLimit | None = None
 
 
 def _seam(
-    calls: CallFormat, head: Sequence[str | Slot], tail: Sequence[str | Slot], reader: Reader
+    calls: CallFormat, head: Sequence[str | Slot], tail: Sequence[str | Slot], reader: ContentParser
 ) -> _Seam:
     """Find patterns that hold for a call without arguments, too."""
     empty = calls.empty_row
@@ -157,10 +157,12 @@ def _seam(
     return _Seam(limit=_WRITTEN)
 
 
-_NO_ARGUMENTS = Limit(
-    Piece.NO_ARGUMENTS, "what then stands there is no JSON, and comes out as text"
+_NO_ARGUMENTS = ExportLimit(
+    MessagePiece.NO_ARGUMENTS, "what then stands there is no JSON, and comes out as text"
 )
-_WRITTEN = Limit(Piece.NO_ARGUMENTS, "such calls are written in another way than the rest")
+_WRITTEN = ExportLimit(
+    MessagePiece.NO_ARGUMENTS, "such calls are written in another way than the rest"
+)
 
 
 def _is_empty_object(text: str) -> bool:

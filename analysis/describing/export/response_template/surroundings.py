@@ -9,17 +9,17 @@ from autoparser.analysis.core.format import Block, CallFormat, Part, Strip, Turn
 from autoparser.analysis.reading.expression import Turn
 
 from .framing import CallsField
-from .joints import ANY, Joint, between, opening_text
+from .joints import ANY, TargetJoint, between, opening_text
 from .patterns import ANY_SPACE, either, exact, loose, widest
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class TargetSurroundings:
     """The turn, and what the target reads of it."""
 
     format: TurnFormat
     turn: Turn
-    joints: tuple[Joint, ...]
+    joints: tuple[TargetJoint, ...]
     calls: CallsField | None = None
     """None: none are written, or the target cannot read them."""
     reasoning: Block | None = None
@@ -71,7 +71,7 @@ class Surroundings:
         joints = list(between(self.joints, left=ANY, right=[Part.CONTENT]))
         return bool(self.turn.content.open.core) and all(self._opened(joint) for joint in joints)
 
-    def _opened(self, joint: Joint) -> bool:
+    def _opened(self, joint: TargetJoint) -> bool:
         blocks = (self.turn.content.open, *self.turn.content.others)
         return any(joint.text.rstrip().endswith(each.core) for each in blocks if each.core)
 

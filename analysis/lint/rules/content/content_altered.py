@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Message, User
 from autoparser.analysis.lint.chats import Chat, said
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import quoted
 
 HOSTILE = " 3 > 2 < 4 & \"q\" 'p' \\n {r} [s] %} ÄÖ\n\n\n\t  "
 """What is changed by escaping, by a change of case, or by joining lines."""

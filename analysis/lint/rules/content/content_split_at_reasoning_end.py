@@ -19,10 +19,10 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import quoted
 
 SHORTEST, LONGEST = 3, 60
 

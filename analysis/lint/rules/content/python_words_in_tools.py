@@ -19,10 +19,10 @@ from typing import cast
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import listed
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import listed
 
 EXTRA: Mapping[str, Json] = {"default": None, "nullable": True, "deprecated": False}
 """Keywords of JSON schema whose values Python and JSON spell differently."""

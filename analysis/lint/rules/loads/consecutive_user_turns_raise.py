@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import failed
 
 
 def check(subject: Subject) -> Iterator[Hit]:

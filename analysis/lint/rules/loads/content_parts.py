@@ -20,15 +20,15 @@ from enum import StrEnum
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.chats import Chat, question, said
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.quoting import failed, listed
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import failed, listed
 
 
-class Outcome(StrEnum):
+class TextPartOutcome(StrEnum):
     """What becomes of a text part."""
 
     RAISES = "raises"
@@ -38,7 +38,7 @@ class Outcome(StrEnum):
 
 def check(subject: Subject) -> Iterator[Hit]:
     """Give each role's content as a text and as a list of one part."""
-    found: dict[Outcome, list[tuple[str, Render, Render]]] = {}
+    found: dict[TextPartOutcome, list[tuple[str, Render, Render]]] = {}
     for role, content in (
         ("system", subject.marks.system),
         ("user", subject.marks.user),
@@ -60,21 +60,21 @@ def _chat(subject: Subject, role: str, content: Json) -> Chat:
     return [message, *question(subject)] if role == "system" else [*question(subject), message]
 
 
-def _outcome(parts: Render, word: str) -> Outcome | None:
+def _outcome(parts: Render, word: str) -> TextPartOutcome | None:
     if not parts.rendered:
-        return Outcome.RAISES
+        return TextPartOutcome.RAISES
     if word not in parts.text:
-        return Outcome.DROPPED
+        return TextPartOutcome.DROPPED
     # As Python writes a dict, or as JSON does.
     printed = any(f"{mark}text{mark}: {mark}{word}{mark}" in parts.text for mark in "'\"")
-    return Outcome.PRINTED if printed else None
+    return TextPartOutcome.PRINTED if printed else None
 
 
-def _hit(outcome: Outcome, cases: list[tuple[str, Render, Render]]) -> Hit:
+def _hit(outcome: TextPartOutcome, cases: list[tuple[str, Render, Render]]) -> Hit:
     role, parts, text = cases[0]
-    what = failed(parts) if outcome is Outcome.RAISES else str(outcome)
+    what = failed(parts) if outcome is TextPartOutcome.RAISES else str(outcome)
     line = parts.error.line if parts.error else parts.line_of("type")
-    evidence: list[Evidence] = [
+    evidence: list[HitEvidence] = [
         compared(one, f"{name}: a list of parts", other, f"{name}: text")
         for name, one, other in cases
     ]

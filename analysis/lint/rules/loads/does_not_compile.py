@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.hit import Cause, Hit, Severity
+from autoparser.analysis.lint.hit import Hit, HitCause, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             f"every request fails: {error.message}",
             line=error.line,
             fix=error.hint or "",
-            cause=Cause("raises", error.line, error.message),
+            cause=HitCause("raises", error.line, error.message),
         )
 
 

@@ -20,10 +20,10 @@ from autoparser.analysis.core.conversation import Dialogue, Message, User
 from autoparser.analysis.inference.probing import ContentForm
 from autoparser.analysis.lint.chats import went_on
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import failed
 
 
 def check(subject: Subject) -> Iterator[Hit]:

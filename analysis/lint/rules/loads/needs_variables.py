@@ -21,10 +21,10 @@ from autoparser.analysis.inference.probing import switch_candidates
 from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.quoting import failed, listed
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import failed, listed
 
 VALUES: Sequence[Json] = ("", True, [])
 """Values that a template may have expected."""

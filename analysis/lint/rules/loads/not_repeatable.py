@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.renders import Render, Renders, compared
+from autoparser.analysis.lint.renders import LintRenders, Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _anew(subject: Subject) -> Render:
-    return Renders(subject.template, subject.tokens).render(question(subject), generation=True)
+    return LintRenders(subject.template, subject.tokens).render(question(subject), generation=True)
 
 
 def _line(one: Render, other: Render) -> int | None:

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.inference.learning.switches import Switch
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import listed
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import listed
 
 
 def check(subject: Subject) -> Iterator[Hit]:

@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.chats import changed, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import failed
 
 EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_calls: null"))
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import compiled, elsewhere, environment
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -38,9 +38,9 @@ def check(subject: Subject) -> Iterator[Hit]:
                 "an engine that keeps the file's last newline writes it behind the generation"
                 " prompt",
                 (
-                    Evidence(
+                    HitEvidence(
                         each.usual.shown("as transformers renders it"),
-                        Shown("with the last newline kept", each.text, each.error),
+                        ShownText("with the last newline kept", each.text, each.error),
                     ),
                 ),
                 line=text.count("\n"),

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import compiled, elsewhere, environment
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -41,9 +41,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"without trim_blocks and lstrip_blocks {each.what} has other whitespace",
                 (
-                    Evidence(
+                    HitEvidence(
                         each.usual.shown("with trim_blocks and lstrip_blocks"),
-                        Shown("without", each.text, each.error),
+                        ShownText("without", each.text, each.error),
                     ),
                 ),
             )

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import CLOCK, elsewhere, environment, loop_control
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -39,11 +39,11 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _without_clock(subject: Subject) -> Iterator[Hit]:
     for each in elsewhere(subject, environment(clock=False), clock=False):
         if each.differs:
-            there = Shown("as older releases do", each.text, each.error)
+            there = ShownText("as older releases do", each.text, each.error)
             yield Hit(
                 f"transformers before 4.45 cannot render {each.what} as newer releases do:"
                 f" {each.error or 'the text differs'}",
-                (Evidence(each.usual.shown("as newer releases render it"), there),),
+                (HitEvidence(each.usual.shown("as newer releases render it"), there),),
             )
             return
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import CLOCK, elsewhere, environment, loop_control
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     lacking = [] if line is None else ["loop controls"]
     if subject.template.marks_generation:
         lacking.append("the generation tag")
-    evidence: list[Evidence] = []
+    evidence: list[HitEvidence] = []
     for what, clock, name in (
         ("strftime_now", False, CLOCK),
         ("tojson without HTML escapes", True, ""),
@@ -40,8 +40,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         for each in elsewhere(subject, other, clock=clock):
             if each.differs:
                 lacking.append(what)
-                there = Shown(f"without {what}", each.text, each.error)
-                evidence.append(Evidence(each.usual.shown("with it"), there))
+                there = ShownText(f"without {what}", each.text, each.error)
+                evidence.append(HitEvidence(each.usual.shown("with it"), there))
                 break
     if lacking:
         yield Hit(

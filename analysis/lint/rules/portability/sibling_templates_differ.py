@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint.engines import ordinary
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -61,9 +61,9 @@ def check(subject: Subject) -> Iterator[Hit]:
                     f"the template in {path.name} renders {what} otherwise than the one that"
                     " transformers takes",
                     (
-                        Evidence(
+                        HitEvidence(
                             render.shown("as transformers renders it"),
-                            Shown(f"by {path.name}", text, error),
+                            ShownText(f"by {path.name}", text, error),
                         ),
                     ),
                 )

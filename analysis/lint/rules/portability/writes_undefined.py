@@ -30,7 +30,7 @@ OPEN, CLOSE = "\ufdd2", "\ufdd3"
 _MARKED = re.compile(f"{OPEN}(.*?){CLOSE}", re.DOTALL)
 
 
-class Marked(Undefined):
+class NamedUndefined(Undefined):
     """Nothing, which writes its name between marks."""
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ class Marked(Undefined):
 
 def check(subject: Subject) -> Iterator[Hit]:
     """Render ordinary conversations with a nothing that shows itself."""
-    for each in elsewhere(subject, environment(undefined=Marked)):
+    for each in elsewhere(subject, environment(undefined=NamedUndefined)):
         names = dict.fromkeys(_MARKED.findall(each.text))
         # Where the marks change more than themselves, a condition looked at them.
         if names and _MARKED.sub("", each.text) == each.usual.text:

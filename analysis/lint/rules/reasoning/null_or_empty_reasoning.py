@@ -24,10 +24,10 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.chats import changed, told
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import failed
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
 VALUES: tuple[tuple[Json, str], ...] = ((None, "null"), ("", "empty"))

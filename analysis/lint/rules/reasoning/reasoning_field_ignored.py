@@ -21,12 +21,12 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.format import Written
 from autoparser.analysis.lint.chats import told, under
-from autoparser.analysis.lint.hit import Confidence, Evidence, Hit, Severity
+from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, Severity
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import quoted
 
 
 def check(subject: Subject) -> Iterator[Hit]:
@@ -51,7 +51,7 @@ def _closes(subject: Subject) -> bool:
     return any(each.written is Written.REASONING_CLOSED for each in subject.format.openings)
 
 
-def _evidence(subject: Subject, opening: str) -> Evidence:
+def _evidence(subject: Subject, opening: str) -> HitEvidence:
     given = told(subject, reasoning=subject.marks.reasoning)
     prompts = (
         under(subject, (subject.user,), each.setting, generation=True)

@@ -20,10 +20,10 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.inference.learning.switches import Effect
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import failed
 
 BOOLEANS: tuple[Json, ...] = (False, None)
 TEXTS: tuple[Json, ...] = (None,)

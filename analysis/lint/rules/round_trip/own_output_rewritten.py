@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.history.roundtrip import Cause, Outcome, Verdict
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.replays import replays
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -56,13 +56,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _evidence(verdict: Verdict) -> Evidence:
+def _evidence(verdict: Verdict) -> HitEvidence:
     gap = verdict.difference
     if gap is None:
-        return Evidence(Shown("as the model wrote it", verdict.sampled))
-    return Evidence(
-        Shown("as the model wrote it", gap.before + gap.sampled),
-        Shown("as the next prompt has it", gap.before + gap.rendered),
+        return HitEvidence(ShownText("as the model wrote it", verdict.sampled))
+    return HitEvidence(
+        ShownText("as the model wrote it", gap.before + gap.sampled),
+        ShownText("as the next prompt has it", gap.before + gap.rendered),
     )
 
 

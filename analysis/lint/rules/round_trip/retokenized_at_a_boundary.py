@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.history.roundtrip import Cause
-from autoparser.analysis.history.roundtrip.tokens import Encoder
-from autoparser.analysis.lint.hit import Confidence, Evidence, Hit, Severity, Shown
+from autoparser.analysis.history.roundtrip.token_level import Encoder
+from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.replays import replays
 from autoparser.analysis.lint.rule import Rule
@@ -43,7 +43,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             )
             yield Hit(
                 f"rendered again, the same text is other tokens, {where} ({scenario.name})",
-                (Evidence(Shown("as the model wrote it", verdict.sampled)),),
+                (HitEvidence(ShownText("as the model wrote it", verdict.sampled)),),
                 confidence=Confidence.LOW if foreign else None,
             )
             return

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.hit import Confidence, Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -34,9 +34,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         f"of {verdict.total} messages {failed} are not written by one format, the smallest of"
         f" them {smallest.title}: {smallest.reason}",
         (
-            Evidence(
-                Shown("as the format has it", smallest.written or ""),
-                Shown("as the template writes it", smallest.rendered or ""),
+            HitEvidence(
+                ShownText("as the format has it", smallest.written or ""),
+                ShownText("as the template writes it", smallest.rendered or ""),
             ),
         ),
     )

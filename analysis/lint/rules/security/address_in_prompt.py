@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         at = text.find(next(iter(found)))
         yield Hit(
             f"prompts may hold an address that no caller gave: {', '.join(found)}",
-            (Evidence(Shown("with every branch taken", text[max(0, at - 100) : at + 100])),),
+            (HitEvidence(ShownText("with every branch taken", text[max(0, at - 100) : at + 100])),),
         )
 
 

@@ -23,7 +23,7 @@ from autoparser.analysis.core.errors import (
     TemplateSyntaxError,
     WorkerDiedError,
 )
-from autoparser.analysis.lint.hit import Cause, Hit, Severity
+from autoparser.analysis.lint.hit import Hit, HitCause, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -52,7 +52,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             f"no engine can render a question and its answer: {_words(error)}",
             line=line,
-            cause=Cause("raises", line, _words(error)),
+            cause=HitCause("raises", line, _words(error)),
         )
     except TemplateSyntaxError as error:
         if error.limit is not None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     turning = bool(TURNING & set(found)) or any(ord(each) >= _TAGS for each in found)
     yield Hit(
         f"the prompt may hold characters that nobody sees: {', '.join(names)}",
-        (Evidence(Shown("with every branch taken", text[max(0, at - 60) : at + 60])),),
+        (HitEvidence(ShownText("with every branch taken", text[max(0, at - 60) : at + 60])),),
         severity=Severity.ERROR if turning else None,
     )
 

@@ -28,7 +28,7 @@ from autoparser.analysis.lint.subject import Subject
 FIELD = "tool_calls"
 
 
-class Read(dict[str, Any]):
+class WatchedMessage(dict[str, Any]):
     """A message that remembers which of its fields were asked for."""
 
     def __init__(self, message: dict[str, Any]) -> None:
@@ -78,7 +78,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _reads_calls(subject: Subject, render: Render) -> bool:
     """Whether the template asks a message for its calls."""
     variables = subject.variables(render, tools=True, generation=False)
-    messages = [Read(dict(message)) for message in render.messages]
+    messages = [WatchedMessage(dict(message)) for message in render.messages]
     try:
         subject.rendering.render_prepared({**variables, "messages": messages})
     except TemplateRenderError:

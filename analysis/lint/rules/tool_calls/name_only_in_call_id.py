@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Answer, Message, ToolCall
+from autoparser.analysis.core.conversation import Message, ToolCall, ToolResult
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Call two functions with the same id; what is answered is the same, too."""
     marks = subject.marks
     id_ = marks.ids[0]
-    answer = Answer(marks.answer, marks.names[2], id_)
+    answer = ToolResult(marks.answer, marks.names[2], id_)
     one, other = (
         subject.play(
             (subject.user, Message(calls=(ToolCall(name, subject.call().arguments, id_),)), answer),

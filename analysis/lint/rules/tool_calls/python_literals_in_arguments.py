@@ -19,12 +19,17 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import JsonType
-from autoparser.analysis.lint.arguments import Written, calling, written, written_as_python
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.written_values import (
+    WrittenValue,
+    calling,
+    written,
+    written_as_python,
+)
 
 LITERALS: tuple[tuple[Json, JsonType, str], ...] = (
     (True, JsonType.BOOLEAN, "true"),
@@ -39,7 +44,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     both = calling(subject, **{keys[JsonType.BOOLEAN]: True, keys[JsonType.NULL]: None})
     if not any(str(value) in both.text for value in (True, None)):
         return
-    found: dict[str, Written] = {}
+    found: dict[str, WrittenValue] = {}
     for value, kind, word in LITERALS:
         seen = written(subject, value, kind)
         if seen is not None and seen.text.strip() == str(value):

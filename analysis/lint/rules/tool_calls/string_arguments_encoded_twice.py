@@ -23,7 +23,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
-from autoparser.analysis.lint.strings import both_forms
+from autoparser.analysis.lint.string_arguments import both_forms
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.arguments import calling
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.lint.written_values import calling
 
 PAIRS: tuple[tuple[str, str, str], ...] = (
     ("spaces at its edges", "  {} ", "{}"),

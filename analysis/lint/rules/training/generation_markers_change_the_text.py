@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import compiled, elsewhere, environment
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -33,9 +33,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"{each.what} is another text without the generation tags",
                 (
-                    Evidence(
+                    HitEvidence(
                         each.usual.shown("with generation tags"),
-                        Shown("without", each.text, each.error),
+                        ShownText("without", each.text, each.error),
                     ),
                 ),
             )

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.generation import marked
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -41,9 +41,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"a model that is trained on the marked text never learns to write {what}",
                 (
-                    Evidence(
+                    HitEvidence(
                         found.render.shown(f"with {what}"),
-                        Shown("marked as generated", "".join(found.blocks)),
+                        ShownText("marked as generated", "".join(found.blocks)),
                     ),
                 ),
                 line=found.render.line_of(word),

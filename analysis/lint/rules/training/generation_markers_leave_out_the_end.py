@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.generation import marked
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -37,9 +37,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             f"a model that is trained on the marked text never learns to write"
             f" {found.behind.strip()!r}, which ends its turn",
             (
-                Evidence(
-                    Shown("marked as generated", found.blocks[-1]),
-                    Shown("not marked", found.behind),
+                HitEvidence(
+                    ShownText("marked as generated", found.blocks[-1]),
+                    ShownText("not marked", found.behind),
                 ),
             ),
             line=found.render.line_of(found.behind.strip()),

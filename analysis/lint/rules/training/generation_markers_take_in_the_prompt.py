@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.generation import marked
-from autoparser.analysis.lint.hit import Evidence, Hit, Severity, Shown
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -39,9 +39,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             f"the loss counts {added!r}, which the generation prompt writes and no model does",
             (
-                Evidence(
-                    Shown("marked as generated", found.blocks[-1]),
-                    Shown("the generation prompt", added),
+                HitEvidence(
+                    ShownText("marked as generated", found.blocks[-1]),
+                    ShownText("the generation prompt", added),
                 ),
             ),
             line=found.render.line_of(added),

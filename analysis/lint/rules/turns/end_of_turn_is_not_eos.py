@@ -19,10 +19,10 @@ from typing import cast
 
 from autoparser.analysis.lint.chats import told
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.quoting import listed, quoted
 from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import listed, quoted
 from autoparser.analysis.loading.sources.files import read_json_object
 
 CONFIG = "generation_config.json"

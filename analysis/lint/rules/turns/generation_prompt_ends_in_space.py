@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.prompts import last_line
+from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import quoted
 
 
 def check(subject: Subject) -> Iterator[Hit]:

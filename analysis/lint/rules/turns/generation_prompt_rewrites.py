@@ -20,10 +20,10 @@ from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.prompts import last_line
+from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import quoted
 
 
 def check(subject: Subject) -> Iterator[Hit]:

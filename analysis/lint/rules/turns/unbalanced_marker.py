@@ -21,11 +21,11 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.chats import told
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.markers import Balance, Pair, balance
+from autoparser.analysis.lint.paired_markers import Balance, Pair, balance
+from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import Render, alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.words import quoted
 
 
 def check(subject: Subject) -> Iterator[Hit]:

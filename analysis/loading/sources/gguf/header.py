@@ -83,10 +83,10 @@ def read_header(window: Window, wanted: Callable[[str], bool]) -> Header:
 
     Raises TemplateReadError, with the byte where the file is not what it should be.
     """
-    return _Reader(window).header(wanted)
+    return _HeaderReader(window).header(wanted)
 
 
-class _Reader:
+class _HeaderReader:
     """Reads on from a place, in the byte order of the file."""
 
     def __init__(self, window: Window) -> None:

@@ -1,7 +1,7 @@
 """Models on the Hub: through `huggingface_hub`, its cache, its tokens, its settings."""
 
-from .failures import Question
-from .kept import keep, kept
+from .cached_answers import keep, kept
+from .failures import HubQuestion
 from .listing import Listing, listing_of
 from .name import HubName, hub_name
 from .ranges import HubWindow
@@ -9,9 +9,9 @@ from .snapshot import fetched, is_cached
 
 __all__ = [
     "HubName",
+    "HubQuestion",
     "HubWindow",
     "Listing",
-    "Question",
     "fetched",
     "hub_name",
     "is_cached",

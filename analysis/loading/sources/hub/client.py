@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-__all__ = ["Response", "download", "file_size", "headers", "raise_for_status", "stream"]
+__all__ = ["HubResponse", "download", "file_size", "headers", "raise_for_status", "stream"]
 
 
-class Response(Protocol):
+class HubResponse(Protocol):
     """The part of an answer that is used, of whichever HTTP library it is."""
 
     status_code: int
@@ -42,13 +42,13 @@ def file_size(url: str) -> int | None:
 
 def stream(
     url: str, headers: Mapping[str, str], timeout: float
-) -> AbstractContextManager[Response]:
+) -> AbstractContextManager[HubResponse]:
     """Ask for a file; its body is read as it is wanted, and redirects are followed."""
     hub: Any = import_module("huggingface_hub")
     answer = hub.get_session().stream(
         "GET", url, headers=headers, timeout=timeout, follow_redirects=True
     )
-    return cast("AbstractContextManager[Response]", answer)
+    return cast("AbstractContextManager[HubResponse]", answer)
 
 
 def headers() -> dict[str, str]:
@@ -57,7 +57,7 @@ def headers() -> dict[str, str]:
     return cast("dict[str, str]", hub.build_hf_headers(library_name="autoparser"))
 
 
-def raise_for_status(response: Response) -> None:
+def raise_for_status(response: HubResponse) -> None:
     """Raise the library's error for an answer that is one."""
     hub: Any = import_module("huggingface_hub.utils")
     hub.hf_raise_for_status(response)

@@ -16,7 +16,7 @@ from autoparser.analysis.core.errors import (
     TemplateReadError,
 )
 
-__all__ = ["Question", "failure", "is_cut", "is_unreachable", "offline", "status_of"]
+__all__ = ["HubQuestion", "failure", "is_cut", "is_unreachable", "offline", "status_of"]
 
 NO_ANSWER = frozenset({"TimeoutException"})
 UNREACHABLE = frozenset(
@@ -29,7 +29,7 @@ CLOSED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class HubQuestion:
     """What was asked of the Hub; an error says it."""
 
     repository: str
@@ -37,7 +37,7 @@ class Question:
     file: str | None = None
 
 
-def failure(error: BaseException, asked: Question) -> AutoparserError:
+def failure(error: BaseException, asked: HubQuestion) -> AutoparserError:
     """Return the error that says what this one means."""
     if isinstance(error, AutoparserError):
         return error
@@ -90,7 +90,7 @@ def _names(error: BaseException) -> frozenset[str]:
     return frozenset(kind.__name__ for kind in type(error).__mro__)
 
 
-def _refused(error: BaseException, asked: Question) -> AutoparserError | None:
+def _refused(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
     """Read what the Hub answered."""
     status = status_of(error)
     if status is None:
@@ -126,7 +126,7 @@ def _refused(error: BaseException, asked: Question) -> AutoparserError | None:
     return _by_status(status, asked)
 
 
-def _by_status(status: int, asked: Question) -> AutoparserError:
+def _by_status(status: int, asked: HubQuestion) -> AutoparserError:
     hints = {
         401: ("the Hub refuses the token", "log in with 'hf auth login', or correct HF_TOKEN"),
         403: ("the Hub denies access", "use a token that may read this repository"),
@@ -139,7 +139,7 @@ def _by_status(status: int, asked: Question) -> AutoparserError:
     )
 
 
-def _unreachable(error: BaseException, asked: Question) -> AutoparserError | None:
+def _unreachable(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
     kinds = [_names(each) for each in _chain(error)]
 
     def any_of(names: frozenset[str]) -> bool:
@@ -168,7 +168,7 @@ def _unreachable(error: BaseException, asked: Question) -> AutoparserError | Non
     return TemplateReadError(words, file=asked.repository, place=asked.file, hint=hint)
 
 
-def offline(asked: Question) -> AutoparserError:
+def offline(asked: HubQuestion) -> AutoparserError:
     """Say that nothing may be asked, and that the cache does not have it."""
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
@@ -182,7 +182,7 @@ def offline(asked: Question) -> AutoparserError:
     )
 
 
-def _on_disk(error: BaseException, asked: Question) -> AutoparserError | None:
+def _on_disk(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
     for each in _chain(error):

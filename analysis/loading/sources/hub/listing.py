@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 from autoparser.analysis.core.errors import TemplateReadError
 
-from .failures import Question, failure, is_unreachable, offline
-from .kept import keep, kept
+from .cached_answers import keep, kept
+from .failures import HubQuestion, failure, is_unreachable, offline
 from .patience import asked_patiently, quietly
 
 __all__ = ["Listing", "listing_of"]
@@ -57,7 +57,7 @@ def listing_of(repository: str, revision: str | None) -> Listing:
     """
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
-    asked = Question(repository, revision)
+    asked = HubQuestion(repository, revision)
     problem = None
     if revision is not None and _COMMIT.fullmatch(revision):
         # A commit never changes, so the Hub need not be asked twice.

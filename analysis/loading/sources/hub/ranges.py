@@ -8,7 +8,7 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateReadError
 from autoparser.analysis.loading.sources.gguf import Window
 
 from .client import file_size, headers, raise_for_status, stream
-from .failures import Question, failure, is_cut
+from .failures import HubQuestion, failure, is_cut
 from .listing import Listing
 from .patience import WAITS, asked_patiently, quietly
 
@@ -92,4 +92,4 @@ class HubWindow(Window):
         return hf_hub_url(self.listing.repository, self.file, revision=self.listing.commit)
 
     def _failure(self, error: Exception) -> AutoparserError:
-        return failure(error, Question(self.listing.repository, self.listing.commit, self.file))
+        return failure(error, HubQuestion(self.listing.repository, self.listing.commit, self.file))

@@ -13,7 +13,7 @@ from typing import Self
 from autoparser.analysis.core.errors import TemplateReadError
 
 from .client import download
-from .failures import Question, failure
+from .failures import HubQuestion, failure
 from .listing import Listing
 from .patience import asked_patiently, quietly
 
@@ -52,7 +52,7 @@ def _fetched(listing: Listing, name: str, revision: str | None) -> Path | None:
         with quietly():
             path = asked_patiently(lambda: download(listing.repository, name, revision, counted))
     except Exception as error:  # noqa: BLE001 - the library lets many kinds through
-        problem = failure(error, Question(listing.repository, revision, name))
+        problem = failure(error, HubQuestion(listing.repository, revision, name))
     else:
         file = Path(path)
         return file if listing.commit in file.parts else None

@@ -14,10 +14,10 @@ from autoparser.analysis.constraining.constrained import (
     ConstraintError,
     FreeGrammar,
     GrammarBackend,
-    Opening,
     RandomSampler,
+    ReasoningOpening,
     RefusedTokenError,
-    Turn,
+    WaitingAnswer,
     walk,
     walks,
 )
@@ -100,7 +100,9 @@ def test_a_limit_cuts(bytes_backend: GrammarBackend) -> None:
 def test_a_walk_behind_the_gate(bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
     sampler = RandomSampler(tokenizer, 5, ending=0.0, closers=("</think>", '"', "]", "}"))
-    grammar = bytes_backend.reasoning_grammar(COMPACT, end="</think>", opening=Opening.OPEN)
+    grammar = bytes_backend.reasoning_grammar(
+        COMPACT, end="</think>", opening=ReasoningOpening.OPEN
+    )
     one = walk(grammar, tokenizer, sampler, 60)
     assert "</think>{" in one.text
 
@@ -111,7 +113,7 @@ class Fixed:
     def __init__(self, tokens: Sequence[int]) -> None:
         self._left = list(tokens)
 
-    def choose(self, turns: Sequence[Turn], mask: memoryview) -> Sequence[int]:
+    def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:
         assert len(mask) == 1
         return [self._left.pop(0) for _ in turns]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from autoparser.analysis.constraining.decode import (
-    Engine,
     Fault,
     Server,
+    ServerEngine,
     ServerError,
     grammar_fields,
     judged,
@@ -21,11 +21,11 @@ NAME = "tools-bare"
 PROMPT = "<|header|>user<|/header|>\n\nHow is Rio?"
 
 
-@pytest.mark.parametrize("engine", list(Engine))
-def test_every_answer_is_clean(start: Start, engine: Engine) -> None:
+@pytest.mark.parametrize("engine", list(ServerEngine))
+def test_every_answer_is_clean(start: Start, engine: ServerEngine) -> None:
     trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
     running = start("heed", engine.value)
-    server = Server(f"{running.url}/v1", engine, model="tiny" * (engine is Engine.VLLM))
+    server = Server(f"{running.url}/v1", engine, model="tiny" * (engine is ServerEngine.VLLM))
     answers = server_answers(trial, server, PROMPT, count=4, seed=7, limit=3000)
     report = judged(answers, trial.judge)
     assert report.ok, report.examples
@@ -35,20 +35,20 @@ def test_every_answer_is_clean(start: Start, engine: Engine) -> None:
     for body in requests:
         assert body["path"] == "/v1/completions"
         assert (body["prompt"], body["max_tokens"]) == (PROMPT, 3000)
-        assert ("model" in body) is (engine is Engine.VLLM)
+        assert ("model" in body) is (engine is ServerEngine.VLLM)
         assert grammar_fields(engine, trial.grammar).items() <= body.items()
 
 
 def test_a_server_that_does_not_heed_the_grammar_is_found_out(start: Start) -> None:
     trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
-    server = Server(start("heedless", "sglang").url, Engine.SGLANG)
+    server = Server(start("heedless", "sglang").url, ServerEngine.SGLANG)
     report = judged(server_answers(trial, server, PROMPT, count=2, seed=0, limit=3000), trial.judge)
     assert report.faults == {Fault.REFUSED: 2}
 
 
 def test_an_answer_that_the_limit_cut_did_not_end(start: Start) -> None:
     trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
-    server = Server(start("heed", "vllm").url, Engine.VLLM)
+    server = Server(start("heed", "vllm").url, ServerEngine.VLLM)
     report = judged(server_answers(trial, server, PROMPT, count=1, seed=0, limit=3), trial.judge)
     assert report.faults == {Fault.NOT_ENDED: 1}
 
@@ -64,7 +64,7 @@ BROKEN = [
 @pytest.mark.parametrize(("mode", "words", "advice"), BROKEN)
 def test_a_server_that_fails_is_one_line(start: Start, mode: str, words: str, advice: str) -> None:
     running = start(mode, "vllm")
-    server = Server(running.url, Engine.VLLM, timeout=0.5)
+    server = Server(running.url, ServerEngine.VLLM, timeout=0.5)
     with pytest.raises(ServerError) as caught:
         server.complete({"prompt": PROMPT})
     line = str(caught.value)
@@ -84,4 +84,4 @@ def test_a_server_that_fails_is_one_line(start: Start, mode: str, words: str, ad
 )
 def test_a_server_that_is_not_there_is_one_line(url: str, words: str) -> None:
     with pytest.raises(ServerError, match=words):
-        Server(url, Engine.VLLM, timeout=5).complete({})
+        Server(url, ServerEngine.VLLM, timeout=5).complete({})

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.decode import Answer, Fault, Rendering, judged, made_tokenizer
+from autoparser.analysis.constraining.decode import (
+    DecodedAnswer,
+    Fault,
+    Rendering,
+    judged,
+    made_tokenizer,
+)
 from autoparser.analysis.loading.tokens import ModelTokenizer
 from tests.analysis.constraining.constrained.tokenizers_here import deepseek, qwen, small
 
@@ -111,7 +117,7 @@ def test_the_grammar_is_asked_first(
 
 def test_an_answer_that_broke_its_grammar_is_refused() -> None:
     trial = trial_of(JSON)
-    report = judged([Answer("walk 0", "", broken="no token at all")], trial.judge)
+    report = judged([DecodedAnswer("walk 0", "", broken="no token at all")], trial.judge)
     assert report.faults == {Fault.REFUSED: 1}
     assert report.examples[Fault.REFUSED].complaint.detail == "no token at all"
 

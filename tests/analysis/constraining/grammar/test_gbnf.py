@@ -12,11 +12,11 @@ from autoparser.analysis.constraining.grammar.gbnf import gbnf_literal, write_gb
 from autoparser.analysis.constraining.grammar.rules import (
     NOTHING,
     Exit,
-    FreeText,
+    FreeTextNode,
+    GrammarRules,
     JsonValue,
-    Literal,
+    LiteralNode,
     Prose,
-    Rules,
 )
 from tests.analysis.reading.parsing.loop import analysis_of
 
@@ -97,12 +97,12 @@ def test_what_is_accepted(name: str, text: str, accepted: bool) -> None:
 def test_an_end_of_many_characters_is_refused() -> None:
     exit_ = Exit(Prose(), "Pages of text. " * 100, NOTHING)
     with pytest.raises(GrammarError, match="1500 characters"):
-        write_gbnf(Rules(FreeText((exit_,)), {}), Table())
+        write_gbnf(GrammarRules(FreeTextNode((exit_,)), {}), Table())
 
 
 def test_two_ways_behind_one_close_are_both_there() -> None:
-    exits = tuple(Exit(Prose(), "\n\n", Literal(each)) for each in ("<a>", "<b>"))
-    text = write_gbnf(Rules(FreeText(exits), {}), Table())
+    exits = tuple(Exit(Prose(), "\n\n", LiteralNode(each)) for each in ("<a>", "<b>"))
+    text = write_gbnf(GrammarRules(FreeTextNode(exits), {}), Table())
     matcher = LLMatcher(guidance(), grammar_from("gbnf", text), log_level=0)
     for each in ("x\n\n<a>", "y\n\n<b>"):
         found = matcher.deep_copy()
@@ -111,7 +111,7 @@ def test_two_ways_behind_one_close_are_both_there() -> None:
 
 
 def test_a_long_text_with_many_marks_in_it_may_be_closed() -> None:
-    rules = Rules(FreeText((Exit(Prose(), "<a>", NOTHING),)), {})
+    rules = GrammarRules(FreeTextNode((Exit(Prose(), "<a>", NOTHING),)), {})
     text = write_gbnf(rules, Table())
     matcher = LLMatcher(guidance(), grammar_from("gbnf", text), log_level=0)
     assert matcher.consume_tokens(ids(byte_tokenizer(), "Some words < others. " * 200 + "<a>"))

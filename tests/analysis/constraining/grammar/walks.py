@@ -13,12 +13,12 @@ from tokenizers import Tokenizer
 
 from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.constraining.grammar.rules import (
-    Choice,
-    FreeText,
-    Literal,
+    ChoiceNode,
+    FreeTextNode,
+    GrammarRules,
+    LiteralNode,
     Node,
-    Rules,
-    Sequence as InRow,
+    SequenceNode,
 )
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.reading.parsing import ParsedMessage, Status
@@ -82,7 +82,7 @@ class Closings:
     others: tuple[str, ...]
 
 
-def closings(rules: Rules) -> Closings:
+def closings(rules: GrammarRules) -> Closings:
     """Collect the texts of a grammar."""
     closes: dict[str, None] = {}
     others: dict[str, None] = {}
@@ -95,15 +95,15 @@ def closings(rules: Rules) -> Closings:
 
 def _texts(node: Node) -> Iterator[tuple[str, bool]]:
     match node:
-        case Literal(text):
+        case LiteralNode(text):
             yield text, False
-        case InRow(items):
+        case SequenceNode(items):
             for item in items:
                 yield from _texts(item)
-        case Choice(options):
+        case ChoiceNode(options):
             for option in options:
                 yield from _texts(option)
-        case FreeText(exits):
+        case FreeTextNode(exits):
             for exit_ in exits:
                 yield exit_.close, exit_.prose is not None
                 yield from _texts(exit_.then)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from autoparser import ChatTemplate
-from autoparser.analysis.core.format import Edges, Escape, Guard, Strip, Text
+from autoparser.analysis.core.format import Edges, Escape, StringGuard, Strip, Text
 
 PADDED = "\n\n a b \n\n"
 
@@ -73,10 +73,10 @@ def test_html_is_what_the_filter_writes(text: str) -> None:
             "b[a]",
             "one character after another",
         ),
-        (Text(guard=Guard("<&", "![", "]")), "a b", "a b", "no guarded character"),
-        (Text(guard=Guard("<&", "![", "]")), "a<b", "![a<b]", "a guarded character"),
+        (Text(guard=StringGuard("<&", "![", "]")), "a b", "a b", "no guarded character"),
+        (Text(guard=StringGuard("<&", "![", "]")), "a<b", "![a<b]", "a guarded character"),
         (
-            Text("(", ")", Escape.JSON, guard=Guard("\n", "{", "}")),
+            Text("(", ")", Escape.JSON, guard=StringGuard("\n", "{", "}")),
             "a\n",
             "({a\\n})",
             "the guard stands inside the quotes, around the escapes",

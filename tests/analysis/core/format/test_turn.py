@@ -10,11 +10,11 @@ from autoparser.analysis.core.conversation import Json, Message, Presence, ToolC
 from autoparser.analysis.core.format import (
     Arguments,
     CallFormat,
+    CallLimit,
     Container,
     Edges,
     JsonType,
     Layout,
-    Limit,
     Part,
     RefusedMessageError,
     Row,
@@ -67,13 +67,13 @@ TAGGED: Row = ("<c>", Slot.NAME, Slot.ARGUMENTS, "</c>")
             "closed behind every call but the first",
         ),
         (
-            CallFormat((Slot.NAME,), JSON, "[", "]", limit=Limit.FIRST),
+            CallFormat((Slot.NAME,), JSON, "[", "]", limit=CallLimit.FIRST),
             (ONE, TWO),
             "[f]",
             "only the first reaches the text",
         ),
         (
-            CallFormat((Slot.NAME,), JSON, "[", "]", limit=Limit.LAST),
+            CallFormat((Slot.NAME,), JSON, "[", "]", limit=CallLimit.LAST),
             (ONE, TWO),
             "[g]",
             "only the last reaches the text",
@@ -166,7 +166,7 @@ def test_reasoning_is_cut_out_of_the_content() -> None:
     [
         (FORMAT, Message("", "Hm"), "say something", "the template's own words"),
         (
-            replace(FORMAT, calls=CallFormat((Slot.NAME,), JSON, limit=Limit.REFUSED)),
+            replace(FORMAT, calls=CallFormat((Slot.NAME,), JSON, limit=CallLimit.REFUSED)),
             Message(calls=(ONE, TWO)),
             "one call",
             "two calls where one is allowed",
@@ -192,5 +192,5 @@ def test_refusals(format_: TurnFormat, message: Message, words: str, reason: str
 
 def test_a_refused_type_in_a_call_that_is_not_written_is_no_matter() -> None:
     refusing = replace(JSON, refused=frozenset({JsonType.STRING}))
-    first = CallFormat((Slot.NAME,), refusing, limit=Limit.FIRST)
+    first = CallFormat((Slot.NAME,), refusing, limit=CallLimit.FIRST)
     assert replace(FORMAT, calls=first).write(Message(calls=(ONE, TWO))) == "A:f!"

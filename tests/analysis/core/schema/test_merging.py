@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from autoparser.analysis.constraining.grammar.schema import SchemaReader
-from autoparser.analysis.core.schema import NOTHING, JsonType, Part, conjunction, type_of
+from autoparser.analysis.constraining.grammar.schema_reader import SchemaReader
+from autoparser.analysis.core.schema import NOTHING, JsonType, SchemaPart, conjunction, type_of
 
 MERGED: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({"minimum": 5}, {"minimum": 2}, {"minimum": 5}),
@@ -132,7 +132,7 @@ def some_schema(rng: random.Random, depth: int = 3) -> dict[str, Any]:
     return found
 
 
-def unlike(part: Part, value: Any) -> str:
+def unlike(part: SchemaPart, value: Any) -> str:
     """Say where a value is of a type that its part of the schema has not; nothing if nowhere."""
     kinds = part.kinds
     whole = isinstance(value, float) and value.is_integer()
@@ -163,7 +163,7 @@ def test_a_merged_schema_accepts_what_the_original_accepts(seed: int) -> None:
     assert "$ref" not in merged or "unevaluatedProperties" in str(merged)
     before = Draft202012Validator(schema)
     after = Draft202012Validator({**merged, "$defs": schema["$defs"]})
-    part = Part.of(schema)
+    part = SchemaPart.of(schema)
     for value in VALUES:
         valid = before.is_valid(value)
         assert after.is_valid(value) == valid, (value, schema, merged)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.schema import Part
+from autoparser.analysis.core.schema import SchemaPart
 
 TEXT: dict[str, Any] = {"type": "string"}
 WHOLE: dict[str, Any] = {"type": "integer"}
@@ -35,7 +35,7 @@ MEMBERS: list[tuple[dict[str, Any], str | None]] = [
 
 @pytest.mark.parametrize(("schema", "kinds"), MEMBERS, ids=str)
 def test_the_types_of_a_member(schema: dict[str, Any], kinds: str | None) -> None:
-    part = Part.of({**schema, "$defs": {"Login": LOGIN}}).member("name")
+    part = SchemaPart.of({**schema, "$defs": {"Login": LOGIN}}).member("name")
     assert part.kinds == (None if kinds is None else set(kinds.split()))
 
 
@@ -46,7 +46,7 @@ def test_the_names_that_a_schema_gives_anywhere() -> None:
         "anyOf": [{"$ref": "#/$defs/Login"}, {"properties": {"d": TEXT}}],
         "$defs": {"Login": LOGIN},
     }
-    assert Part.of(schema).names == {"a", "b", "d", "name", "tries"}
+    assert SchemaPart.of(schema).names == {"a", "b", "d", "name", "tries"}
 
 
 ITEMS: list[tuple[dict[str, Any], list[str | None]]] = [
@@ -61,6 +61,6 @@ ITEMS: list[tuple[dict[str, Any], list[str | None]]] = [
 
 @pytest.mark.parametrize(("schema", "kinds"), ITEMS, ids=str)
 def test_the_types_of_items(schema: dict[str, Any], kinds: list[str | None]) -> None:
-    part = Part.of(schema)
+    part = SchemaPart.of(schema)
     found = [part.item(at).kinds for at in range(len(kinds))]
     assert found == [None if each is None else {each} for each in kinds]

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 
-from autoparser.analysis.core.schema import ROOT, Document, JsonType, Part, references
+from autoparser.analysis.core.schema import ROOT, Document, JsonType, SchemaPart, references
 
 PLAIN: list[Any] = [
     True,
@@ -51,7 +51,7 @@ def test_names_become_pointers_of_the_same_meaning(schema: dict[str, Any]) -> No
     values: list[Any] = ["x", 3, None, {}, []]
     for value in values:
         assert len({judge.is_valid(value) for judge in judges}) == 1
-    assert Part.of(schema).kinds == frozenset({JsonType.STRING})
+    assert SchemaPart.of(schema).kinds == frozenset({JsonType.STRING})
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,5 @@ def test_names_become_pointers_of_the_same_meaning(schema: dict[str, Any]) -> No
     ids=str,
 )
 def test_what_leads_nowhere_stays(schema: dict[str, Any]) -> None:
-    assert "$ref" in Part.of(schema).document.root  # type: ignore[operator]
-    assert Part.of(schema).kinds is None
+    assert "$ref" in SchemaPart.of(schema).document.root  # type: ignore[operator]
+    assert SchemaPart.of(schema).kinds is None

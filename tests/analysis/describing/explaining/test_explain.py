@@ -11,8 +11,8 @@ from autoparser.analysis.describing.explaining import (
     CauseKind,
     Deviation,
     Explanation,
-    Prompted,
-    Reader,
+    OutputReading,
+    PromptedParser,
     explain,
 )
 from autoparser.analysis.inference.check import battery
@@ -37,12 +37,12 @@ def explained(fixture: str, text: str, prompt: str | None = None) -> tuple[Expla
     """Explain what follows a prompt; None: the template's default one."""
     analysis = analysis_of(fixture)
     others = [
-        Prompted(Begun(each, opening), analysis.parser(TOOLS, prompt=opening.text))
+        PromptedParser(Begun(each, opening), analysis.parser(TOOLS, prompt=opening.text))
         for each in analysis.formats
         for opening in each.openings
     ]
     (begun, *_) = analysis.begun(TOOLS, prompt=prompt)
-    reader = Reader(begun, analysis.parser(TOOLS, prompt=prompt), others)
+    reader = OutputReading(begun, analysis.parser(TOOLS, prompt=prompt), others)
     return explain(reader, text)
 
 
@@ -218,5 +218,5 @@ def test_what_the_template_writes_needs_no_explanation(name: str) -> None:
         except RefusedMessageError:
             continue
         begun = Begun(format_, next(iter(format_.openings), None))
-        found = explain(Reader(begun, parser), text)
+        found = explain(OutputReading(begun, parser), text)
         assert not found or not text.strip(), (text, found)

@@ -12,22 +12,22 @@ from transformers.utils.chat_parsing import ResponseParser, parse_response
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import RefusedMessageError
 from autoparser.analysis.describing.export import (
-    Piece,
+    MessagePiece,
     response_template,
     transformers_parser,
     try_out,
 )
-from autoparser.analysis.describing.export.trial import prompted, tools
-from autoparser.analysis.inference.check import Case, battery
+from autoparser.analysis.describing.export.export_trial import prompted, tools
+from autoparser.analysis.inference.check import BatteryCase, battery
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
 from tests.analysis.reading.parsing.messages import messages
 
 RANDOM = 40
 
-TYPES, STRINGS, IDS = Piece.TYPES, Piece.STRINGS, Piece.IDS
-ARGUMENTS, NONE = Piece.ARGUMENTS, Piece.NO_ARGUMENTS
+TYPES, STRINGS, IDS = MessagePiece.TYPES, MessagePiece.STRINGS, MessagePiece.IDS
+ARGUMENTS, NONE = MessagePiece.ARGUMENTS, MessagePiece.NO_ARGUMENTS
 
-IN_PART: Mapping[str, set[Piece]] = {
+IN_PART: Mapping[str, set[MessagePiece]] = {
     # Arrays and objects are written as Python, as nested tags, or with escapes of their own.
     "a1-4-namespaced-tags": {TYPES},
     "a1-8-indented": {TYPES},
@@ -79,7 +79,7 @@ def test_random_messages_come_back(name: str) -> None:
     export = response_template(format_)
     parse = transformers_parser()
     assert parse is not None
-    cases: list[Case] = []
+    cases: list[BatteryCase] = []
 
     @settings(
         max_examples=RANDOM,
@@ -91,7 +91,7 @@ def test_random_messages_come_back(name: str) -> None:
     )
     @given(messages)
     def collect(message: Message) -> None:
-        cases.append(Case("random", message))
+        cases.append(BatteryCase("random", message))
 
     collect()
     trial = try_out(format_, export, parse, cases)

@@ -12,12 +12,12 @@ from autoparser.analysis.core.conversation import Message, ToolCall, User
 from autoparser.analysis.history.roundtrip import (
     ArgumentsAs,
     Cause,
-    Engine,
+    EngineHabits,
     Ids,
-    Kept,
     Next,
     Outcome,
     Scenario,
+    UnreadCalls,
 )
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
@@ -253,18 +253,18 @@ def test_the_difference_is_shown_in_context() -> None:
 
 
 ENGINES = [
-    (Engine(), None),
-    (Engine(arguments=ArgumentsAs.OBJECT), None),
-    (Engine(arguments=ArgumentsAs.STRING), Cause.ENCODED_TWICE),
-    (Engine(ids=Ids.MADE), None),
-    (Engine(malformed=Kept.DROPPED), None),
-    (Engine(strips_reasoning=True), None),
-    (Engine(rewrites_json=True), None),
+    (EngineHabits(), None),
+    (EngineHabits(arguments=ArgumentsAs.OBJECT), None),
+    (EngineHabits(arguments=ArgumentsAs.STRING), Cause.ENCODED_TWICE),
+    (EngineHabits(ids=Ids.MADE), None),
+    (EngineHabits(malformed=UnreadCalls.DROPPED), None),
+    (EngineHabits(strips_reasoning=True), None),
+    (EngineHabits(rewrites_json=True), None),
 ]
 
 
 @pytest.mark.parametrize(("engine", "cause"), ENGINES)
-def test_an_engines_habits(engine: Engine, cause: Cause | None) -> None:
+def test_an_engines_habits(engine: EngineHabits, cause: Cause | None) -> None:
     scenario = replace(shipped("tool call"), engine=engine)
     assert verdict(analyze(chat(CONTENT, SPACED)), scenario, Next.TOOL).cause is cause
 

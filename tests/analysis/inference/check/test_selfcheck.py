@@ -10,7 +10,7 @@ import pytest
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.format import JsonType, Limit, TurnFormat, type_of
+from autoparser.analysis.core.format import CallLimit, JsonType, TurnFormat, type_of
 from autoparser.analysis.inference.check import Check, battery, battery_tools, self_check
 from autoparser.analysis.inference.probing import Prober, choose_sentinels
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
@@ -68,8 +68,12 @@ def test_the_right_format_passes() -> None:
     [
         (with_calls(separator=","), "2 calls", "another separator"),
         (with_calls(section_close=""), "1 call", "a section that is not closed"),
-        (with_calls(limit=Limit.FIRST), "2 calls", "calls that are lost"),
-        (with_calls(limit=Limit.REFUSED), "2 calls", "a refusal that the template does not make"),
+        (with_calls(limit=CallLimit.FIRST), "2 calls", "calls that are lost"),
+        (
+            with_calls(limit=CallLimit.REFUSED),
+            "2 calls",
+            "a refusal that the template does not make",
+        ),
         (with_calls(later_close="!"), "2 calls", "a text too many behind later calls"),
         (with_refused_null, "an argument that is null", "a refused value"),
         (

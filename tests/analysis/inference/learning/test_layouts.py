@@ -7,7 +7,7 @@ import pytest
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import Edges, Part, ReasoningRetention, Strip
-from autoparser.analysis.inference.learning.cut import find_cut
+from autoparser.analysis.inference.learning.content_cut import find_cut
 from autoparser.analysis.inference.learning.history import historic_opening, learn_retention
 from autoparser.analysis.inference.learning.layouts import learn_layout
 from autoparser.analysis.inference.learning.openings import prompt_text

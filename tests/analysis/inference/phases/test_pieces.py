@@ -16,11 +16,11 @@ from autoparser.analysis.core.format import (
     json_notation,
 )
 from autoparser.analysis.inference.assembly import assemble
-from autoparser.analysis.inference.learning.arguments import Enclosure
+from autoparser.analysis.inference.learning.learnt_arguments import Enclosure
 from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.learning.slots import SeenSlot, learn_slot
 from autoparser.analysis.inference.phases import Draft
-from autoparser.analysis.inference.phases.run import PHASES, Phase
+from autoparser.analysis.inference.phases.all_phases import PHASES, Phase
 from autoparser.analysis.inference.probing import suggest
 from autoparser.analysis.inference.setting_formats import learn_formats
 from tests.analysis.tiny import CONTENT, calls, observer_of, turn

@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from autoparser.analysis.core.conversation import Answer, Json, Message, ToolCall, User, tool_for
+from autoparser.analysis.core.conversation import (
+    Json,
+    Message,
+    ToolCall,
+    ToolResult,
+    User,
+    tool_for,
+)
 from autoparser.analysis.inference.probing import (
     CallForm,
     ContentForm,
@@ -104,7 +111,7 @@ def test_calls(shape: Shape, content: dict[str, Json], call: Json, reason: str) 
 
 
 def test_a_conversation() -> None:
-    dialogue = (User("Q"), CALLED, Answer("done", "f", "id1"), SAID)
+    dialogue = (User("Q"), CALLED, ToolResult("done", "f", "id1"), SAID)
     shape = Shape(system=True, user_content=ContentForm.PARTS)
     assert shape.messages(dialogue, "Be brief.") == [
         {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},

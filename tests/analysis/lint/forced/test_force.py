@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.lint.forced import Seen, force
+from autoparser.analysis.lint.forced import ForcedRun, force
 
 MESSAGES = [
     {"role": "user", "content": "Hello."},
@@ -13,7 +13,7 @@ MESSAGES = [
 ]
 
 
-def forced(text: str) -> Seen:
+def forced(text: str) -> ForcedRun:
     return force(ChatTemplate(text), {"messages": MESSAGES, "tools": None, "bos_token": "<s>"})
 
 

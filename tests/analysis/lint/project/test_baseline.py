@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.lint import Finding, Hit, rule_of
+from autoparser.analysis.lint import Hit, LintFinding, rule_of
 from autoparser.analysis.lint.project import Baseline, BaselineError, digest_of, read_baseline
 from autoparser.analysis.lint.project.baseline import VERSION, Key
 
@@ -36,7 +36,7 @@ def test_only_what_was_looked_at_can_vanish() -> None:
 def test_lines_may_move_and_words_may_not() -> None:
     rule = rule_of("AP306")
     said = [
-        digest_of(Finding(rule, Hit(message, line=line)))
+        digest_of(LintFinding(rule, Hit(message, line=line)))
         for message, line in (("at line 3, so", 3), ("at line 12, so", 12), ("at line 3, not", 3))
     ]
     assert said[0] == said[1] != said[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.lint.project.gathering import gather
-from autoparser.analysis.lint.project.loading import load_targets
+from autoparser.analysis.lint.project.target_loading import load_targets
 
 TEXT = "{% for m in messages %}{{ m.content }}{% endfor %}"
 TREE = {

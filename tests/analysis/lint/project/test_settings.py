@@ -6,7 +6,7 @@ import pytest
 
 from autoparser.analysis.lint.project import (
     FailOn,
-    Settings,
+    ProjectSettings,
     SettingsError,
     find_settings,
     read_settings,
@@ -29,7 +29,7 @@ tokenizer = "models/tokenizer.json"
 def test_every_key_is_read(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_text(FULL, encoding="utf-8")
-    assert find_settings(tmp_path) == Settings(
+    assert find_settings(tmp_path) == ProjectSettings(
         file,
         tmp_path,
         ("AP1", "AP3"),

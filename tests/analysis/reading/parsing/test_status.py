@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.constraining.grammar.turns import _stray_after_calls
+from autoparser.analysis.constraining.grammar.turn_rules import _stray_after_calls
 from autoparser.analysis.reading.parsing import ParsedMessage, SpanKind, Status
 from tests.analysis.tiny import CONTENT, turn
 

@@ -8,15 +8,15 @@ import pytest
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Container, Notation, Slot, Text, json_notation
-from autoparser.analysis.core.schema import Part
-from autoparser.analysis.reading.text.decoding import Unreadable
+from autoparser.analysis.core.schema import SchemaPart
 from autoparser.analysis.reading.text.elements import read_elements
+from autoparser.analysis.reading.text.value_decoding import Unreadable
 
 ITEMS = Container(entry=("<item>", Slot.VALUE, "</item>"))
 MEMBERS = Container(entry=("<", Slot.KEY, ">", Slot.VALUE, "</", Slot.KEY, ">"))
 ELEMENTS: Notation = replace(json_notation(), string=Text(), array=ITEMS, object=MEMBERS)
-ANY = Part.of(None)
-STRINGS = Part.of({"type": "array", "items": {"type": "string"}})
+ANY = SchemaPart.of(None)
+STRINGS = SchemaPart.of({"type": "array", "items": {"type": "string"}})
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_whitespace_between_elements_is_forgiven() -> None:
 def test_the_schema_types_what_stands_in_an_element() -> None:
     assert read_elements("<item>1</item><item>true</item>", ELEMENTS, STRINGS) == ["1", "true"]
     schema: Json = {"properties": {"n": {"type": "string"}, "l": {"type": "array"}}}
-    assert read_elements("<n>1</n><l></l>", ELEMENTS, Part.of(schema)) == {"n": "1", "l": []}
+    assert read_elements("<n>1</n><l></l>", ELEMENTS, SchemaPart.of(schema)) == {"n": "1", "l": []}
 
 
 @pytest.mark.parametrize("text", ["", "words", "<item>a", "<item>a</item> rest", "<a b>x</a b>"])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, strategies as st
 
-from autoparser.analysis.reading.text import Outcome, Tape, read_json
+from autoparser.analysis.reading.text import ReadOutcome, Tape, read_json
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text()
 VALUES = st.recursive(
@@ -20,11 +20,11 @@ VALUES = st.recursive(
 
 def read(
     pieces: Sequence[str], stops: tuple[str, ...] = (), *, finish: bool = True
-) -> tuple[str, Outcome | None, str]:
+) -> tuple[str, ReadOutcome | None, str]:
     """Return what was emitted, how it ended, and what was left."""
     tape, emitted = Tape(), list[str]()
     reading = read_json(tape, emitted.append, stops)
-    outcome: Outcome | None = None
+    outcome: ReadOutcome | None = None
     try:
         next(reading)
         for piece in pieces:
@@ -45,13 +45,13 @@ def in_pieces(text: str, size: int) -> list[str]:
 @given(VALUES.filter(lambda value: isinstance(value, list | dict)), st.sampled_from((None, 2)))
 def test_json_passes_byte_for_byte(value: object, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    assert read([text]) == (text, Outcome.COMPLETE, "")
+    assert read([text]) == (text, ReadOutcome.COMPLETE, "")
 
 
 @given(VALUES.filter(lambda value: isinstance(value, list | dict)))
 def test_python_literals_become_json(value: object) -> None:
     emitted, outcome, _ = read([repr(value)])
-    assert outcome is Outcome.COMPLETE
+    assert outcome is ReadOutcome.COMPLETE
     assert json.loads(emitted) == value
 
 
@@ -66,37 +66,37 @@ def test_every_way_of_cutting_gives_the_same(value: object, size: int) -> None:
 @pytest.mark.parametrize(
     ("text", "stops", "emitted", "outcome", "rest"),
     [
-        ('{"a": "</call>"} tail', (), '{"a": "</call>"}', Outcome.COMPLETE, " tail"),
-        ('{"a": [1, 2}', (), '{"a": [1, 2]}', Outcome.REPAIRED, ""),
-        ('{"a": 1</call>', ("</call>",), '{"a": 1}', Outcome.REPAIRED, "</call>"),
-        ('{"a": 1', (), '{"a": 1}', Outcome.REPAIRED, ""),
-        ('{"a": "cut in the mid', (), '{"a": "cut in the mid', Outcome.CUT, ""),
+        ('{"a": "</call>"} tail', (), '{"a": "</call>"}', ReadOutcome.COMPLETE, " tail"),
+        ('{"a": [1, 2}', (), '{"a": [1, 2]}', ReadOutcome.REPAIRED, ""),
+        ('{"a": 1</call>', ("</call>",), '{"a": 1}', ReadOutcome.REPAIRED, "</call>"),
+        ('{"a": 1', (), '{"a": 1}', ReadOutcome.REPAIRED, ""),
+        ('{"a": "cut in the mid', (), '{"a": "cut in the mid', ReadOutcome.CUT, ""),
         (
             "{'a': 'it\\'s', 'b': (1, True,)}",
             (),
             '{"a": "it\'s", "b": [1, true]}',
-            Outcome.COMPLETE,
+            ReadOutcome.COMPLETE,
             "",
         ),
-        ('{"a": "line\nbreak"}', (), '{"a": "line\\nbreak"}', Outcome.COMPLETE, ""),
-        ('{a: 1, "b": 2,}', (), '{"a": 1, "b": 2}', Outcome.COMPLETE, ""),
-        ("hello", (), "", Outcome.CUT, "hello"),
-        ("hello there", (), "", Outcome.BAD, "hello there"),
-        ("<x>", (), "", Outcome.BAD, "<x>"),
-        ('{"a": 1, "b"', (), '{"a": 1, "b"', Outcome.CUT, ""),
-        ('{"a": 1, "b"}', (), '{"a": 1, "b"', Outcome.BAD, "}"),
-        ('{"a": 1, "b": ', (), '{"a": 1, "b":', Outcome.CUT, ""),
-        ('{"a": 1, "b":}', (), '{"a": 1, "b":', Outcome.BAD, "}"),
-        ('{"a": 1, ', (), '{"a": 1}', Outcome.REPAIRED, ""),
-        ('{"a": "b": "c"}', (), '{"a": "b"', Outcome.BAD, ': "c"}'),
-        ('{"a" "b"}', (), '{"a"', Outcome.BAD, '"b"}'),
-        ('{"a": 1,, "b": 2}', (), '{"a": 1', Outcome.BAD, ', "b": 2}'),
-        ("[, 1]", (), "[", Outcome.BAD, ", 1]"),
-        ("[1 2]", (), "[1", Outcome.BAD, "2]"),
+        ('{"a": "line\nbreak"}', (), '{"a": "line\\nbreak"}', ReadOutcome.COMPLETE, ""),
+        ('{a: 1, "b": 2,}', (), '{"a": 1, "b": 2}', ReadOutcome.COMPLETE, ""),
+        ("hello", (), "", ReadOutcome.CUT, "hello"),
+        ("hello there", (), "", ReadOutcome.BAD, "hello there"),
+        ("<x>", (), "", ReadOutcome.BAD, "<x>"),
+        ('{"a": 1, "b"', (), '{"a": 1, "b"', ReadOutcome.CUT, ""),
+        ('{"a": 1, "b"}', (), '{"a": 1, "b"', ReadOutcome.BAD, "}"),
+        ('{"a": 1, "b": ', (), '{"a": 1, "b":', ReadOutcome.CUT, ""),
+        ('{"a": 1, "b":}', (), '{"a": 1, "b":', ReadOutcome.BAD, "}"),
+        ('{"a": 1, ', (), '{"a": 1}', ReadOutcome.REPAIRED, ""),
+        ('{"a": "b": "c"}', (), '{"a": "b"', ReadOutcome.BAD, ': "c"}'),
+        ('{"a" "b"}', (), '{"a"', ReadOutcome.BAD, '"b"}'),
+        ('{"a": 1,, "b": 2}', (), '{"a": 1', ReadOutcome.BAD, ', "b": 2}'),
+        ("[, 1]", (), "[", ReadOutcome.BAD, ", 1]"),
+        ("[1 2]", (), "[1", ReadOutcome.BAD, "2]"),
     ],
 )
 def test_what_models_write(
-    text: str, stops: tuple[str, ...], emitted: str, outcome: Outcome, rest: str
+    text: str, stops: tuple[str, ...], emitted: str, outcome: ReadOutcome, rest: str
 ) -> None:
     assert read([text], stops) == (emitted, outcome, rest)
 
@@ -105,7 +105,7 @@ def test_what_models_write(
 def test_what_is_not_cut_or_bad_is_valid_json(text: str) -> None:
     for value in (text, "{" + text, '{"a": ' + text):
         emitted, outcome, _ = read([value])
-        if outcome in (Outcome.COMPLETE, Outcome.REPAIRED):
+        if outcome in (ReadOutcome.COMPLETE, ReadOutcome.REPAIRED):
             json.loads(emitted)
 
 
@@ -127,4 +127,4 @@ def test_nothing_raises(text: str) -> None:
 def test_escapes_of_python_are_read(text: str, value: str) -> None:
     for size in (1, 3, 40):
         emitted, outcome, _ = read(in_pieces(text, size))
-        assert (json.loads(emitted), outcome) == (value, Outcome.COMPLETE)
+        assert (json.loads(emitted), outcome) == (value, ReadOutcome.COMPLETE)

@@ -9,7 +9,7 @@ from typing import Any
 
 from llguidance import LLMatcher, LLTokenizer, grammar_from
 
-from autoparser.analysis.constraining.grammar.json_schema import Rules, schema_rules
+from autoparser.analysis.constraining.grammar.json_schema import GbnfRules, schema_rules
 from tests.analysis.constraining.grammar.json_schema.gbnf_reader import read_gbnf
 
 LONGEST_WALK = 10_000
@@ -22,7 +22,7 @@ def tokenizer() -> LLTokenizer:
 
 
 def gbnf(schema: Any, **options: Any) -> str:
-    rules = Rules()
+    rules = GbnfRules()
     return rules.text(schema_rules(schema, rules, **options))
 
 

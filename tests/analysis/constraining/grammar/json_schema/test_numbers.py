@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from hypothesis import assume, given, settings, strategies as st
 
-from autoparser.analysis.constraining.grammar.json_schema import Rules
+from autoparser.analysis.constraining.grammar.json_schema import GbnfRules
 from autoparser.analysis.constraining.grammar.json_schema.decimals import number_range
 from autoparser.analysis.constraining.grammar.json_schema.integers import integer_range
 from autoparser.analysis.constraining.grammar.json_schema.interval import Interval
@@ -33,7 +33,7 @@ def reader(grammar: str) -> Grammar:
 
 
 def numbers(interval: Interval) -> str | None:
-    rules = Rules()
+    rules = GbnfRules()
     expression = number_range(interval, rules)
     return None if expression is None else rules.text(expression)
 

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.grammar.json_schema import Rules, SchemaError, schema_rules
+from autoparser.analysis.constraining.grammar.json_schema import (
+    GbnfRules,
+    SchemaError,
+    schema_rules,
+)
 
 X: dict[str, Any] = {"type": "string"}
 
@@ -115,7 +119,7 @@ def test_the_keyword_and_its_place_are_named(
 ) -> None:
     document = inside({key: value for key, value in schema.items() if key != "$defs"})
     with pytest.raises(SchemaError) as caught:
-        schema_rules(document | {"$defs": schema.get("$defs", {})}, Rules())
+        schema_rules(document | {"$defs": schema.get("$defs", {})}, GbnfRules())
     assert caught.value.keyword == keyword
     assert caught.value.pointer == f"{place}/{keyword}"
     assert str(caught.value).startswith(f"{place}/{keyword}: ")
@@ -147,7 +151,7 @@ UNMET: list[Any] = [
 @pytest.mark.parametrize("schema", UNMET, ids=str)
 def test_a_schema_that_no_value_meets(schema: Any) -> None:
     with pytest.raises(SchemaError, match="no value meets"):
-        schema_rules(schema, Rules())
+        schema_rules(schema, GbnfRules())
 
 
 WHOLE: list[tuple[Any, str]] = [
@@ -179,7 +183,7 @@ WHOLE: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("schema", "words"), WHOLE, ids=lambda case: str(case)[:60])
 def test_a_schema_that_is_none(schema: Any, words: str) -> None:
     with pytest.raises(SchemaError) as caught:
-        schema_rules(schema, Rules())
+        schema_rules(schema, GbnfRules())
     assert words in str(caught.value)
 
 
@@ -188,4 +192,4 @@ def test_a_schema_that_is_too_deep() -> None:
     for _ in range(100):
         schema = {"type": "array", "items": schema}
     with pytest.raises(SchemaError, match="levels deep"):
-        schema_rules(schema, Rules())
+        schema_rules(schema, GbnfRules())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.constraining.grammar.json_schema import (
-    Rules,
+    GbnfRules,
     SchemaError,
     character_class,
     literal,
@@ -121,7 +121,7 @@ TEXTS: list[tuple[Any, list[str], list[str]]] = [
 
 @pytest.mark.parametrize(("schema", "accepted", "refused"), TEXTS, ids=lambda case: str(case)[:40])
 def test_bare_text(schema: Any, accepted: list[str], refused: list[str]) -> None:
-    rules = Rules()
+    rules = GbnfRules()
     root = text_rules(schema, rules)
     assert root is not None
     judge = Judge(rules.text(root))
@@ -135,12 +135,12 @@ def test_bare_text(schema: Any, accepted: list[str], refused: list[str]) -> None
     ids=str,
 )
 def test_any_text_is_told(schema: Any) -> None:
-    assert text_rules(schema, Rules()) is None
+    assert text_rules(schema, GbnfRules()) is None
 
 
 def test_lengths_of_bare_text_are_refused() -> None:
     with pytest.raises(SchemaError, match=r"#/minLength: minLength cannot be written"):
-        text_rules({"type": "string", "minLength": 1}, Rules())
+        text_rules({"type": "string", "minLength": 1}, GbnfRules())
 
 
 def test_optional_members_take_a_rule_each() -> None:
@@ -178,7 +178,7 @@ def test_others_beside_many_different_names() -> None:
 
 
 def test_rules_of_several_schemas_share_what_is_equal() -> None:
-    rules = Rules()
+    rules = GbnfRules()
     roots = [schema_rules({"type": "array", "items": {}}, rules) for _ in range(3)]
     assert len(set(roots)) == 1
     before = len(list(rules))
@@ -218,7 +218,7 @@ def test_names_of_members_make_legal_names_of_rules(name: str) -> None:
     ],
 )
 def test_counts_of_any_size(least: int, most: int | None) -> None:
-    rules = Rules()
+    rules = GbnfRules()
     reader = read_gbnf(rules.text(repeated("[a]", least, most, rules)))
     stacks = reader.start()
     for count in range(2003):
@@ -227,7 +227,7 @@ def test_counts_of_any_size(least: int, most: int | None) -> None:
 
 
 def test_a_great_count_takes_few_rules() -> None:
-    rules = Rules()
+    rules = GbnfRules()
     repeated("[a]", 1, 10**9, rules)
     assert len(list(rules)) < 20
 
@@ -268,7 +268,7 @@ def test_literals(text: str) -> None:
 
 
 def test_an_undefined_rule_is_an_error() -> None:
-    rules = Rules()
+    rules = GbnfRules()
     rules.reserve("a")
     with pytest.raises(ValueError, match="never defined"):
         rules.text("a")

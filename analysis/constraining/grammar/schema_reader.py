@@ -1,0 +1,234 @@
+"""JSON Schema as a grammar's maker needs it: flat as far as it goes, and parts that stand alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Order
+from autoparser.analysis.core.schema import (
+    ANY,
+    NOTHING,
+    ROOT,
+    Document,
+    JsonType,
+    Schema,
+    SchemaError,
+    conjunction,
+    kinds_of,
+    mapped,
+    references,
+    schema_map,
+    schemas_of,
+    type_of,
+    validator,
+    without,
+)
+
+from .json_schema.schema_options import Resolver
+
+_ROOT = "root"
+_UNIONS = ("anyOf", "oneOf")
+
+
+class SchemaReader:
+    """Reads the parts of one schema."""
+
+    def __init__(self, root: Json, place: str = "schema") -> None:
+        """Take a whole schema; `place` names it in errors."""
+        self.document = Document.of(root)
+        self.place = place
+
+    @property
+    def root(self) -> Json:
+        """The whole schema, its references as pointers."""
+        return self.document.root
+
+    def resolved(self, schema: Json, above: frozenset[str] = frozenset()) -> Schema:
+        """Follow references, and join what holds together; true and {} allow everything.
+
+        What cannot be joined exactly stays in an ``allOf``.
+        """
+        if schema is False:
+            return NOTHING
+        found = _members(schema, self.place)
+        if "$ref" in found:
+            reference = str(found["$ref"])
+            if reference in above:
+                raise SchemaError(f"{reference} refers to itself", place=self.place)
+            target = self.resolved(self._at(reference), above | {reference})
+            found = conjunction(target, without(found, "$ref"))
+        parts = schemas_of(found, "allOf")
+        if not parts or any(keyword.startswith("unevaluated") for keyword in found):
+            return found
+        found = without(found, "allOf")
+        for part in parts:
+            found = conjunction(found, self.resolved(part, above))
+        return found
+
+    def _at(self, reference: str) -> Json:
+        try:
+            return self.document.resolve(reference)[0]
+        except SchemaError as error:
+            raise SchemaError(error.message, place=self.place, hint=error.hint) from None
+
+    def kinds(self, schema: Json) -> frozenset[JsonType]:
+        """Name the types that a schema allows; a number may be a whole one."""
+        try:
+            return kinds_of(schema, self.document)
+        except SchemaError as error:
+            raise SchemaError(error.message, place=self.place, hint=error.hint) from None
+
+    def options(self, schema: Schema) -> list[Schema]:
+        """Take a union apart: each option with what stands beside the union."""
+        for union in _UNIONS:
+            options = schemas_of(schema, union)
+            if options:
+                if union == "oneOf":
+                    self._tell_apart(options)
+                beside = without(schema, union)
+                joined = [conjunction(beside, self.resolved(option)) for option in options]
+                # What stood beside one union may be joined now that the union is gone.
+                return [self.resolved(each) for each in joined]
+        return [schema]
+
+    def _tell_apart(self, options: list[Json]) -> None:
+        """Raise SchemaError where two schemas of a ``oneOf`` may both hold."""
+        kinds = [self.kinds(option) for option in options]
+        if all(not one & other for one, other in combinations(kinds, 2)):
+            return
+        try:
+            Resolver(self.document).options({"oneOf": options}, ROOT)
+        except SchemaError as error:
+            raise SchemaError(error.message, place=self.place, hint=error.hint) from None
+
+    def only_values(self, schema: Schema, kinds: frozenset[JsonType]) -> list[Json] | None:
+        """Return the only values of some types that are allowed, where they are told."""
+        told = [schema["const"]] if "const" in schema else schema.get("enum")
+        if not isinstance(told, list):
+            return None
+        plain = len({"const", "enum"} & schema.keys()) == 1
+        if (
+            plain
+            and schema.keys() - {"const", "enum"} <= _PLAIN
+            and all(type_of(value) in kinds for value in told)
+        ):
+            return told
+        complaint = validator(self.alone(schema))
+        return [value for value in told if _is_of(value, kinds) and not complaint(value)]
+
+    def hold(self, schema: Schema, kind: JsonType) -> None:
+        """Raise SchemaError for what no notation but JSON's own is held to."""
+        for keyword in _unheld(schema, kind):
+            raise SchemaError(
+                f"{keyword} cannot be held to in this format's notation of {_PLURALS[kind]}",
+                place=self.place,
+            )
+
+    def alone(
+        self,
+        schema: Schema,
+        kinds: frozenset[JsonType] | None = None,
+        order: Order = Order.GIVEN,
+    ) -> Json:
+        """Give a part as a schema of its own, held to some types, its keys in a format's order."""
+        part: dict[str, Json] = dict(schema)
+        if kinds is not None and not (kinds >= ANY and "type" not in part):
+            names: list[Json] = [str(kind) for kind in JsonType if kind in kinds]
+            if JsonType.NUMBER in kinds and "integer" in names:
+                names.remove("integer")
+            part["type"] = names[0] if len(names) == 1 else names
+        told = [*references(part)]
+        if told:
+            if part == self.root and all(
+                each.startswith(("#/$defs/", "#/definitions/")) for each in told
+            ):
+                return _ordered(part, order)
+            definitions = {**schema_map(part, "$defs"), _ROOT: self.root}
+            return _ordered(mapped({**part, "$defs": definitions}, _moved), order)
+        return _ordered(part, order)
+
+
+_PLAIN = frozenset(
+    {"type", "title", "description", "default", "examples", "deprecated", "$comment"}
+)
+"""Keywords beside the values of a constant that say nothing more of them."""
+_CONDITIONS = ("not", "if", "$dynamicRef", "$recursiveRef")
+_ARRAYS = ("maxItems", "uniqueItems", "prefixItems", "contains", "unevaluatedItems")
+_OBJECTS = (
+    *("minProperties", "maxProperties", "patternProperties", "propertyNames"),
+    *("dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"),
+)
+_UNHELD: Mapping[JsonType, tuple[str, ...]] = {
+    JsonType.ARRAY: (*_CONDITIONS, *_ARRAYS),
+    JsonType.OBJECT: (*_CONDITIONS, *_OBJECTS),
+}
+_BESIDE: Mapping[JsonType, tuple[str, ...]] = {
+    JsonType.ARRAY: ("items", "minItems"),
+    JsonType.OBJECT: ("properties", "additionalProperties", "required"),
+}
+"""What an ``allOf`` cannot say, either: it holds what was not joined."""
+_PLURALS = {
+    kind: {JsonType.BOOLEAN: "true and false", JsonType.NULL: "null"}.get(kind, f"{kind}s")
+    for kind in JsonType
+}
+
+
+def _unheld(schema: Schema, kind: JsonType) -> Iterator[str]:
+    """Name the keywords that values of a type cannot be held to."""
+    for keyword in _UNHELD.get(kind, _CONDITIONS):
+        if keyword in schema and not _names_types(keyword, schema[keyword]):
+            yield keyword
+    least = schema.get("minItems", 0)
+    if kind is JsonType.ARRAY and least not in (0, 1):
+        yield "minItems"
+    for part in schemas_of(schema, "allOf"):
+        if isinstance(part, dict):
+            yield from (each for each in (*_UNIONS, *_BESIDE.get(kind, ())) if each in part)
+            yield from _unheld(part, kind)
+
+
+def _names_types(keyword: str, value: Json) -> bool:
+    """Whether this says only which types a value has not: that is known already."""
+    return keyword == "not" and isinstance(value, dict) and value.keys() == {"type"}
+
+
+def _is_of(value: Json, kinds: frozenset[JsonType]) -> bool:
+    whole = isinstance(value, float) and value.is_integer()
+    return type_of(value) in kinds or (whole and JsonType.INTEGER in kinds)
+
+
+def _members(schema: Json, place: str) -> Schema:
+    if schema is None or schema is True:
+        return {}
+    if isinstance(schema, dict):
+        return schema
+    raise SchemaError(
+        f"{schema!r} is no JSON schema that a value could meet",
+        place=place,
+        hint='give an object such as {"type": "string"}',
+    )
+
+
+def _moved(schema: Schema) -> Schema:
+    """Let references to the document find it among the definitions."""
+    reference = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return schema
+    return {
+        keyword: f"#/$defs/{_ROOT}{reference[1:]}" if keyword == "$ref" else value
+        for keyword, value in schema.items()
+    }
+
+
+def _ordered(schema: Json, order: Order) -> Json:
+    """Put the properties of every object into the order in which a format writes them."""
+    return schema if order is Order.GIVEN else mapped(schema, lambda each: _arranged(each, order))
+
+
+def _arranged(schema: Schema, order: Order) -> Schema:
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return schema
+    return {**schema, "properties": {key: properties[key] for key in order.arrange([*properties])}}

@@ -1,0 +1,305 @@
+"""Values in a format's notation: the ways to write one that a schema allows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import (
+    Container,
+    Escape,
+    JsonType,
+    Notation,
+    Order,
+    Row,
+    Slot,
+    Text,
+)
+from autoparser.analysis.core.schema import Schema
+from autoparser.analysis.reading.expression import IdentityCache
+
+from .entry_rows import closes_of, filled, is_closed
+from .json_styles import json_style, kind_style
+from .members import MemberRules
+from .paths import Path, distinct, joined
+from .rules import JsonStyle, JsonValue, Node, Ref, refers
+from .schema_reader import SchemaReader
+from .string_ways import string_ways
+from .table import RuleTable
+
+_ORDER = {kind: at for at, kind in enumerate(JsonType)}
+_CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
+_SHAPES = frozenset({"pattern", "minLength", "maxLength"})
+
+
+Closed: TypeAlias = dict[tuple[str, str, int, tuple[str, ...]], tuple[Row, Ref]]
+"""What stands before the value, and the rule from there, by place, schema, container, stops."""
+
+
+_ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
+"""Entries as `_alone` gives them: the parameters of most tools have one of a few schemas."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueWriter:
+    """Makes the rules for values of one schema in one notation."""
+
+    table: RuleTable
+    reader: SchemaReader
+    order: Order = Order.GIVEN
+    closed: Closed = field(default_factory=Closed)
+    """What was found of entries that are closed by a text of their own; writers may share it."""
+
+    def ways(
+        self,
+        schema: Json,
+        notation: Notation,
+        exclude: Sequence[str],
+        kinds: frozenset[JsonType] | None = None,
+    ) -> list[Path]:
+        """Return the ways to write a value; `kinds` are the types that are meant here."""
+        found = self.reader.resolved(schema)
+        allowed = self.reader.kinds(found)
+        kinds = allowed if kinds is None else kinds & allowed
+        style = json_style(notation)
+        if style is not None:
+            return [(self._json(found, kinds, style),)] if kinds else []
+        fixed = self.reader.only_values(found, kinds)
+        if fixed is not None:
+            return distinct([joined(notation.write(value)) for value in fixed])
+        options = self.reader.options(found)
+        if len(options) > 1 and not (_is_raw(notation.string) and self._is_free(found, kinds)):
+            return distinct(
+                [way for option in options for way in self.ways(option, notation, exclude, kinds)]
+            )
+        return self._by_type(options[0] if len(options) == 1 else found, notation, exclude, kinds)
+
+    def _is_free(self, schema: Schema, kinds: frozenset[JsonType]) -> bool:
+        """Whether any string is allowed."""
+        options = self.reader.options(schema)
+        if len(options) > 1:
+            return any(self._is_free(option, kinds) for option in options)
+        (only,) = options
+        held = only.keys() & {"const", "enum", "not", "if", "allOf", *_SHAPES}
+        return JsonType.STRING in kinds & self.reader.kinds(only) and not held
+
+    def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> JsonValue:
+        return JsonValue(self.reader.alone(schema, kinds, self.order), style)
+
+    def _by_type(
+        self, schema: Schema, notation: Notation, exclude: Sequence[str], kinds: frozenset[JsonType]
+    ) -> list[Path]:
+        ways: list[Path] = []
+        if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
+            self.reader.hold(schema, JsonType.STRING)
+            ways += string_ways(notation.string, schema, exclude)
+            holds_all = all(kind_style(notation, kind) is not None for kind in kinds & _CONTAINERS)
+            if _is_raw(notation.string) and holds_all and self._is_free(schema, kinds):
+                return ways
+        by_style: dict[JsonStyle, set[JsonType]] = {}
+        for kind in sorted(kinds, key=_ORDER.__getitem__):
+            style = kind_style(notation, kind)
+            if style is not None:
+                by_style.setdefault(style, set()).add(kind)
+            elif kind is not JsonType.STRING:
+                ways += self._written(schema, kind, notation, exclude)
+        ways += [(self._json(schema, frozenset(same), each),) for each, same in by_style.items()]
+        return distinct(ways)
+
+    def _written(
+        self, schema: Schema, kind: JsonType, notation: Notation, exclude: Sequence[str]
+    ) -> list[Path]:
+        """Return the ways to write a value of a type that is not written as JSON."""
+        self.reader.hold(schema, kind)
+        if kind in _CONTAINERS and notation.string.open:
+            # What encloses strings is counted where a value ends with its own bracket.
+            exclude = (*exclude, notation.string.close)
+        match kind:
+            case JsonType.BOOLEAN:
+                return [joined(notation.true), joined(notation.false)]
+            case JsonType.NULL:
+                return [joined(notation.null)]
+            case JsonType.INTEGER | JsonType.NUMBER:
+                number = self._json(schema, frozenset({kind}), JsonStyle())
+                return [joined(notation.number.open, number, notation.number.close)]
+            case JsonType.ARRAY:
+                return self.array(schema, notation, exclude)
+            case JsonType.OBJECT:
+                return self.object(schema, notation.object, notation, exclude)
+            case JsonType.STRING:
+                return string_ways(notation.string, schema, exclude)
+
+    def key(
+        self, what: str, schema: Json | dict[str, Json], container: Container, texts: Sequence[str]
+    ) -> str:
+        """Name a rule by all that it depends on."""
+        told = json.dumps(schema, sort_keys=False)
+        return f"{what} {self.reader.place} {told} {id(container)} {list(texts)!r}"
+
+    def array(self, schema: Schema, notation: Notation, exclude: Sequence[str]) -> list[Path]:
+        """Return the ways to write an array: an empty one, one with items."""
+        container = notation.array
+        items = schema.get("items", True)
+        key = self.key("items", items, container, exclude)
+        each = self.table.rule(
+            key, "item", lambda: self._item(items, container, notation, exclude, key)
+        )
+        ways = [joined(container.open, each)]
+        if not schema.get("minItems"):
+            ways.insert(0, joined(container.empty))
+        return ways
+
+    def _item(
+        self,
+        items: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        key: str,
+    ) -> Node:
+        again = self.table.rule(key, "item", lambda: Ref(""))
+        paths: list[Path] = []
+        for entry in self.entries("", items, container, outer, exclude):
+            paths.append(joined(*entry, container.separator, again))
+            paths.append(joined(*entry, container.close))
+        return self.table.brancher.branch(paths)
+
+    def entries(
+        self,
+        name: str,
+        schema: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        made_up: Path = (),
+    ) -> list[Path]:
+        """Return the ways to write an item or a member; `made_up` writes a key that has no name.
+
+        Where an entry is closed by a text of its own, the value and that text are one rule.
+        """
+        key: Path = made_up or joined(container.key.write(name))
+        told = json.dumps(schema)
+        refers_back = '"$ref"' in told
+        case = (self.reader.place if refers_back else "", told, id(container), tuple(exclude))
+        known = self.closed.get(case)
+        if known is None and not refers_back:
+            alone = _ALONE.of(
+                (container, outer, self.table.brancher.opaque),
+                (told, self.order, *exclude),
+                lambda: self._alone(schema, container, outer, exclude),
+            )
+            if alone is not None:
+                before, node = alone
+                value = self.table.rule(f"alone {len(self.closed)}", "value", lambda: node)
+                known = self.closed[case] = (before, value)
+        if known is not None:
+            before, closed = known
+            return [joined(*filled(before, key, ()), closed)]
+        by_row = self._rows(schema, container)
+        found: list[Path] = []
+        for row, kinds in by_row.items():
+            made = partial(self._ways_of, row, kinds, schema, container, outer, exclude)
+            at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
+            if len(by_row) == 1 and is_closed(row[at + 1 :]):
+                value = self.table.rule(
+                    f"value {case!r}", "value", partial(self._closed, made, row[at + 1 :])
+                )
+                self.closed[case] = (row[:at], value)
+                return [joined(*filled(row[:at], key, ()), value)]
+            found += [joined(*filled(row, key, way)) for way in made()]
+        return found
+
+    def _rows(self, schema: Json, container: Container) -> dict[Row, frozenset[JsonType]]:
+        """Return the rows of an entry, and the types of the values that each holds."""
+        by_row: dict[Row, set[JsonType]] = {}
+        for kind in sorted(self.reader.kinds(schema), key=_ORDER.__getitem__):
+            row = container.row(kind)
+            if row is not None:
+                by_row.setdefault(row, set()).add(kind)
+        return {row: frozenset(kinds) for row, kinds in by_row.items()}
+
+    def _ways_of(
+        self,
+        row: Row,
+        kinds: frozenset[JsonType],
+        schema: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+    ) -> list[Path]:
+        """Return the ways to write the value in a row."""
+        closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
+        return self.ways(schema, container.values or outer, closes, kinds)
+
+    def _closed(self, ways: Callable[[], list[Path]], tail: Row) -> Node:
+        """Make the rule for a value and the text that closes it."""
+        return self.table.brancher.branch([joined(*way, *map(str, tail)) for way in ways()])
+
+    def _alone(
+        self, schema: Json, container: Container, outer: Notation, exclude: Sequence[str]
+    ) -> tuple[Row, Node] | None:
+        """Return what stands before a value, and the rule for it and its close.
+
+        None where nothing of its own closes it, or where it refers to other rules.
+        """
+        by_row = self._rows(schema, container)
+        for row, kinds in by_row.items():
+            at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
+            if len(by_row) == 1 and is_closed(row[at + 1 :]):
+                made = partial(self._ways_of, row, kinds, schema, container, outer, exclude)
+                node = self._closed(made, row[at + 1 :])
+                return None if refers(node) else (row[:at], node)
+        return None
+
+    def objects(self, schema: Schema) -> list[Schema]:
+        """Take what is said of objects apart, until no union is left; none where none fits."""
+        options = self.reader.options(schema)
+        if len(options) > 1:
+            return [each for option in options for each in self.objects(option)]
+        (only,) = options
+        if JsonType.OBJECT not in self.reader.kinds(only):
+            return []
+        self.reader.hold(only, JsonType.OBJECT)
+        return [only]
+
+    def object(
+        self,
+        schema: Schema,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        behind: str = "",
+    ) -> list[Path]:
+        """Return the ways to write an object: an empty one, one with members.
+
+        `after` is the text that follows it in every case.
+        """
+        key = self.key("members", dict(schema), container, (*exclude, behind))
+
+        def entries(name: str, member: Json, made_up: Path) -> list[Path]:
+            return self.entries(name, member, container, outer, exclude, made_up)
+
+        all_written = None not in container.typed.values()
+
+        def writes(member: Json) -> bool:
+            return all_written or any(
+                container.row(kind) is not None for kind in self.reader.kinds(member)
+            )
+
+        close = container.close + behind
+        members = MemberRules(self.table, schema, container, entries, writes, close, key)
+        if members.impossible:
+            return []
+        ways = [joined(container.open, members.begin())] if members.names or members.more else []
+        if not members.required:
+            ways.insert(0, joined(container.empty, behind))
+        return ways
+
+
+def _is_raw(text: Text) -> bool:
+    """Whether a string stands without anything around it."""
+    return not text.open and text.escape is Escape.VERBATIM

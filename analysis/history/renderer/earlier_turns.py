@@ -1,0 +1,150 @@
+"""Whether the template leaves the history as it was when new messages follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import product
+
+from autoparser.analysis.core.conversation import Dialogue, Presence
+from autoparser.analysis.core.format import TurnFormat
+from autoparser.analysis.loading.tokens import TokenText
+
+from .renders import Message, Messages
+from .shares import agreed
+from .skeleton import Base, Skeletons
+
+
+class EarlierTurns(StrEnum):
+    """What becomes of the turns before the last one."""
+
+    ALL = "all stays"
+    NOT_REASONING = "reasoning is dropped"
+    NOT_BLOCKS = "reasoning is dropped, and the blocks that held none"
+    CHANGED = "other text changes, too"
+    DEPENDS = "all stays, but what is new is written otherwise behind a longer history"
+
+
+class History:
+    """Finds out by renders, once for each kind of turn and each row of roles that follows."""
+
+    def __init__(self, format_: TurnFormat, skeletons: Skeletons, tokens: TokenText) -> None:
+        """Prepare; nothing is rendered yet."""
+        self._skeletons = skeletons
+        self._text = tokens
+        self._known: dict[tuple[Presence, tuple[str, ...], bool], EarlierTurns] = {}
+        block = format_.reasoning
+        self._open, self._close = ("", "") if block is None else (block.open.core, block.close.core)
+        self._header = format_.header.strip()
+        self._headed: dict[bool, bool] = {}
+
+    def kept(
+        self,
+        base: Base,
+        presence: Presence,
+        turn: Message,
+        new: Messages,
+        roles: tuple[str, ...],
+        rest: str,
+    ) -> EarlierTurns:
+        """Say what becomes of earlier turns when `new` follows `turn`.
+
+        `rest` is what the template writes after the turn where no other stands before it.
+        """
+        key = (presence, roles, bool(base.renders.tools))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._find(base, turn, new, rest)
+        return known
+
+    def begins(self, base: Base, prompt: Sequence[int], opening: str) -> bool:
+        """Whether no turn stands in a prompt before its `opening`, as far as headers tell."""
+        header = self._header
+        if not header or not self._is_headed(base):
+            return False
+        text = self._text.decode(prompt).removesuffix(opening)
+        return header not in text.removesuffix(header)
+
+    def _is_headed(self, base: Base) -> bool:
+        """Whether a header stands in the history after each user message that a turn answers."""
+        tools = bool(base.renders.tools)
+        if tools not in self._headed:
+            call = self._skeletons.call(base.renders) if self._skeletons.calls else None
+            self._headed[tools] = all(
+                self._has_headers(base, self._skeletons.earlier(reasoning=reasoning, call=each))
+                for each, reasoning in product((call, None), (True, False))
+            )
+        return self._headed[tools]
+
+    def _has_headers(self, base: Base, entries: Dialogue) -> bool:
+        text = base.renders.attempt(self._skeletons.dialogue(entries))
+        marks = self._skeletons.marks
+        if text is None:
+            return False
+        _, _, first = text.partition(marks.user)
+        first, _, second = first.partition(marks.next_user)
+        return self._header in first and self._header in second
+
+    def _find(self, base: Base, turn: Message, new: Messages, rest: str) -> EarlierTurns:
+        plain = self._after(base, turn, new, reasoning=False)
+        thought = self._after(base, turn, new, reasoning=True)
+        if plain is not None and not plain[1].startswith(plain[0]):
+            return (
+                EarlierTurns.NOT_BLOCKS if self._same_but_blocks(*plain) else EarlierTurns.CHANGED
+            )
+        if thought is not None and not thought[1].startswith(thought[0]):
+            return EarlierTurns.NOT_REASONING
+        longer = [each[1] for each in (plain, thought) if each is not None]
+        return (
+            EarlierTurns.ALL
+            if all(text.endswith(rest) for text in longer)
+            else EarlierTurns.DEPENDS
+        )
+
+    def _after(
+        self, base: Base, turn: Message, new: Messages, *, reasoning: bool
+    ) -> tuple[str, str] | None:
+        """Render a history, and with more after it; None where the template refuses them all."""
+        call = self._skeletons.call(base.renders) if self._skeletons.calls else None
+        for each in (call, None):
+            entries = self._skeletons.earlier(reasoning=reasoning, call=each)
+            messages = self._skeletons.dialogue(entries)
+            prompt = base.renders.attempt(messages, generation=True)
+            after = base.renders.attempt([*messages, turn, *new], generation=True)
+            if prompt is not None and after is not None:
+                # What the prompt writes of the turn itself is asked for elsewhere.
+                ended = base.renders.attempt(messages)
+                return prompt if ended is None else prompt[: agreed(ended, prompt)], after
+        return None
+
+    def _same_but_blocks(self, before: str, after: str) -> bool:
+        return self.bare(after).startswith(self.bare(before))
+
+    def bare(self, text: str) -> str:
+        """Return a text without whitespace and without the marks of reasoning."""
+        for mark in (self._open, self._close):
+            text = text.replace(mark, "") if mark else text
+        return "".join(text.split())
+
+    def reasons(self, prompt: Sequence[int], opening: str, *, blank: bool) -> bool:
+        """Whether a prompt holds reasoning before its `opening`, or nobody can tell.
+
+        With `blank` a block that holds none counts, too.
+        """
+        if not self._close:
+            return True
+        close = self._text.single(self._close)
+        if close is not None and close not in prompt:
+            return False
+        text = self._text.decode(prompt).removesuffix(opening)
+        at = text.find(self._close)
+        while at >= 0:
+            opened = [
+                found + len(mark)
+                for mark in (self._open, self._header)
+                if mark and (found := text.rfind(mark, 0, at)) >= 0
+            ]
+            if blank or text[max(opened, default=0) : at].strip():
+                return True
+            at = text.find(self._close, at + len(self._close))
+        return False

@@ -1,0 +1,36 @@
+"""Every rule on one template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .finding import LintFinding
+from .merging import merged
+from .need import Need
+from .registry import all_rules
+from .rule import Rule
+from .subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """What the rules found in one template."""
+
+    findings: tuple[LintFinding, ...]
+    """Merged by cause, the weightiest first."""
+    left_out: tuple[tuple[Rule, Need], ...]
+    """Rules that could not look, and what they lack."""
+
+
+def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
+    """Let the rules look at a template; None takes those that run by default."""
+    chosen = [rule for rule in all_rules() if rule.default] if rules is None else rules
+    found: list[LintFinding] = []
+    left_out: list[tuple[Rule, Need]] = []
+    for rule in chosen:
+        if subject.has(rule.needs):
+            found += [LintFinding(rule, hit) for hit in rule.check(subject)]
+        else:
+            left_out.append((rule, rule.needs))
+    return LintReport(merged(found), tuple(left_out))

@@ -1,0 +1,62 @@
+"""Reading a call's arguments, in whatever notation the format has for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Arguments
+
+from .entry_reader import EntryReader
+from .json_text import Emit, ReadOutcome, read_json
+from .literals import at_text, skip_space
+from .lookahead import GoesOn, anywhere
+from .tape import Reading, SpanKind, Tape
+
+
+def read_arguments(
+    tape: Tape,
+    arguments: Arguments,
+    schema: Mapping[str, Json] | None,
+    stops: Sequence[str],
+    emit: Emit,
+    *,
+    repairs: Sequence[str] = (),
+    space: str = "",
+    goes_on: GoesOn = anywhere,
+) -> Reading[ReadOutcome]:
+    """Read arguments and emit them as the text of one JSON object.
+
+    `schema` is that of the parameters, `stops` are the texts that may follow the arguments, and
+    `repairs` those of them before which closers that JSON lacks were forgotten: before what closes
+    the call itself it is broken.
+    `space` is the whitespace that the template writes before them. Where a value's closer is
+    missing, `goes_on` says whether one of them is more than text.
+    """
+    if arguments.encoded:
+        return (yield from _read_encoded(tape, emit, repairs))
+    if arguments.verbatim or arguments.members.open.strip() == "{" or _pasted(arguments):
+        yield from skip_space(tape, SpanKind.ARGUMENTS)
+        if (yield from at_text(tape, '"')):
+            # Models also write the object as text inside a string.
+            return (yield from _read_encoded(tape, emit, repairs))
+        return (yield from read_json(tape, emit, repairs))
+    return (yield from EntryReader(tape, arguments, schema, stops, emit, space, goes_on).read())
+
+
+def _pasted(arguments: Arguments) -> bool:
+    return arguments.values.is_json and arguments.members.key.open == '"'
+
+
+def _read_encoded(tape: Tape, emit: Emit, repairs: Sequence[str]) -> Reading[ReadOutcome]:
+    """Read JSON text inside a JSON string."""
+    pieces: list[str] = []
+    outcome = yield from read_json(tape, pieces.append, repairs)
+    text = "".join(pieces)
+    try:
+        inner: object = json.loads(text)
+    except ValueError:
+        return ReadOutcome.CUT if outcome is ReadOutcome.CUT else ReadOutcome.BAD
+    emit(inner if isinstance(inner, str) else text)
+    return outcome

@@ -1,0 +1,179 @@
+"""Reading arguments that are written one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Arguments, Literal
+
+from .json_text import Emit, ReadOutcome
+from .literals import at_any, at_text, skip_space, skip_written
+from .lookahead import GoesOn, anywhere
+from .rows import EntryRow, entry_rows, openings_of, without_quotes
+from .tape import Reading, SpanKind, Tape
+from .value_decoding import unescape
+from .value_reader import ValueReader
+
+
+class EntryReader:
+    """Reads arguments that are written one by one."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        arguments: Arguments,
+        schema: Mapping[str, Json] | None,
+        stops: Sequence[str],
+        emit: Emit,
+        space: str = "",
+        goes_on: GoesOn = anywhere,
+    ) -> None:
+        self.tape, self.emit = tape, emit
+        self.key = arguments.members.key
+        self.stops = tuple(stop for stop in stops if stop)
+        self.rows = entry_rows(arguments)
+        self.separator = Literal.of(arguments.members.separator)
+        self.openings = openings_of(self.rows)
+        known = [*self.rows, *without_quotes(self.rows)]
+        self.middles = {
+            core: _Middles([row for row in known if Literal.of(row.before).core == core])
+            for core in {opening.core for opening in self.openings}
+        }
+        self.values = ValueReader(
+            tape, arguments, schema, self.stops, self.rows, emit, space, goes_on
+        )
+        self.count = 0
+
+    def read(self) -> Reading[ReadOutcome]:
+        """Read entries up to one of the stops."""
+        tape = self.tape
+        self.emit("{")
+        while True:
+            yield from skip_space(tape)
+            if not (yield from tape.wait(1)):
+                if tape.complete and self.count:
+                    self.emit("}")
+                    return ReadOutcome.REPAIRED
+                return ReadOutcome.CUT
+            if self.separator.core and (yield from at_text(tape, self.separator.core)):
+                tape.take(len(self.separator.core), SpanKind.MARKUP)
+                continue
+            stop = yield from at_any(tape, self.stops)
+            opening = yield from self._opening()
+            if stop is not None and (opening is None or len(stop) > len(opening.core)):
+                self.emit("}")
+                return ReadOutcome.REPAIRED if self.values.repaired else ReadOutcome.COMPLETE
+            if opening is None and self.openings[0].core:
+                return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
+            outcome = yield from self._entry(opening or self.openings[0])
+            if outcome is not None:
+                return outcome
+
+    def _opening(self) -> Reading[Literal | None]:
+        """Say which opening of an entry comes next; None where none does, or none is written."""
+        if len(self.openings) > 1:
+            whole = yield from at_any(self.tape, tuple(each.core for each in self.openings))
+            for opening in self.openings:
+                if opening.core == whole:
+                    return opening
+        for opening in self.openings:
+            if opening.core and (yield from at_text(self.tape, opening.units[0])):
+                return opening
+        return None
+
+    def _entry(self, opening: Literal) -> Reading[ReadOutcome | None]:
+        tape = self.tape
+        middles = self.middles[opening.core]
+        for unit in opening.units:
+            yield from skip_space(tape)
+            if not (yield from at_text(tape, unit)):
+                return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
+            tape.take(len(unit), SpanKind.MARKUP)
+        key = yield from self._key(middles)
+        if key is None:
+            return ReadOutcome.CUT if tape.closed else ReadOutcome.BAD
+        row = yield from self._middle(middles)
+        if row is None:
+            return (
+                ReadOutcome.CUT
+                if tape.closed and middles.begin(tape.text[tape.at :])
+                else ReadOutcome.BAD
+            )
+        name = unescape(key, self.key)
+        self.emit((", " if self.count else "") + encode_basestring(name) + ": ")
+        self.count += 1
+        return (yield from self.values.read(name, key, row))
+
+    def _key(self, middles: _Middles) -> Reading[str | None]:
+        """Read a key up to what stands between it and its value."""
+        tape = self.tape
+        if middles.spaced:
+            yield from skip_space(tape)
+        while True:
+            found = middles.ends.search(tape.text, tape.at, tape.at + _LONGEST_KEY)
+            if found is not None:
+                size = found.start() - tape.at
+                return tape.take(size, SpanKind.ARGUMENTS).strip().strip("\"'")
+            if tape.closed or tape.left() >= _LONGEST_KEY:
+                return None
+            yield
+
+    def _middle(self, middles: _Middles) -> Reading[EntryRow | None]:
+        """Take what stands between key and value; it may tell the value's type."""
+        tape = self.tape
+        while True:
+            for pattern, row in middles.patterns:
+                match = pattern.match(tape.text, tape.at)
+                if match:
+                    tape.take(match.end() - tape.at, SpanKind.MARKUP)
+                    yield from skip_written(tape, Literal.of(row.middle).after)
+                    return row
+            if tape.closed or tape.left() > _LONGEST_KEY:
+                return None
+            yield
+
+
+_LONGEST_KEY = 4096
+
+
+class _Middles:
+    """What stands between the key and the value of entries that open alike."""
+
+    def __init__(self, rows: Sequence[EntryRow]) -> None:
+        literals = [Literal.of(row.middle) for row in rows]
+        self.spaced = any(not literal.core for literal in literals)
+        firsts = [re.escape(literal.units[0]) for literal in literals if literal.core]
+        self.ends = re.compile("|".join([*firsts, r"\s"] if self.spaced else firsts))
+        """Finds where a key ends."""
+        self.patterns = _patterns(rows)
+        self._cores = tuple(_without_space(literal.core) for literal in literals)
+
+    def begin(self, text: str) -> bool:
+        """Whether one of them begins with this text, whitespace aside."""
+        return any(core.startswith(_without_space(text)) for core in self._cores)
+
+
+def _without_space(text: str) -> str:
+    return "".join(text.split())
+
+
+def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]]:
+    """Return what stands between key and value, whitespace between its units forgiven."""
+    bare = [row for row in rows if row.quote]
+    rows = [row for row in rows if not row.quote]
+    blank = [row for row in rows if row.middle and not row.middle.strip()]
+    cores = {Literal.of(row.middle).core: row for row in reversed(rows) if row not in blank}
+    found: list[tuple[re.Pattern[str], EntryRow]] = []
+    for core in sorted(cores, key=len, reverse=True):
+        units = Literal(core=core).units
+        found.append((re.compile(r"\s*" + r"\s*".join(map(re.escape, units))), cores[core]))
+    for row in bare:
+        units = Literal.of(row.middle).units
+        lead = r"\s*" + r"\s*".join(map(re.escape, units))
+        found.append((re.compile(rf"{lead}(?=\s+\S|[^\s{row.quote}])"), row))
+    # Where only whitespace leads to the value, as much is its own as is not the template's.
+    found += [(re.compile(rf"{re.escape(row.middle)}|\s"), row) for row in blank]
+    return found

@@ -1,0 +1,222 @@
+"""Reading the value of one argument, up to where it ends in its notation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import (
+    Arguments,
+    Escape,
+    JsonType,
+    Literal,
+    Text,
+    python_notation,
+)
+from autoparser.analysis.core.schema import SchemaPart
+
+from .brackets import BracketScan, quotes_of
+from .json_text import Emit, ReadOutcome, read_json
+from .literals import at_any, at_text, behind_space, read_literal, skip_space
+from .lookahead import GoesOn, anywhere
+from .raw_text import RawReader, json_of
+from .rows import EntryRow, openings_of
+from .tape import Reading, SpanKind, Tape
+from .value_decoding import Unreadable, decode
+
+_STRING = frozenset({"string"})
+_ANY = frozenset({"null", "boolean", "integer", "number", "array", "object", "string"})
+
+
+class ValueReader:
+    """Reads the values of one call's arguments."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        arguments: Arguments,
+        schema: Mapping[str, Json] | None,
+        stops: Sequence[str],
+        rows: Sequence[EntryRow],
+        emit: Emit,
+        space: str = "",
+        goes_on: GoesOn = anywhere,
+    ) -> None:
+        self.tape, self.arguments, self.emit = tape, arguments, emit
+        self.schema = SchemaPart.of(None if schema is None else dict(schema))
+        self.names = self.schema.names
+        self.stops, self.rows = tuple(stops), rows
+        self.separator = Literal.of(arguments.members.separator)
+        self.openings = openings_of(rows)
+        self.space, self.goes_on = space, goes_on
+        self.given: set[str] = set()
+        """The keys so far."""
+        self.unclosed = False
+        """Whether the text was seen to its end, and no value closes in it any more."""
+        self.repaired = False
+
+    def read(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
+        """Read a value and what closes it; the outcome where the arguments cannot go on.
+
+        `key` is the name as it is written.
+        """
+        self.given.add(name)
+        schema = self.schema.member(name)
+        types: frozenset[str] | None = schema.kinds
+        if len(self.rows) > 1:
+            flagged = row.kinds
+            types = _STRING if flagged == {JsonType.STRING} else frozenset(map(str, flagged))
+        text = self.arguments.values.string
+        quote = text.open.strip()
+        if row.quote or (not quote and not row.after.strip() and (yield from self._at_quote())):
+            return (yield from self._structured(row, schema, types, literal=True))
+        if text.escape is Escape.PYTHON or (
+            quote in ('"', "'") and text.escape is not Escape.VERBATIM and not _by_itself(text)
+        ):
+            return (yield from self._quoted(row))
+        if quote:
+            if (yield from at_text(self.tape, quote)):
+                self.tape.take(len(quote), SpanKind.MARKUP)
+                return (yield from self._raw(key, row, schema, _STRING, quoted=True))
+            types = (types or _ANY) - _STRING
+        if not row.after.strip() and types != _STRING:
+            return (yield from self._structured(row, schema, types))
+        return (yield from self._raw(key, row, schema, types, quoted=False))
+
+    def _at_quote(self) -> Reading[bool]:
+        """Whether a string begins as the notation writes those in arrays and objects."""
+        quotes = quotes_of(self.arguments.values)
+        return bool(quotes) and (yield from at_any(self.tape, tuple(quotes))) is not None
+
+    def _quoted(self, row: EntryRow) -> Reading[ReadOutcome | None]:
+        """Read a value of a notation that quotes strings as JSON or Python does."""
+        outcome = yield from read_json(self.tape, self.emit, (*self._followers(row), *self.stops))
+        if outcome in (ReadOutcome.BAD, ReadOutcome.CUT):
+            return outcome
+        self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED
+        return (yield from self._closed(row))
+
+    def _followers(self, row: EntryRow) -> Iterator[str]:
+        close = Literal.of(row.after)
+        if close.core:
+            yield close.core
+        if self.separator.core:
+            yield self.separator.core
+        yield from (opening.units[0] for opening in self.openings if opening.core)
+
+    def _raw(
+        self,
+        key: str,
+        row: EntryRow,
+        schema: SchemaPart,
+        types: frozenset[str] | None,
+        *,
+        quoted: bool,
+    ) -> Reading[ReadOutcome | None]:
+        """Read the text of a value up to what closes it."""
+        string = self.arguments.values.string
+        after = Literal.of((string.close if quoted else "") + row.after)
+        streams = types == _STRING and string.escape is Escape.VERBATIM and string.guard is None
+        emit = self.emit
+        if streams:
+            emit('"')
+        escapes = string.escapes if quoted else ()
+        reader = RawReader(self, key, after, emit if streams else None, escapes, quoted=quoted)
+        ended = yield from reader.read()
+        if ended is ReadOutcome.CUT:
+            return ReadOutcome.CUT
+        text = "".join(reader.pieces)
+        emit('"' if streams else json_of(text, schema, types, self.arguments, quoted=quoted))
+        if ended is ReadOutcome.REPAIRED:
+            self.repaired = True
+            return None
+        for unit in after.units:
+            yield from skip_space(self.tape)
+            if (yield from at_text(self.tape, unit)):
+                self.tape.take(len(unit), SpanKind.MARKUP)
+        return (yield from self._closed_key(key, row))
+
+    def _structured(
+        self,
+        row: EntryRow,
+        schema: SchemaPart,
+        types: frozenset[str] | None,
+        *,
+        literal: bool = False,
+    ) -> Reading[ReadOutcome | None]:
+        """Read a value that nothing closes but what follows it: by its own brackets and quotes.
+
+        A `literal` is what it says, whatever its type should be.
+        """
+        tape = self.tape
+        opens = [] if self.separator.core else [opening.core for opening in self.openings]
+        ends = tuple(text for text in (self.separator.core, *opens, *self.stops) if text)
+        scan = BracketScan(python_notation() if row.quote else self.arguments.values)
+        while True:
+            size = scan.end_of(tape.text, tape.at, ends, closed=tape.closed)
+            if size is not None:
+                break
+            if tape.closed:
+                return self._ended(schema, types, ends)
+            yield
+        text = tape.take(size, SpanKind.ARGUMENTS)
+        self._give(text.strip(), schema, types, literal=literal)
+        return (yield from self._closed(row))
+
+    def _give(
+        self, text: str, schema: SchemaPart, types: frozenset[str] | None, *, literal: bool
+    ) -> None:
+        if literal:
+            try:
+                self.emit(json.dumps(decode(text, python_notation()), ensure_ascii=False))
+            except Unreadable:
+                pass
+            else:
+                return
+        self.emit(json_of(text, schema, types, self.arguments, quoted=False))
+
+    def _ended(
+        self, schema: SchemaPart, types: frozenset[str] | None, ends: Sequence[str]
+    ) -> ReadOutcome | None:
+        """Take the value that the end of the text closes, if it is a whole one."""
+        tape = self.tape
+        rest = tape.text[tape.at :]
+        # What is there of a closer whose end is missing is not part of the value.
+        begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
+        text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
+        if not tape.complete:
+            return ReadOutcome.CUT
+        try:
+            decode(text, self.arguments.values)
+        except Unreadable:
+            return ReadOutcome.CUT
+        tape.take(tape.left(), SpanKind.MARKUP)
+        self.emit(json_of(text, schema, types, self.arguments, quoted=False))
+        self.repaired = True
+        return None
+
+    def _closed(self, row: EntryRow) -> Reading[ReadOutcome | None]:
+        for other in (row, *self.rows):
+            after = Literal.of(other.after)
+            if after.core and (yield from behind_space(self.tape, after.units[0])):
+                yield from read_literal(self.tape, after)
+                break
+            if after.core and self.tape.cut and not self.tape.complete:
+                return ReadOutcome.CUT
+        return None
+
+    def _closed_key(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
+        """Take the key and what follows it, where the entry ends with its key."""
+        if not row.keyed_close:
+            return None
+        for text in (key, *Literal.of(row.end).units):
+            yield from skip_space(self.tape)
+            if (yield from at_text(self.tape, text)):
+                self.tape.take(len(text), SpanKind.MARKUP)
+        return None
+
+
+def _by_itself(text: Text) -> bool:
+    """Whether a quote in a string is escaped without a backslash, such as by doubling it."""
+    return bool(text.escapes) and not any("\\" in written for written in text.escapes)

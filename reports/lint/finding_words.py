@@ -1,0 +1,110 @@
+"""Words that several forms of a lint report share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from autoparser.analysis.lint import LintFinding, Need, Severity
+from autoparser.analysis.lint.project import Ignore, Inspected, LintRun, Problem
+from autoparser.reports.visible import visible
+
+__all__ = [
+    "counts",
+    "many",
+    "message_words",
+    "notes",
+    "problem_words",
+    "summary_words",
+    "template_title",
+    "unused_words",
+]
+
+_PLURALS = {"entry": "entries"}
+
+
+def many(count: int, what: str) -> str:
+    """Return a count with its noun, such as ``3 findings``."""
+    return f"{count} {what if count == 1 else _PLURALS.get(what, what + 's')}"
+
+
+def template_title(template: Inspected) -> str:
+    """Name a template: its file, and its name where the source has several."""
+    named = f" ({visible(template.name)})" if template.name is not None else ""
+    return f"{visible(template.path)}{named}"
+
+
+def message_words(template: Inspected, finding: LintFinding) -> str:
+    """Return a finding's message; with the template's line where the file's line says nothing."""
+    line = "" if template.in_lines or finding.line is None else f" (template line {finding.line})"
+    name = f"{visible(template.name)}: " if template.name is not None else ""
+    return f"{name}{visible(finding.message)}{line}"
+
+
+def problem_words(problem: Problem) -> str:
+    """Return a problem in one line, without its path and line."""
+    place = f"{visible(problem.place)}: " if problem.place else ""
+    hint = f"; {visible(problem.hint)}" if problem.hint else ""
+    return f"{place}{visible(problem.message)}{hint}"
+
+
+def unused_words(ignore: Ignore) -> str:
+    """Say that an ignore is of no use any more."""
+    selectors = ", ".join(map(visible, ignore.selectors))
+    return f"nothing to ignore for {selectors} any more: remove the comment"
+
+
+def counts(run: LintRun) -> str:
+    """Count the findings by severity, such as ``1 error, 2 warnings``; empty without any."""
+    counted = [(run.count(severity), severity) for severity in Severity]
+    return ", ".join(
+        f"{count} info" if severity is Severity.INFO else many(count, severity.value)
+        for count, severity in counted
+        if count
+    )
+
+
+def summary_words(run: LintRun) -> str:
+    """Return a run in one sentence, without a full stop."""
+    total = sum(len(each.findings) for each in run.templates)
+    found = f"{many(total, 'finding')}: {counts(run)}" if total else "no finding"
+    aside = [
+        f"{count} {words}"
+        for count, words in (
+            (sum(len(each.known) for each in run.templates), "in the baseline"),
+            (sum(len(each.ignored) for each in run.templates), "ignored"),
+        )
+        if count
+    ]
+    if aside:
+        found += f"; {', '.join(aside)}"
+    if run.problems:
+        found += f"; {many(len(run.problems), 'problem')}"
+    return f"{many(len(run.templates), 'template')}, {found}"
+
+
+def notes(run: LintRun) -> Iterator[str]:
+    """Say what else is good to know of a run."""
+    if run.vanished:
+        yield (
+            f"{many(run.vanished, 'entry')} of the baseline"
+            f" {'is' if run.vanished == 1 else 'are'} no more: --write-baseline removes"
+            f" {'it' if run.vanished == 1 else 'them'}"
+        )
+    for remark in dict.fromkeys(each for template in run.templates for each in template.remarks):
+        yield visible(remark)
+    lacking = Counter(
+        need for template in run.templates for need in {need for _, need in template.left_out}
+    )
+    left_out = [
+        f"{many(sum(rule.needs is need for rule in run.rules), 'rule')} without {need.value}"
+        f" ({hint}) at {many(lacking[need], 'template')}"
+        for need, hint in _HINTS.items()
+        if lacking[need]
+    ]
+    if left_out:
+        yield f"could not look: {', '.join(left_out)}"
+
+
+_HINTS = {Need.TOKENIZER: "see --tokenizer", Need.DIRECTORY: "name it instead of a file"}
+"""What to do about what is lacking; of all else a template has it or has it not."""
