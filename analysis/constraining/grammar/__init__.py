@@ -4,11 +4,13 @@ from autoparser.analysis.core.schema import SchemaError
 
 from .call_writer import GrammarError
 from .grammar import Grammar
+from .loosening import Loosening
 from .requests import grammar_of
 
 __all__ = [
     "Grammar",
     "GrammarError",
+    "Loosening",
     "SchemaError",
     "grammar_of",
 ]

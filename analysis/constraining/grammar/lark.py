@@ -20,7 +20,7 @@ from autoparser.analysis.core.format import Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import IdentityCache
 
-from .json_schema import StringShape, rust_text
+from .json_schema import StringShape, guidance_text, rust_text
 from .rules import (
     ChoiceNode,
     Embedded,
@@ -142,6 +142,7 @@ class _LarkWriter:
         """Write a JSON value: the schema as it is, the separators as the format has them."""
         if style is None:
             return self.rule("json", f"%json {_AS_JSON(schema)}")
+        told = guidance_text(schema)
         options: dict[str, Json] = {
             "item_separator": style.item_separator,
             "key_separator": style.key_separator,
@@ -152,8 +153,10 @@ class _LarkWriter:
             options["whitespace_pattern"] = rf"(\n({style.indent}){{0,24}})?"
         if style.ascii_only:
             options["json_allow_general_unicode_escapes"] = True
-        whole = {**(schema if isinstance(schema, dict) else {}), "x-guidance": options}
-        return self.rule("json", f"%json {_AS_JSON(whole)}")
+        told = "{}" if told == "true" else told
+        separator = "" if told == "{}" else ", "
+        whole = f'{told[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'
+        return self.rule("json", f"%json {whole}")
 
     def free_text(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin."""

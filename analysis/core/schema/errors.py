@@ -29,6 +29,13 @@ class SchemaError(AutoparserError):
         self.keyword = keyword
         """The keyword that cannot be held to; empty where no single one is to blame."""
 
+    def within(self, owner: str) -> SchemaError:
+        """Return the same error, its place told with whose schema it is."""
+        place = owner if not self.pointer or self.pointer == "#" else f"{owner}, {self.pointer}"
+        found = type(self)(self.message, place=place, hint=self.hint)
+        found.pointer, found.keyword = self.pointer, self.keyword
+        return found
+
 
 class UnheldKeywordError(SchemaError):
     """A keyword that means something, and that what is made from the schema cannot be held to.

@@ -24,6 +24,7 @@ pattern), and it needs torch and transformers.
 from autoparser.analysis.core.schema import SchemaError
 
 from .gbnf_rules import GbnfRules, character_class, literal
+from .guidance import guidance_text
 from .regex_text import rust_text
 from .regex_writer import bare_text
 from .string_shape import StringShape, string_shape
@@ -35,6 +36,7 @@ __all__ = [
     "StringShape",
     "bare_text",
     "character_class",
+    "guidance_text",
     "literal",
     "rust_text",
     "schema_rules",

@@ -1,0 +1,172 @@
+"""Schemas that a grammar cannot be held to: the keyword named where it stands, or left out.
+
+The writers of a grammar say what they cannot write. Only then is each schema tried by itself, with
+its places written into it, so that the error names tool, place and keyword; where the grammar may
+be looser, the keyword is left out, and told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema import (
+    Schema,
+    SchemaError,
+    UnheldKeywordError,
+    below,
+    mapped,
+    with_places,
+    without,
+)
+
+from .call_writer import GrammarError
+
+GrammarWriter: TypeAlias = Callable[[Mapping[str, Json], Json], str]
+"""Writes a grammar for the tools' schemas by name, and for the schema of content."""
+
+_CONTENT = "json_schema"
+_WITH: Mapping[str, tuple[str, ...]] = {
+    "if": ("then", "else"),
+    "contains": ("minContains", "maxContains"),
+    "properties": ("additionalProperties",),
+    "patternProperties": ("additionalProperties",),
+    "prefixItems": ("items", "additionalItems"),
+}
+"""Keywords that would say more, or nothing, without another one."""
+_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+_SEEN = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}) | {
+    *("contains", "properties", "patternProperties", "prefixItems", "items", "$dynamicRef")
+}
+"""Keywords that the ``unevaluated`` ones look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loosening:
+    """A keyword of a schema that a grammar is not held to."""
+
+    tool: str
+    """The tool whose parameters are meant; empty: the schema of content."""
+    pointer: str
+    """JSON pointer of the keyword in that schema."""
+    keyword: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        return f"{_owner(self.tool)}, {self.pointer} is not held to: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenGrammar:
+    """A grammar as text, and what it leaves out."""
+
+    text: str
+    loosened: tuple[Loosening, ...] = ()
+
+
+def written_grammar(
+    write: GrammarWriter, tools: Mapping[str, Json], content: Json, *, loosen: bool
+) -> WrittenGrammar:
+    """Write a grammar; where it may be looser, without the keywords that it cannot be held to.
+
+    Raises SchemaError, which names the tool and the place, and what `write` raises besides.
+    """
+    try:
+        return WrittenGrammar(write(tools, content))
+    except SchemaError as error:
+        refused = error
+    loosened: list[Loosening] = []
+    held: dict[str, Json] = {}
+    for name, schema in tools.items():
+        only = _OnlyTool(write, name)
+        held[name], left_out = _looser(schema, only.attempt, name, loosen=loosen)
+        loosened += left_out
+    if content is not None:
+        content, left_out = _looser(
+            content, lambda each: _attempt(write, {}, each), "", loosen=loosen
+        )
+        loosened += left_out
+    if not loosened:
+        raise refused
+    return WrittenGrammar(write(held, content), tuple(loosened))
+
+
+@dataclass(frozen=True, slots=True)
+class _OnlyTool:
+    """Writes the grammar for one tool."""
+
+    write: GrammarWriter
+    name: str
+
+    def attempt(self, schema: Json) -> None:
+        """Raise SchemaError where the schema cannot be written."""
+        _attempt(self.write, {self.name: schema}, None)
+
+
+def _attempt(write: GrammarWriter, tools: Mapping[str, Json], content: Json) -> None:
+    try:
+        write(tools, content)
+    except GrammarError:
+        # A tool that the format cannot call is left out among others.
+        return
+
+
+def _looser(
+    schema: Json, attempt: Callable[[Json], None], tool: str, *, loosen: bool
+) -> tuple[Json, list[Loosening]]:
+    """Leave out what cannot be held to, one keyword after the other."""
+    left_out: list[Loosening] = []
+    while True:
+        try:
+            attempt(with_places(schema))
+        except UnheldKeywordError as error:
+            if not loosen:
+                raise error.within(_owner(tool)) from None
+            smaller = _without_keyword(schema, error.pointer)
+            if smaller == schema:
+                raise error.within(_owner(tool)) from None
+            schema = smaller
+            left_out.append(Loosening(tool, error.pointer, error.keyword, error.message))
+        except SchemaError as error:
+            raise error.within(_owner(tool)) from None
+        else:
+            return schema, left_out
+
+
+def _owner(tool: str) -> str:
+    return f"the parameters of {tool}" if tool else _CONTENT
+
+
+def _without_keyword(schema: Json, pointer: str) -> Json:
+    """Return a schema without the keyword at a pointer; the same one where nothing is there."""
+    place, _, token = pointer.rpartition("/")
+    keyword = token.replace("~1", "/").replace("~0", "~")
+    found = _changed(schema, "#", place, lambda part: _dropped(part, keyword))
+    if keyword in _SEEN:
+        # Of what other keywords leave over, there would be more than before.
+        found = mapped(found, lambda part: without(part, *_UNEVALUATED))
+    return found
+
+
+def _changed(value: Json, at: str, place: str, change: Callable[[Schema], Json]) -> Json:
+    """Change the schema at a place."""
+    if at == place:
+        return change(value) if isinstance(value, dict) else value
+    if not place.startswith(f"{at}/"):
+        return value
+    if isinstance(value, dict):
+        return {key: _changed(inner, below(at, key), place, change) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_changed(inner, below(at, key), place, change) for key, inner in enumerate(value)]
+    return value
+
+
+def _dropped(schema: Schema, keyword: str) -> Json:
+    if keyword == "oneOf" and keyword in schema:
+        either: Schema = {"anyOf": schema["oneOf"]}
+        rest = without(schema, "oneOf")
+        return {**rest, **either} if "anyOf" not in rest else {"allOf": [rest, either]}
+    return without(schema, keyword, *_WITH.get(keyword, ()))
