@@ -13,13 +13,11 @@ from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema import (
-    Schema,
     SchemaError,
     UnheldKeywordError,
-    below,
-    mapped,
+    nearest,
     with_places,
-    without,
+    without_keyword,
 )
 
 from .call_writer import GrammarError
@@ -28,19 +26,6 @@ GrammarWriter: TypeAlias = Callable[[Mapping[str, Json], Json], str]
 """Writes a grammar for the tools' schemas by name, and for the schema of content."""
 
 _CONTENT = "json_schema"
-_WITH: Mapping[str, tuple[str, ...]] = {
-    "if": ("then", "else"),
-    "contains": ("minContains", "maxContains"),
-    "properties": ("additionalProperties",),
-    "patternProperties": ("additionalProperties",),
-    "prefixItems": ("items", "additionalItems"),
-}
-"""Keywords that would say more, or nothing, without another one."""
-_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
-_SEEN = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}) | {
-    *("contains", "properties", "patternProperties", "prefixItems", "items", "$dynamicRef")
-}
-"""Keywords that the ``unevaluated`` ones look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +108,11 @@ def _looser(
         try:
             attempt(with_places(schema))
         except UnheldKeywordError as error:
-            if not loosen:
-                raise error.within(_owner(tool)) from None
-            smaller = _without_keyword(schema, error.pointer)
-            if smaller == schema:
-                raise error.within(_owner(tool)) from None
-            schema = smaller
-            left_out.append(Loosening(tool, error.pointer, error.keyword, error.message))
+            pointer = nearest(schema, error.keyword, error.pointer)
+            if not loosen or not pointer:
+                raise error.moved(pointer).within(_owner(tool)) from None
+            schema = without_keyword(schema, pointer)
+            left_out.append(Loosening(tool, pointer, error.keyword, error.message))
         except SchemaError as error:
             raise error.within(_owner(tool)) from None
         else:
@@ -138,35 +121,3 @@ def _looser(
 
 def _owner(tool: str) -> str:
     return f"the parameters of {tool}" if tool else _CONTENT
-
-
-def _without_keyword(schema: Json, pointer: str) -> Json:
-    """Return a schema without the keyword at a pointer; the same one where nothing is there."""
-    place, _, token = pointer.rpartition("/")
-    keyword = token.replace("~1", "/").replace("~0", "~")
-    found = _changed(schema, "#", place, lambda part: _dropped(part, keyword))
-    if keyword in _SEEN:
-        # Of what other keywords leave over, there would be more than before.
-        found = mapped(found, lambda part: without(part, *_UNEVALUATED))
-    return found
-
-
-def _changed(value: Json, at: str, place: str, change: Callable[[Schema], Json]) -> Json:
-    """Change the schema at a place."""
-    if at == place:
-        return change(value) if isinstance(value, dict) else value
-    if not place.startswith(f"{at}/"):
-        return value
-    if isinstance(value, dict):
-        return {key: _changed(inner, below(at, key), place, change) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_changed(inner, below(at, key), place, change) for key, inner in enumerate(value)]
-    return value
-
-
-def _dropped(schema: Schema, keyword: str) -> Json:
-    if keyword == "oneOf" and keyword in schema:
-        either: Schema = {"anyOf": schema["oneOf"]}
-        rest = without(schema, "oneOf")
-        return {**rest, **either} if "anyOf" not in rest else {"allOf": [rest, either]}
-    return without(schema, keyword, *_WITH.get(keyword, ()))

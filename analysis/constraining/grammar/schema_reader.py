@@ -27,6 +27,7 @@ from autoparser.analysis.core.schema import (
     without,
 )
 
+from .json_schema import may_be_met
 from .json_schema.schema_options import tell_apart
 
 _ROOT = "root"
@@ -113,6 +114,19 @@ class SchemaReader:
         complaint = validator(self.alone(schema))
         return [value for value in told if _is_of(value, kinds) and not complaint(value)]
 
+    def allows_empty(self, schema: Schema) -> bool:
+        """Whether the object without members meets a schema."""
+        if schema.keys() <= _OPEN:
+            return not schema.get("required")
+        return not validator(self.alone(schema))({})
+
+    def may_be_met(self, schema: Json) -> bool:
+        """Whether a value may meet a schema; False only where none does."""
+        if isinstance(schema, bool):
+            return schema
+        found = self.resolved(schema)
+        return self.only_values(found, ANY) != [] and may_be_met(self.alone(found))
+
     def hold(self, schema: Schema, kind: JsonType) -> None:
         """Raise SchemaError for what no notation but JSON's own is held to."""
         for part, keyword in _unheld(schema, kind):
@@ -151,6 +165,10 @@ _PLAIN = frozenset(
     {"type", "title", "description", "default", "examples", "deprecated", "$comment"}
 )
 """Keywords beside the values of a constant that say nothing more of them."""
+_OPEN = frozenset(
+    {"type", "properties", "required", "additionalProperties", "description", "title", "$defs"}
+)
+"""Keywords of an object of which ``required`` alone asks for members."""
 _CONDITIONS = ("not", "if", "$dynamicRef", "$recursiveRef")
 _ARRAYS = ("maxItems", "uniqueItems", "prefixItems", "contains", "unevaluatedItems")
 _OBJECTS = (

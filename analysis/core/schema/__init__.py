@@ -19,9 +19,10 @@ from .keywords import (
     schemas_of,
     without,
 )
+from .leaving_out import nearest, without_keyword
 from .merging import NOTHING, Contradiction, both, conjunction, joined
 from .part import SchemaPart
-from .places import place_of, with_places
+from .places import place_of, schemas_in, with_places
 from .pointers import ROOT
 from .validity import Flaw, Validate, flaws, validator
 
@@ -50,12 +51,15 @@ __all__ = [
     "kinds_of",
     "mapped",
     "names_of",
+    "nearest",
     "place_of",
     "references",
     "schema_map",
+    "schemas_in",
     "schemas_of",
     "type_of",
     "validator",
     "with_places",
     "without",
+    "without_keyword",
 ]

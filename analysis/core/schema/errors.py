@@ -29,6 +29,12 @@ class SchemaError(AutoparserError):
         self.keyword = keyword
         """The keyword that cannot be held to; empty where no single one is to blame."""
 
+    def moved(self, pointer: str) -> SchemaError:
+        """Return the same error at another place; empty: at the same one."""
+        found = type(self)(self.message, pointer=pointer or self.pointer, hint=self.hint)
+        found.keyword = self.keyword
+        return found
+
     def within(self, owner: str) -> SchemaError:
         """Return the same error, its place told with whose schema it is."""
         place = owner if not self.pointer or self.pointer == "#" else f"{owner}, {self.pointer}"

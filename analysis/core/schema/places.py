@@ -6,10 +6,12 @@ places written into it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from autoparser.analysis.core.conversation import Json
 
 from .errors import below
-from .keywords import BY_NAME, VALUES, Schema
+from .keywords import BY_NAME, VALUES, Schema, mapped
 from .pointers import ROOT
 
 _PLACE = "x-place"
@@ -35,6 +37,19 @@ def _inside(keyword: str, value: Json, pointer: str) -> Json:
     if keyword in (*BY_NAME, "dependencies") and isinstance(value, dict):
         return {name: with_places(inner, below(pointer, name)) for name, inner in value.items()}
     return with_places(value, pointer)
+
+
+def schemas_in(schema: Json) -> Iterator[tuple[Schema, str]]:
+    """Return the schemas that are objects in a schema, and itself, each with its pointer."""
+    found: list[tuple[Schema, str]] = []
+    mapped(with_places(schema), lambda part: _noted(part, found))
+    yield from found
+
+
+def _noted(part: Schema, found: list[tuple[Schema, str]]) -> Json:
+    if _PLACE in part:
+        found.append((part, place_of(part, ROOT)))
+    return part
 
 
 def place_of(schema: Schema, otherwise: str) -> str:

@@ -27,6 +27,7 @@ from .gbnf_rules import GbnfRules, character_class, literal
 from .guidance import guidance_text
 from .regex_text import rust_text
 from .regex_writer import bare_text
+from .satisfiable import may_be_met
 from .string_shape import StringShape, string_shape
 from .writing import schema_rules, text_rules
 
@@ -38,6 +39,7 @@ __all__ = [
     "character_class",
     "guidance_text",
     "literal",
+    "may_be_met",
     "rust_text",
     "schema_rules",
     "string_shape",

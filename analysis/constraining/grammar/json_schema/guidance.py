@@ -23,19 +23,17 @@ from autoparser.analysis.core.schema import (
     count,
     mapped,
     names_of,
+    place_of,
     schema_map,
     schemas_of,
     without,
 )
 
-from .characters import Quoting
-from .convert import Converter
 from .errors import unwritable
-from .gbnf_rules import GbnfRules
-from .json_tokens import Tokens
 from .regex_text import rust_text
+from .satisfiable import all_plain
 from .schema_options import tell_apart
-from .schema_survey import IN_PLACE, UNEVALUATED, UNWRITABLE, reachable, survey
+from .schema_survey import IN_PLACE, UNEVALUATED, UNWRITABLE, reachable
 from .string_shape import string_shape
 
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
@@ -45,11 +43,6 @@ _UNWRITABLE: Mapping[str, str] = {
     "minContains": "items would have to be counted by kind",
     "maxContains": "items would have to be counted by kind",
 }
-_NARROWS = frozenset(
-    {"allOf", "const", "enum", "minLength", "minItems", "minProperties", "minimum", "$ref"}
-    | {"exclusiveMinimum", "required"}
-)
-"""Keywords of which two together may leave no value."""
 
 
 def guidance_text(schema: Json) -> str:
@@ -64,27 +57,36 @@ def guidance_text(schema: Json) -> str:
 @lru_cache(maxsize=2048)
 def _text(told: str) -> str:
     document = Document.of(json.loads(told))
-    narrow = False
     for schema, pointer in reachable(document):
         _hold(schema, pointer, document)
-        narrow = narrow or len(_NARROWS & schema.keys()) > 1 or _crosses(schema)
-    if narrow and not _met(document):
-        raise SchemaError("no value meets this schema", pointer=ROOT)
-    return _AS_JSON(mapped(document.root, _written))
+    written = _AS_JSON(mapped(document.root, _written))
+    refusal = "" if all_plain(document) else _refusal(written)
+    if refusal:
+        raise _named(document, refusal)
+    return written
 
 
-def _crosses(schema: Schema) -> bool:
-    return "allOf" in schema or "pattern" in schema or "format" in schema
+def _refusal(written: str) -> str:
+    """Return what llguidance says of a schema that it does not load; empty: it does."""
+    from llguidance import LLMatcher  # noqa: PLC0415 - it takes longer to import than to ask
+
+    grammar = LLMatcher.grammar_from_lark(f"start: json\njson: %json {written}\n")
+    is_error, messages = LLMatcher.validate_grammar_with_warnings(grammar)
+    return str(messages[0]).strip() if is_error and messages else ""
 
 
-def _met(document: Document) -> bool:
-    """Whether a value meets a schema, as far as the writer of GBNF can tell."""
-    try:
-        survey(document)
-        tokens = Tokens(GbnfRules(), ", ", ": ", Quoting.JSON)
-        return Converter(document, tokens).value(document.root, ROOT) is not None
-    except UnheldKeywordError:
-        return True
+def _named(document: Document, refusal: str) -> SchemaError:
+    """Return the error for what llguidance says: no value is left, or patterns are too much."""
+    root = document.root
+    place = place_of(root, ROOT) if isinstance(root, dict) else ROOT
+    if "Unsatisfiable" in refusal:
+        return SchemaError("no value meets this schema", pointer=place)
+    for schema, pointer in reachable(document):
+        keywords = [keyword for keyword in ("format", "pattern", "allOf") if keyword in schema]
+        if len(keywords) > 1:
+            why = "llguidance cannot tell whether a text meets it and all that is said beside it"
+            return unwritable(keywords[0], pointer, why)
+    return SchemaError(f"llguidance does not take this schema: {refusal}", pointer=place)
 
 
 def _hold(schema: Schema, pointer: str, document: Document) -> None:

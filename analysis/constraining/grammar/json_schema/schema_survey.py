@@ -60,10 +60,10 @@ def survey(document: Document) -> None:
 
 
 def reachable(document: Document) -> Iterator[tuple[Schema, str]]:
-    """Return every schema that is an object and that the root leads to, with its pointer, or with that of the
-    place where it stood.
+    """Return every schema that is an object and that the root leads to, with its pointer.
 
-    Each of them is well-formed; raises SchemaError for the first one that is not.
+    Where it says where it stood before it was moved, that is its pointer. Each of them is
+    well-formed; raises SchemaError for the first one that is not.
     """
     try:
         json.dumps(document.root, ensure_ascii=False, allow_nan=False).encode()
