@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -14,6 +14,7 @@ from .inputs import read_prompt, read_schema, read_tools
 from .options import (
     EncoderOption,
     JsonSchemaOption,
+    LoosenOption,
     NameOption,
     NoParallelOption,
     OutputOption,
@@ -27,7 +28,7 @@ from .options import (
     format_option,
 )
 from .output import keep_source, result_to, warn
-from .request import check_choice, warn_of
+from .request import check_choice, warn_of, warn_of_loosened
 from .source import NamedSource
 from .switches import read_switches
 
@@ -80,6 +81,7 @@ def grammar(
         bool,
         typer.Option("--lazy", help="Begin with the calls, for engines that wait for a trigger."),
     ] = False,
+    loosen: LoosenOption = False,
     prompt: PromptOption = None,
     switch: SwitchOption = None,
     output: OutputOption = None,
@@ -89,8 +91,8 @@ def grammar(
 ) -> int:
     """Write the grammar that keeps a model to the format, the tools and their schemas.
 
-    It allows what the template would write and nothing else. What a format cannot say is an
-    error that names it: a grammar is never weaker than it claims.
+    It allows what the template would write and nothing else. What a grammar cannot hold is an
+    error that names tool, place and keyword; with --loosen it is left out, and named as a warning.
 
     Exit code: 0 if it is written, 2 if it cannot be.
     """
@@ -116,6 +118,7 @@ def grammar(
         json_schema=schema,
         strict=strict,
         lazy=lazy,
+        loosen=loosen,
     )
     warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
     known = None
@@ -125,9 +128,18 @@ def grammar(
     if known is not None:
         _warn_of_markers(asked_for.label, made, known)
     text = _written(made, form, known, template_document(analysis.template))
+    if form in _HELD_BY:
+        warn_of_loosened(asked_for.label, made.loosened(_HELD_BY[form]))
     with result_to(output) as outlet:
         outlet.text(text if text.endswith("\n") else f"{text}\n")
     return 0
+
+
+_HELD_BY: Mapping[GrammarFormat, Literal["gbnf", "lark"]] = {
+    GrammarFormat.GBNF: "gbnf",
+    GrammarFormat.EBNF: "gbnf",
+    GrammarFormat.LARK: "lark",
+}
 
 
 def _opaque(
@@ -189,12 +201,24 @@ def _everything(made: Grammar, known: OpaqueTokens | None) -> dict[str, Json]:
         refused["lark"] = "Lark is made for a tokenizer; name one with --tokenizer"
     return {
         **forms,
+        "loosened": {form: _told(made, form) for form in _FORMS if forms[form] is not None},
         "lazy": made.lazy,
         "triggers": list(made.triggers),
         "preserved_tokens": list(made.preserved_tokens),
         "stop_strings": list(made.stop_strings),
         "not_written": refused,
     }
+
+
+_FORMS: tuple[Literal["gbnf", "lark"], ...] = ("gbnf", "lark")
+
+
+def _told(made: Grammar, form: Literal["gbnf", "lark"]) -> Json:
+    """Return what a form is not held to."""
+    return [
+        {"tool": each.tool or None, "pointer": each.pointer, "reason": each.reason}
+        for each in made.loosened(form)
+    ]
 
 
 def _warn_of_markers(source: str, made: Grammar, known: OpaqueTokens) -> None:

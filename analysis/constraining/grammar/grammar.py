@@ -104,6 +104,8 @@ class Grammar:
 
         None without `loosen`. Raises as the form itself does.
         """
+        if not self.loosen:
+            return ()
         written = self._gbnf() if form == "gbnf" else self._lark(_ALL_TEXT)
         return written.loosened
 

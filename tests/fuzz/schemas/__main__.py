@@ -77,7 +77,9 @@ def main() -> int:
     whole = SchemaTally()
     for tally in tallies:
         whole.add(tally)
-    for find in whole.finds[:SHOWN]:
+    # Of what one schema shows, the first says enough.
+    shown = {(find.format, find.seed): find for find in reversed(whole.finds)}
+    for find in [*shown.values()][::-1][:SHOWN]:
         sys.stdout.write(f"{find}\n")
     sys.stdout.write(
         f"{whole.grammars} grammars, seed {given.seed}: {whole.held} held, {whole.loosened}"

@@ -54,6 +54,7 @@ for _name in ("iri", "iri-reference"):
         _without_planes(_name)
 
 TOOL = "book"
+CALL_ID = "abcDEF123"
 LONGEST = 400
 INSTANCES = 8
 WALKS = 3
@@ -248,7 +249,7 @@ class SchemaTrial:
         self._find(Fault.NOT_TAKEN, f"{value!r}, written {refused!r}")
 
     def _turn(self, arguments: dict[str, Json]) -> str | None:
-        message = Message(calls=(ToolCall(TOOL, arguments),))
+        message = Message(calls=(ToolCall(TOOL, arguments, id=CALL_ID),))
         try:
             return self.format.write(with_ids(self.format, message))
         except RefusedMessageError:
