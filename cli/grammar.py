@@ -204,6 +204,7 @@ def _everything(made: Grammar, known: OpaqueTokens | None) -> dict[str, Json]:
         "loosened": {form: _told(made, form) for form in _FORMS if forms[form] is not None},
         "lazy": made.lazy,
         "triggers": list(made.triggers),
+        "grammar_triggers": [trigger.to_llama_server() for trigger in made.server_triggers],
         "preserved_tokens": list(made.preserved_tokens),
         "stop_strings": list(made.stop_strings),
         "not_written": refused,
@@ -222,11 +223,11 @@ def _told(made: Grammar, form: Literal["gbnf", "lark"]) -> Json:
 
 
 def _warn_of_markers(source: str, made: Grammar, known: OpaqueTokens) -> None:
-    """Say which of the template's markers are no tokens of their own."""
+    """Say which of the template's markers are not tokens of their own."""
     missing = [token for token in made.preserved_tokens if token not in known.ids]
     if missing:
         warn(
             source,
-            "these markers are no special tokens of the tokenizer, so they are"
+            "these markers are not special tokens of the tokenizer, so they are"
             f" spelled out: {' '.join(missing)}; see that the tokenizer is the template's",
         )

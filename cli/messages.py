@@ -53,7 +53,7 @@ def _complaints(value: object) -> Iterator[tuple[str, str, str]]:
         return
     for at, call in enumerate(cast("list[object]", calls or [])):
         if not _is_call(call):
-            yield f".tool_calls[{at}]", "this is no call", _CALL
+            yield f".tool_calls[{at}]", "this is not a valid call", _CALL
 
 
 def _is_call(value: object) -> bool:

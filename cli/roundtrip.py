@@ -32,7 +32,7 @@ from .switches import read_switches, warn_of_switches
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.core.conversation import Json
-    from autoparser.analysis.history.roundtrip import RoundTrip, Scenario
+    from autoparser.analysis.history.roundtrip import EngineProfile, RoundTrip, Scenario
 
 __all__ = ["roundtrip"]
 
@@ -58,6 +58,13 @@ def roundtrip(
         Path | None,
         typer.Option(metavar="FILE", help="Play the scenarios of this YAML file, too."),
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENGINE",
+            help="Put turns into the history as this engine does: vllm, sglang, transformers.",
+        ),
+    ] = None,
     switch: SwitchOption = None,
     fail_on: Annotated[
         list[str] | None,
@@ -76,7 +83,7 @@ def roundtrip(
     For each scenario the model writes a turn as the format has it, or departs from it; the turn
     is parsed, put into the history, and the next prompt is rendered. If that does not begin
     with the last prompt and the sampled text, a prefix cache is lost: the report says where,
-    why, and what would mend it.
+    why, and what would fix it.
 
     Exit code: 0, or 1 if there is a verdict that --fail-on names, 2 if there is nothing to play.
     """
@@ -86,6 +93,7 @@ def roundtrip(
     as_json = is_json(form, as_json)
     wanted = _checked_kinds(fail_on or [])
     chosen = _chosen(scenarios, scenario or [])
+    engine = None if profile is None else _profile(profile)
     setting = cast("dict[str, Json]", read_switches(switch or []))
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
@@ -96,7 +104,12 @@ def roundtrip(
     _warn(asked_for.label, analysis)
     warn_of_switches(asked_for.label, template, setting)
     found = round_trip(
-        analysis, chosen, tokenizer=loaded, setting=setting or None, progress=_progress
+        analysis,
+        chosen,
+        tokenizer=loaded,
+        setting=setting or None,
+        profile=engine,
+        progress=_progress,
     )
     with result_to(output) as outlet:
         _give(analysis, found, outlet, as_json=as_json, in_full=bool(scenario))
@@ -117,6 +130,15 @@ def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
         if each not in by_name:
             raise _unknown("scenario", each, list(by_name))
     return [by_name[each] for each in names] or known
+
+
+def _profile(name: str) -> EngineProfile:
+    """Return an engine's profile. Raises AutoparserError for a name that none has."""
+    from autoparser.analysis.history.roundtrip import PROFILES
+
+    if name not in PROFILES:
+        raise _unknown("engine", name, list(PROFILES))
+    return PROFILES[name]
 
 
 def _checked_kinds(asked: Sequence[str]) -> Sequence[str]:

@@ -32,14 +32,14 @@ _Complaint: TypeAlias = tuple[tuple[str | int, ...], str, str]
 
 
 def check_tool(tool: object, place: str, file: str) -> None:
-    """Raise AutoparserError where this is not a tool, or its parameters are no JSON schema."""
+    """Raise AutoparserError where this is not a tool, or its parameters are not a JSON schema."""
     if not isinstance(tool, Mapping):
-        raise AutoparserError("this is no tool", file=file, place=place, hint=_TOOL)
+        raise AutoparserError("this is not a valid tool", file=file, place=place, hint=_TOOL)
     members = cast("Mapping[object, object]", tool)
     function = members.get("function", members)
     if not isinstance(function, Mapping):
         raise AutoparserError(
-            "this tool's function is no object", file=file, place=place, hint=_TOOL
+            "this tool's function is not an object", file=file, place=place, hint=_TOOL
         )
     function = cast("Mapping[object, object]", function)
     name = function.get("name")
@@ -48,7 +48,7 @@ def check_tool(tool: object, place: str, file: str) -> None:
     parameters = function.get("parameters")
     for where, wrong, hint in _complaints(parameters, "parameters"):
         raise AutoparserError(
-            f"the parameters of {name} are no JSON schema: {wrong}",
+            f"the parameters of {name} are not a valid JSON schema: {wrong}",
             file=file,
             place=f"{place}.{where}",
             hint=hint,
@@ -58,9 +58,13 @@ def check_tool(tool: object, place: str, file: str) -> None:
 def check_schema(schema: object, file: str) -> None:
     """Raise AutoparserError where this is not JSON schema of an object or of anything else."""
     if not isinstance(schema, Mapping):
-        raise AutoparserError("this is no JSON schema", file=file, hint="expected an object")
+        raise AutoparserError(
+            "this is not a valid JSON schema", file=file, hint="expected an object"
+        )
     for where, wrong, hint in _complaints(cast("object", schema), "schema"):
-        raise AutoparserError(f"this is no JSON schema: {wrong}", file=file, place=where, hint=hint)
+        raise AutoparserError(
+            f"this is not a valid JSON schema: {wrong}", file=file, place=where, hint=hint
+        )
 
 
 def _complaints(schema: object, place: str) -> Iterator[tuple[str, str, str]]:
@@ -86,7 +90,7 @@ def _unreadable(value: object, path: tuple[str | int, ...]) -> Iterator[_Complai
     elif isinstance(value, Mapping):
         for name, inner in cast("Mapping[object, object]", value).items():
             if not isinstance(name, str):
-                yield path, f"the name {name!r} is no text", "put it in quotes"
+                yield path, f"the name {name!r} is not text", "put it in quotes"
             else:
                 yield from _unreadable(inner, (*path, name))
     elif isinstance(value, list):
@@ -103,8 +107,11 @@ def _words(flaw: Flaw) -> tuple[str, str]:
     keyword = str(flaw.path[-1]) if flaw.path else ""
     if flaw.is_no_schema:
         if keyword == "items" and isinstance(flaw.value, list):
-            return "this is no schema", 'write prefixItems, or name an older draft as "$schema"'
-        return "this is no schema", 'expected an object such as {"type": "string"}'
+            return (
+                "this is not a valid schema",
+                'write prefixItems, or name an older draft as "$schema"',
+            )
+        return "this is not a valid schema", 'expected an object such as {"type": "string"}'
     if keyword == "type":
         try:
             kinds_of({"type": flaw.value}, Document(True))

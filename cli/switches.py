@@ -32,7 +32,7 @@ def read_switches(given: Iterable[str]) -> dict[str, object]:
             )
         if name in (*PASSED, CLOCK):
             raise AutoparserError(
-                f"{name} is no switch", hint="it has an option of its own, or none is needed"
+                f"{name} is not a switch", hint="it has an option of its own, or none is needed"
             )
         found[name] = variable_value(value)
     return found

@@ -1,4 +1,4 @@
-"""Round trips: a table of scenarios, and for each cause where it breaks and what would mend it."""
+"""Round trips: a table of scenarios, and for each cause where it breaks and what would fix it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.text import Text
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.history.roundtrip import (
     Cause,
+    Culprit,
     Difference,
     Outcome,
     RoundTrip,
@@ -68,13 +69,14 @@ def roundtrip_report(
 ) -> Text:
     """Report on round trips in lines of at most ``width`` cells.
 
-    Each cause is shown with the first scenario that has it; ``in_full`` shows every scenario
-    that breaks.
+    What holds is named in a sentence, and each cause is shown with the first scenario that has
+    it; ``in_full`` gives what holds its lines, and shows every scenario that breaks.
     """
     drawn = [
         *_summary(analysis, found, width),
         *blank(),
-        *_table(found, width),
+        *_table(found, width, in_full=in_full),
+        *_conditions(found, width),
         *_left_out(found, width),
         *_causes(found, width, in_full=in_full),
     ]
@@ -103,6 +105,9 @@ def _summary(analysis: Analysis, found: RoundTrip, width: int) -> Lines:
     )
     usual = found.settings[0]
     tried = len(found.settings) - 1
+    if found.profile is not None:
+        played = f"The engine is {found.profile.engine.name}, as {found.profile.version} does it."
+        drawn += prose(played, width, indent=0)
     words = f"The verdicts hold with {setting_words(usual) or 'no switch set'}"
     if tried:
         words += f"; {tried} more setting{'s' * (tried > 1)} tried, those that differ are named"
@@ -126,14 +131,59 @@ def _many(kind: Outcome, count: int) -> str:
     return one if count == 1 else one[:-1]
 
 
-def _table(found: RoundTrip, width: int) -> Lines:
-    drawn = [_line(_TITLES, style="bold")]
+FAULTS: dict[Culprit, str] = {
+    Culprit.TEMPLATE: "The template writes the message otherwise",
+    Culprit.ENGINE: "The engine puts something else into the history",
+    Culprit.MODEL: "The model writes what no message holds",
+}
+
+
+def _table(found: RoundTrip, width: int, *, in_full: bool) -> Lines:
+    """Group what breaks by whose fault it is; what holds comes last, folded."""
+    drawn: Lines = []
+    for fault, words in FAULTS.items():
+        group = [row for row in found.rows if row.verdict.fault is fault]
+        if group:
+            drawn += [Text(f"{words}: {len(group)}", style="bold"), _line(_TITLES, style="dim")]
+            drawn += [line for row in group for line in _row(row, width)]
+            drawn += blank()
+    holding = [row for row in found.rows if row.verdict.fault is None]
+    if not holding:
+        return drawn[:-1]
+    title = f"What comes back as it was sampled: {len(holding)}"
+    if in_full:
+        lines = [line for row in holding for line in _row(row, width)]
+        return [*drawn, Text(title, style="bold"), _line(_TITLES, style="dim"), *lines]
+    return [*drawn, *prose(sentence((f"{title}: ", "bold"), _named(holding)), width, indent=0)]
+
+
+def _named(rows_: Sequence[Row]) -> str:
+    """Name scenarios, each once, with whose message comes next where it is played with several."""
+    comers: dict[str, list[str]] = {}
+    for row in rows_:
+        several = len(row.scenario.next) > 1
+        comers.setdefault(visible(row.scenario.name), []).extend([row.next.value] * several)
+    return " · ".join(
+        f"{name} ({', '.join(coming)})" if coming else name for name, coming in comers.items()
+    )
+
+
+def _conditions(found: RoundTrip, width: int) -> Lines:
+    """Say once of each setting under which verdicts differ which those are."""
+    notes: dict[str, list[Row]] = {}
     for row in found.rows:
-        drawn += _row(row, found, width)
+        for words in conditions_of(row, found):
+            notes.setdefault(words, []).append(row)
+    if not notes:
+        return []
+    drawn = heading("Under other settings", width)
+    for words, differing in notes.items():
+        named = sentence((f"{words}: ", ""), (_named(differing), "dim"))
+        drawn += prose(named, width, hang=2)
     return drawn
 
 
-def _row(row: Row, found: RoundTrip, width: int) -> Lines:
+def _row(row: Row, width: int) -> Lines:
     verdict = row.verdict
     cells: list[str | Text] = [
         visible(row.scenario.name),
@@ -152,8 +202,6 @@ def _row(row: Row, found: RoundTrip, width: int) -> Lines:
         why = right[at] if at < len(right) else Text()
         rest: list[str | Text] = cells[1:] if not at else ["", "", ""]
         drawn.append(_line([name, *rest, why]))
-    for words in conditions_of(row, found):
-        drawn += prose(Text(words, style="dim"), width, indent=4, hang=2)
     return drawn
 
 
@@ -222,8 +270,10 @@ def _left_out(found: RoundTrip, width: int) -> Lines:
 
 def _causes(found: RoundTrip, width: int, *, in_full: bool) -> Lines:
     broken = [row for row in found.rows if row.verdict.cause is not None]
+    order = list(FAULTS)
+    broken.sort(key=lambda row: order.index(row.verdict.fault or Culprit.TEMPLATE))
     drawn: Lines = []
-    seen: dict[Cause, int] = {}
+    seen: set[Cause] = set()
     for row in broken:
         cause = row.verdict.cause
         if cause is None or (cause in seen and not in_full):
@@ -232,7 +282,7 @@ def _causes(found: RoundTrip, width: int, *, in_full: bool) -> Lines:
         if cause not in seen:
             drawn += heading(f"{cause.value}: {count} of {len(found.rows)}", width)
             drawn += prose(f"{ABOUT[cause]}.", width)
-        seen[cause] = count
+        seen.add(cause)
         drawn += _example(row, width)
         drawn += rows([(each.reader.value, Text(each.text)) for each in advice_of(row)], width)
     if any(row.verdict.difference is not None for row in broken):

@@ -40,7 +40,7 @@ _MEANINGS = {
         "NONE": "not written apart from JSON",
         "PRE_FUNC_NAME": "before the function's name",
         "BETWEEN_FUNC_AND_ARGS": "between the name and the arguments",
-        "POST_ARGS": "behind the arguments",
+        "POST_ARGS": "after the arguments",
     },
 }
 

@@ -134,6 +134,7 @@ def test_json_holds_all_and_says_what_is_missing(tokenizer: Path, autoparser: Ru
     assert made["lark"] is None
     assert "--tokenizer" in made["not_written"]["lark"]
     assert made["triggers"] == ["<tool_call>"]
+    assert made["grammar_triggers"] == [{"type": 1, "value": "<tool_call>"}]
     assert made["stop_strings"] == ["<|im_end|>"]
     assert "</think>" in made["preserved_tokens"]
     tagged = "fixtures/templates/a1-function-parameter.jinja"
@@ -160,7 +161,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("--tool-choice", "required"), "no tool is offered"),
     (("--tools", TOOLS, "--tool-choice", "get_wether"), "did you mean get_weather?"),
     (("--switch", "enable_thinking"), "give --switch NAME=VALUE"),
-    (("--switch", "messages=[]"), "messages is no switch"),
+    (("--switch", "messages=[]"), "messages is not a switch"),
     (("-f", "structural-tag"), "offer tools"),
 ]
 

@@ -23,13 +23,19 @@ The verdicts hold with no switch set; 3 more settings tried, those that differ
 are named.
 No tokenizer: --tokenizer PATH judges the tokens, too.
 
+The template writes the message otherwise: 2
 scenario                       next      string  tokens   why it breaks
 reasoning + answer             user      breaks  -        reasoning dropped
-    holds with preserve_thinking=true
-tool call + reasoning          tool      holds   -
 tool call + reasoning          later     breaks  -        reasoning dropped
-    holds with preserve_thinking=true
+
+What comes back as it was sampled: 2
+scenario                       next      string  tokens   why it breaks
+tool call + reasoning          tool      holds   -
 argument order                 tool      holds   -
+
+Under other settings
+  holds with preserve_thinking=true: reasoning + answer · tool call +
+    reasoning (later)
 
 ↵ is a newline, ⇥ a tab, ␣ a space at an edge
 
@@ -60,7 +66,7 @@ def test_json_is_as_its_schema_says(autoparser: Run) -> None:
     Draft202012Validator(schema).validate(document)
     assert ran.out.isascii()
     row = next(row for row in document["scenarios"] if row["scenario"] == "reasoning + answer")
-    assert row["mended_by"] == {"preserve_thinking": True}
+    assert row["fixed_by"] == {"preserve_thinking": True}
     assert row["verdict"]["cause"] == "reasoning-dropped"
 
 
@@ -162,19 +168,35 @@ def test_a_broken_file_names_the_place(tmp_path: Path, autoparser: Run) -> None:
     assert ran.err.count("\n") == 1
 
 
+def test_a_turn_goes_into_the_history_as_an_engine_puts_it(autoparser: Run) -> None:
+    choice = ("--scenario", "tool call + reasoning", "--scenario", "engine-made ids")
+    for name, outcome in (("vllm", "holds"), ("transformers", "breaks")):
+        document = json.loads(
+            autoparser("roundtrip", GOOD, *choice, "--profile", name, "--json").out
+        )
+        (row,) = [each for each in document["scenarios"] if each["next"] == "tool"]
+        assert row["verdict"]["string"] == outcome
+        assert document["engine"]["name"].lower() == name
+        (left,) = document["not_applicable"]
+        assert (left["scenario"], "decides" in left["reason"]) == ("engine-made ids", True)
+        fault = None if outcome == "holds" else "engine"
+        assert row["verdict"]["fault"] == fault
+
+
 USES = [
+    ((GOOD, "--profile", "vlm"), "there is no engine 'vlm'; did you mean vllm?"),
     ((), "Missing argument"),
     (("nowhere.jinja",), "there is no file or directory"),
     ((GOOD, "--scenario", "tool cal"), "there is no scenario 'tool cal'; did you mean tool call?"),
     ((GOOD, "--scenarios", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
     ((GOOD, "--switch", "thinking"), "give --switch NAME=VALUE"),
-    ((GOOD, "--switch", "messages=1"), "messages is no switch; "),
+    ((GOOD, "--switch", "messages=1"), "messages is not a switch; "),
     ((GOOD, "--scenarios", "/dev/null"), "/dev/null: this is empty; give a list of scenarios"),
     ((GOOD, "--fail-on", "json-space"), "did you mean json-spacing?"),
     ((GOOD, "--fail-on", "tokens"), "needs a tokenizer"),
     ((GOOD, "--tokenizer", "nowhere"), "nowhere: there is no tokenizer here"),
     ((GOOD, "--tokenizer", "fixtures"), "fixtures: there is no tokenizer here"),
-    ((GOOD, "--tokenizer", "fixtures/tools.yaml"), "this is no tokenizer"),
+    ((GOOD, "--tokenizer", "fixtures/tools.yaml"), "this is not a tokenizer"),
     (("fixtures/broken/raises-always.jinja",), "raises on every conversation"),
 ]
 

@@ -11,14 +11,15 @@ turns, by bridge and by render. With `--lint`, every rule looks at every templat
 stands beside the one that an earlier survey gave. With `--gate`, what each template writes after
 its prompts, under every setting, is held against grammar and parser, by the analysis and by a
 second judge; the project's own templates are asked, too. With `--scoreboard`, the cases of the
-package canitoolcall are read, and counted by family beside what it publishes of engines.
+package canitoolcall are read, and counted by family beside what it publishes of engines. With
+`--triggers`, what a lazy grammar waits for is looked for in what each template writes.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from .closed_loop import loop_table, loops
@@ -32,6 +33,19 @@ from .render_table import render_table
 from .round_trips import round_trip_table, round_trips
 from .score_table import score_table
 from .scoreboard import cases, unexplained_cases
+from .triggers import judged_triggers
+
+
+def _played(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
+    played = round_trips(paths, processes)
+    return round_trip_table(played), not any(each.crash for each in played)
+
+
+_JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
+    "roundtrip": _played,
+    "triggers": judged_triggers,
+}
+"""By their options: what judges templates in so many processes, and says whether all is well."""
 
 
 def table(found: Sequence[Outcome]) -> str:
@@ -87,6 +101,7 @@ def _options() -> argparse.Namespace:
     options.add_argument(
         "--also", type=Path, action="append", default=[], help="with --gate: a directory or file"
     )
+    options.add_argument("--triggers", action="store_true", help="judge lazy grammars' triggers")
     options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")
     options.add_argument("--family", action="append", default=[], help="with --scoreboard: these")
     options.add_argument("--failing", action="store_true", help="with --scoreboard: show each text")
@@ -110,6 +125,11 @@ def main() -> int:
         sys.stdout.write(score_table(read, failing=asked.failing))
         return 1 if unexplained_cases(read) else 0
     paths = paths[:: asked.every]
+    judge = next((judge for name, judge in _JUDGES.items() if getattr(asked, name)), None)
+    if judge is not None:
+        text, right = judge(paths, asked.jobs)
+        sys.stdout.write(text)
+        return 0 if right else 1
     if asked.gate:
         further = [path for place in asked.also for path in templates_in(place)]
         gated = gates([*paths, *own_paths()[:: asked.every], *further], asked.jobs)
@@ -135,10 +155,6 @@ def main() -> int:
         linted = lints(paths, asked.jobs)
         sys.stdout.write(lint_table(linted))
         return 1 if linted.problems else 0
-    if asked.roundtrip:
-        played = round_trips(paths, asked.jobs)
-        sys.stdout.write(round_trip_table(played))
-        return 1 if any(each.crash for each in played) else 0
     found = outcomes(paths, asked.jobs)
     sys.stdout.write(table(found))
     return 1 if any(each.ending is Ending.CRASHED for each in found) else 0

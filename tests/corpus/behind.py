@@ -135,13 +135,15 @@ class Asker:
     tools: bool
     naming: NamingId | None = None
     """How an id carries the name, where the format says it."""
+    offer: tuple[Tool, ...] = TOOLS
+    """The tools that are offered."""
 
     def render(self, *messages: Message | User, generation: bool = False) -> str | None:
         """Render the user's message, and what follows it; None where the template refuses."""
         try:
             return self.template.render(
                 self.shape.messages((USER, *messages), "Answer briefly."),
-                offered(TOOLS, self.shape) if self.tools else None,
+                offered(self.offer, self.shape) if self.tools else None,
                 add_generation_prompt=generation,
                 **self.variables,  # type: ignore[arg-type] # none is named like a parameter
             )

@@ -138,13 +138,13 @@ def _door(
 
 
 @cache
-def _bytes() -> LLTokenizer:
+def byte_tokens() -> LLTokenizer:
     return LLTokenizer("byte")
 
 
 def _started(grammar: Grammar) -> LLMatcher | str:
     try:
-        start = LLMatcher(_bytes(), grammar.lark(OpaqueTokens()), log_level=0)
+        start = LLMatcher(byte_tokens(), grammar.lark(OpaqueTokens()), log_level=0)
     except AutoparserError as error:
         return f"no grammar: {error}"
     return start.get_error().splitlines()[0] if start.is_error() else start
@@ -168,7 +168,7 @@ def misreading(asked: Asker, behind: Behind, parsed: ParsedMessage) -> str:
     try:
         found = _message(behind.message, parsed)
     except ValueError:
-        return "arguments are read that are no JSON"
+        return "arguments are read that are not JSON"
     expected = _written(asked, behind)
     different = _difference(expected, found)
     if not different:

@@ -68,7 +68,7 @@ def lost_texts(path: Path, words: Sequence[str], count: int) -> tuple[int, list[
     chance = random.Random(path.stem)
     lost: list[Lost] = []
     read = 0
-    for text in _texts(analysis, words, chance, count):
+    for text in plain_texts(analysis, words, chance, count):
         read += 1
         found = _wrong(analysis, text, chance)
         if found is not None:
@@ -76,7 +76,7 @@ def lost_texts(path: Path, words: Sequence[str], count: int) -> tuple[int, list[
     return read, lost
 
 
-def _texts(
+def plain_texts(
     analysis: Analysis, words: Sequence[str], chance: random.Random, count: int
 ) -> Iterator[str]:
     """Make texts in which nothing ends content, for the parser of that format."""

@@ -13,9 +13,16 @@ from rich.cells import cell_len
 
 from autoparser import analyze, load_template
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.history.roundtrip import Cause, RoundTrip, round_trip, shipped_scenarios
-from autoparser.reports import ROUNDTRIP_SCHEMA, roundtrip_document, roundtrip_report
-from autoparser.reports.roundtrip import ABOUT
+from autoparser.analysis.history.roundtrip import (
+    Cause,
+    Culprit,
+    RoundTrip,
+    fixing,
+    round_trip,
+    shipped_scenarios,
+)
+from autoparser.reports import roundtrip_document, roundtrip_report
+from autoparser.reports.roundtrip import ABOUT, FAULTS
 from tests.analysis.history.roundtrip.vocabularies import tiny
 
 ROOT = Path(__file__).parents[2]
@@ -54,24 +61,46 @@ def test_no_line_is_wider_than_was_asked_for(name: str, width: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_scenario_has_its_row(name: str) -> None:
     analysis, found = played(name)
-    report = roundtrip_report(analysis, found, 80).plain
-    table = report.partition("why it breaks\n")[2].partition("\n\n")[0]
-    starts = [line for line in table.split("\n") if not line.startswith(" ")]
-    assert len(starts) >= len(found.rows)
+    lines = roundtrip_report(analysis, found, 200, in_full=True).plain.split("\n")
     for row in found.rows:
-        assert row.scenario.name in table
+        start = f"{row.scenario.name:29}  {row.next:8}  {row.verdict.outcome}"
+        assert sum(line.startswith(start) for line in lines) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_holds_is_folded_and_what_breaks_stands_under_whose_fault_it_is(name: str) -> None:
+    analysis, found = played(name)
+    lines = roundtrip_report(analysis, found, 400).plain.split("\n")
+    for fault, words in FAULTS.items():
+        names = [row.scenario.name for row in found.rows if row.verdict.fault is fault]
+        if not names:
+            assert not any(line.startswith(words) for line in lines)
+            continue
+        at = lines.index(f"{words}: {len(names)}")
+        assert [line[:29].rstrip() for line in lines[at + 2 : at + 2 + len(names)]] == names
+    holding = sum(row.verdict.fault is None for row in found.rows)
+    folded = next(line for line in lines if line.startswith("What comes back as it was sampled"))
+    assert folded.startswith(f"What comes back as it was sampled: {holding}: ")
+    assert not any(line[41:].startswith("holds") for line in lines)
+
+
+def test_a_note_on_a_setting_is_printed_once() -> None:
+    report = roundtrip_report(*played("history-last-query"), 80).plain
+    assert report.count("holds with preserve_thinking=true") == 1
+    assert len([row for row in played("history-last-query")[1].rows if fixing(row)]) > 1
 
 
 def test_without_a_tokenizer_the_tokens_are_not_judged_and_the_report_says_so() -> None:
     analysis, found = played("history-last-query")
     report = roundtrip_report(analysis, found, 80).plain
     assert "No tokenizer: --tokenizer PATH" in report
-    assert "tool call + reasoning          tool      holds   -" in report
+    full = roundtrip_report(analysis, found, 80, in_full=True).plain
+    assert "tool call + reasoning          tool      holds   -" in full
 
 
 def test_with_a_tokenizer_the_tokens_are_counted() -> None:
     analysis, found = played("history-last-query", tokens=True)
-    report = roundtrip_report(analysis, found, 80).plain
+    report = roundtrip_report(analysis, found, 80, in_full=True).plain
     assert "No tokenizer" not in report
     row = next(row for row in found.rows if row.scenario.name == "many parameters")
     assert row.verdict.tokens is not None
@@ -92,7 +121,8 @@ def test_a_condition_and_a_difference_are_shown() -> None:
         "reasoning",
         "dropped",
     ]
-    assert lines[at + 1] == "    holds with preserve_thinking=true"
+    note = next(line for line in lines if line.startswith("  holds with preserve_thinking=true: "))
+    assert "reasoning + answer" in note
     sampled = next(line for line in lines if line.startswith("    sampled "))
     rendered = next(line for line in lines if line.startswith("    rendered "))
     assert "<|im_start|>assistant↵" in sampled
@@ -102,6 +132,7 @@ def test_a_condition_and_a_difference_are_shown() -> None:
 
 def test_every_cause_is_explained() -> None:
     assert set(ABOUT) == set(Cause)
+    assert set(FAULTS) == set(Culprit)
 
 
 @pytest.mark.parametrize("tokens", [False, True])
@@ -110,10 +141,11 @@ def test_every_document_is_as_the_schema_says(name: str, tokens: bool) -> None:
     document = roundtrip_document(*played(name, tokens=tokens))
     read: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
     Draft202012Validator(SCHEMA).validate(read)
-    assert read["schema"] == ROUNDTRIP_SCHEMA
+    assert read["schema"] == "autoparser.roundtrip/2"
 
 
 def test_the_schema_is_one_and_knows_every_cause() -> None:
     Draft202012Validator.check_schema(SCHEMA)
-    assert SCHEMA["properties"]["schema"]["const"] == ROUNDTRIP_SCHEMA
-    assert len(SCHEMA["$defs"]["verdict"]["properties"]["cause"]["enum"]) == len(Cause) + 1
+    (code, none) = SCHEMA["$defs"]["Verdict"]["properties"]["cause"]["anyOf"]
+    assert len(code["enum"]) == len(Cause)
+    assert none == {"type": "null"}

@@ -40,7 +40,7 @@ class GrammarBackend:
     """Compiles constraints for one tokenizer through llguidance, and keeps them."""
 
     def __init__(self, tokenizer: ModelTokenizer, *, workers: int = 4, capacity: int = 256) -> None:
-        """``capacity`` is how many constraints are kept, ``workers`` the threads that compile."""
+        """``capacity`` is how many constraints are cached, ``workers`` the threads that compile."""
         self.tokenizer = tokenizer
         # Loaded here, so that what is wrong with it shows before the first request.
         _ = tokenizer.ll

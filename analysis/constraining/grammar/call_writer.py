@@ -184,7 +184,7 @@ class CallWriter:
                 case Slot.NAME:
                     items.append(name)
                 case Slot.ID:
-                    items.append(_id(naming, name, literal_at(row, at + 1)))
+                    items.append(id_pattern(naming, name, literal_at(row, at + 1)))
                 case Slot.INDEX:
                     items.append(str(self.calls.index_base) if first else _DIGITS)
                 case _:
@@ -227,7 +227,7 @@ def _without_refused(arguments: Arguments) -> Container:
     return replace(members, typed={**members.typed, **dict.fromkeys(arguments.refused)})
 
 
-def _id(naming: NamingId | None, name: str, following: str) -> PatternNode:
+def id_pattern(naming: NamingId | None, name: str, following: str) -> PatternNode:
     """Match an id; where no name is written, the id carries it."""
     if naming is not None:
         return PatternNode(

@@ -8,17 +8,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Literal as FormatLiteral, Part, Slot
+from autoparser.analysis.core.format import Literal as FormatLiteral, Slot
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
 from autoparser.analysis.reading.expression import Turn
 
+from .call_writer import GrammarError
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable
 from .lark import write_lark
 from .loosening import Loosening, WrittenGrammar, written_grammar
 from .rules import GrammarRules
 from .structural_tag import write_structural_tag
-from .turn_rules import call_heads, rules_of
+from .triggers import GrammarTrigger, triggers_of
+from .turn_rules import rules_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -48,13 +50,16 @@ class Grammar:
         """Return the grammar before any target's syntax; it cuts no opaque token.
 
         Raises GrammarError where the template writes nothing that the request asks for, and
-        SchemaError for schemas that cannot be read or held to.
+        SchemaError for schemas that cannot be read or held to. So it does where it is lazy, and
+        nothing tells calls from other text.
         """
         return self._rules(self.tools, self.json_schema, opaque or _ALL_TEXT)
 
     def _rules(
         self, tools: Mapping[str, Json], json_schema: Json, opaque: OpaqueTokens
     ) -> GrammarRules:
+        if self.lazy:
+            triggers_of(self.turn.strict, tuple(tools))
         return rules_of(
             self.turn,
             tools,
@@ -117,11 +122,25 @@ class Grammar:
         return write_structural_tag(self.turn, self.tools, required=self.required)
 
     @cached_property
+    def server_triggers(self) -> tuple[GrammarTrigger, ...]:
+        """What begins calls and nothing else, in the forms that a server looks for.
+
+        None where there are no calls, or where nothing tells them from other text: then a lazy
+        grammar cannot be written, and says why.
+        """
+        try:
+            return triggers_of(self.turn.strict, tuple(self.tools))
+        except GrammarError:
+            return ()
+
+    @cached_property
     def triggers(self) -> tuple[str, ...]:
-        """The texts of which one begins every call: where a lazy grammar begins."""
-        calls = self.turn.strict.calls
-        written = any(row.has(Part.CALLS) for row in self.turn.strict.rows)
-        return tuple(call_heads(calls, tuple(self.tools))) if calls and written else ()
+        """The texts of which one begins the calls of an answer: where a lazy grammar begins.
+
+        Where an id that differs from call to call stands before all that tells a call, only a
+        pattern does: `server_triggers` has it.
+        """
+        return tuple(dict.fromkeys(each.text for each in self.server_triggers if each.text))
 
     @cached_property
     def stop_strings(self) -> tuple[str, ...]:

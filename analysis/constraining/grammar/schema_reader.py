@@ -27,7 +27,7 @@ from autoparser.analysis.core.schema import (
     without,
 )
 
-from .json_schema import may_be_met
+from .json_schema import FORMAT_CHECKS, may_be_met
 from .json_schema.schema_options import tell_apart
 
 _ROOT = "root"
@@ -111,7 +111,7 @@ class SchemaReader:
             and all(type_of(value) in kinds for value in told)
         ):
             return told
-        complaint = validator(self.alone(schema))
+        complaint = validator(self.alone(schema), checks=FORMAT_CHECKS)
         return [value for value in told if _is_of(value, kinds) and not complaint(value)]
 
     def allows_empty(self, schema: Schema) -> bool:
@@ -220,7 +220,7 @@ def _members(schema: Json, place: str) -> Schema:
     if isinstance(schema, dict):
         return schema
     raise SchemaError(
-        f"{schema!r} is no JSON schema that a value could meet",
+        f"{schema!r} is not a JSON schema that a value could meet",
         place=place,
         hint='give an object such as {"type": "string"}',
     )

@@ -11,7 +11,7 @@ from json.encoder import encode_basestring
 from autoparser.analysis.core.format import Escape, Text
 from autoparser.analysis.core.schema import ROOT, Schema
 
-from .json_schema import string_shape
+from .json_schema import has_text, string_shape
 from .paths import Path, joined
 from .rules import JsonStyle, JsonValue, PatternNode, Prose
 from .spelled import spelled
@@ -37,6 +37,8 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
         if (text.open, text.close) == ('"', '"'):
             return [(value,)]
     shape = string_shape(schema, ROOT)
+    if not has_text(shape):
+        return []
     said = bool(shape.keywords)
     enclosed = _enclosed(text)
     if enclosed:

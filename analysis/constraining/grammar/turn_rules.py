@@ -17,6 +17,7 @@ from .paths import Path, joined
 from .rules import NOTHING, GrammarRules, JsonStyle, JsonValue, LiteralNode, Prose, choice
 from .schema_reader import SchemaReader
 from .table import RuleTable
+from .triggers import begun_of
 
 _CONTENT_STYLE = JsonStyle()
 _LONG = 64
@@ -67,14 +68,15 @@ def rules_of(
     return GrammarRules(frame.rules.root, table.named, kept)
 
 
-def _from_calls(row: StrictRow) -> StrictRow:
-    """Leave out what stands before the calls."""
+def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:
+    """Leave out what stands before the calls, up to where a trigger begins."""
     at = next(
         at
         for at, item in enumerate(row.items)
         if isinstance(item, Body) and item.part is Part.CALLS
     )
-    return StrictRow(row.items[at:], row.end)
+    body = Body(Part.CALLS, begun=begun_of(row, calls))
+    return StrictRow((body, *row.items[at + 1 :]), row.end)
 
 
 class _Maker:
@@ -129,8 +131,10 @@ class _Maker:
     def frame(self, *, lazy: bool) -> _RuleFrame:
         """Make the rules that tools do not change."""
         rows = self.turn.strict.rows
-        if lazy:
-            rows = tuple(dict.fromkeys(_from_calls(row) for row in rows if row.has(Part.CALLS)))
+        calls = self.turn.strict.calls
+        if lazy and calls is not None:
+            called = [row for row in rows if row.has(Part.CALLS)]
+            rows = tuple(dict.fromkeys(_from_calls(row, calls) for row in called))
         if self.json_schema is not None:
             # An answer without content is not JSON.
             rows = tuple(row for row in rows if row.has(Part.CONTENT) or row.has(Part.CALLS))

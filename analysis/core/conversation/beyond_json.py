@@ -1,4 +1,4 @@
-"""What YAML and Python have and JSON has not: dates, sets, keys that are no text."""
+"""What YAML and Python have and JSON has not: dates, sets, keys that are not text."""
 
 from __future__ import annotations
 

@@ -69,4 +69,7 @@ def _dropped(schema: Schema, keyword: str) -> Json:
         either: Schema = {"anyOf": schema["oneOf"]}
         rest = without(schema, "oneOf")
         return {**rest, **either} if "anyOf" not in rest else {"allOf": [rest, either]}
-    return without(schema, keyword, *_WITH.get(keyword, ()))
+    rest = without(schema, keyword, *_WITH.get(keyword, ()))
+    # Said, since a notation other than JSON's closes an object that says nothing of it.
+    opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema
+    return {**rest, "additionalProperties": True} if opened else rest

@@ -4,11 +4,13 @@ from .attribution import Attributed, Segment
 from .prompt_tokens import RenderedTokens
 from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
-from .training import Proof, TrainingTemplate, TrainingTemplateError, training_template
+from .training import TrainingTemplate, training_template
+from .training_proof import Deviation, Proof, TrainingTemplateError
 
 __all__ = [
     "Attributed",
     "BridgeRefusal",
+    "Deviation",
     "Proof",
     "Reason",
     "RenderedTokens",

@@ -1,23 +1,38 @@
 """Round trips: does what the model wrote come back token for token in the next prompt."""
 
-from .advice import Advice, AdviceReader, advice_of, changed, mending
+from .advice import Advice, AdviceReader, advice_of, changed, fixing
 from .cause import Cause
+from .fault import Culprit
+from .profiles import PROFILES, EngineProfile
 from .round_trips import RoundTrip, Row, code_of, failing, round_trip, settings_of
-from .scenario import Answers, ArgumentsAs, EngineHabits, Ids, Next, Scenario, UnreadCalls
+from .scenario import (
+    Answers,
+    ArgumentsAs,
+    BesideCalls,
+    EngineHabits,
+    Ids,
+    Next,
+    Scenario,
+    UnreadCalls,
+)
 from .scenario_files import ScenarioError, scenarios_of, shipped_scenarios
 from .token_level import TokenVerdict
 from .variations import VARIATIONS
 from .verdict import Difference, Outcome, Verdict
 
 __all__ = [
+    "PROFILES",
     "VARIATIONS",
     "Advice",
     "AdviceReader",
     "Answers",
     "ArgumentsAs",
+    "BesideCalls",
     "Cause",
+    "Culprit",
     "Difference",
     "EngineHabits",
+    "EngineProfile",
     "Ids",
     "Next",
     "Outcome",
@@ -32,7 +47,7 @@ __all__ = [
     "changed",
     "code_of",
     "failing",
-    "mending",
+    "fixing",
     "round_trip",
     "scenarios_of",
     "settings_of",

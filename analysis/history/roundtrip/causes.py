@@ -18,8 +18,9 @@ from autoparser.analysis.reading.parsing import SpanKind, Status
 from .broken_step import BrokenStep
 from .cause import Cause
 from .edits import Edit, EditKind, edits_at
+from .remembering import unreadable
 from .replay import Replay, ReplayStage
-from .scenario import ArgumentsAs, Ids, UnreadCalls
+from .scenario import ArgumentsAs, BesideCalls, Ids, UnreadCalls
 
 
 def cause_of(stage: ReplayStage, replay: Replay) -> Cause | None:
@@ -100,7 +101,7 @@ def _end(case: BrokenStep) -> bool:
 
 def _ids(case: BrokenStep) -> bool:
     engine = case.exchange.engine
-    return engine.ids is Ids.MADE and case.moves(
+    return engine.ids is not Ids.KEPT and case.moves(
         replace(case.exchange, engine=replace(engine, ids=Ids.KEPT))
     )
 
@@ -160,6 +161,25 @@ def _stripped_by_engine(case: BrokenStep) -> bool:
     )
 
 
+def _reasoning_not_sent(case: BrokenStep) -> bool:
+    """With the reasoning in the field that the template reads, it goes well, or farther."""
+    engine = case.exchange.engine
+    return engine.reasoning_fields is not None and case.moves(
+        replace(case.exchange, engine=replace(engine, reasoning_fields=None))
+    )
+
+
+def _beside_calls(habit: BesideCalls) -> Callable[[BrokenStep], bool]:
+    """Make the hypothesis that an engine with this habit keeps no content beside calls."""
+
+    def found(case: BrokenStep) -> bool:
+        engine = case.exchange.engine
+        faithful = replace(engine, beside_calls=BesideCalls.VERBATIM)
+        return engine.beside_calls is habit and case.moves(replace(case.exchange, engine=faithful))
+
+    return found
+
+
 def _order(case: BrokenStep) -> bool:
     """Arguments in another order give the same text."""
     calls = case.replay.kept.message.get("tool_calls")
@@ -185,7 +205,7 @@ def _turned(call: Json) -> Json:
 def _call_lost(case: BrokenStep) -> bool:
     """Find a call that was not read, or that the template does not write."""
     parsed = case.replay.parsed
-    if parsed.partial_call is not None or parsed.status in (Status.MALFORMED, Status.CUT):
+    if unreadable(parsed) or parsed.status in (Status.MALFORMED, Status.CUT):
         return True
     calls = case.replay.kept.message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
@@ -204,7 +224,8 @@ def _call_repaired(case: BrokenStep) -> bool:
         return True
     here = case.at - len(case.replay.prompt.text)
     names = [span.start for span in parsed.spans if span.kind is SpanKind.NAME]
-    return parsed.status is Status.REPAIRED and bool(names) and here >= names[0]
+    read = bool(case.replay.kept.calls)
+    return parsed.status is Status.REPAIRED and read and bool(names) and here >= names[0]
 
 
 def _content_dropped(case: BrokenStep) -> bool:
@@ -243,6 +264,7 @@ def _values(replay: Replay) -> list[Mapping[str, Json]]:
 _HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
     (Cause.REASONING_DROPPED, _earlier_reasoning),
     (Cause.EARLIER, _earlier),
+    (Cause.REASONING_DROPPED, _reasoning_not_sent),
     (Cause.REASONING_DROPPED, _reasoning_dropped),
     (Cause.CALL_LOST, _dropped_by_engine),
     (Cause.HEADER, _header),
@@ -251,6 +273,8 @@ _HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
     (Cause.IDS, _ids),
     (Cause.IDS, _ids_added),
     (Cause.REASONING_STRIPPED, _stripped_by_engine),
+    (Cause.CONTENT_STRIPPED, _beside_calls(BesideCalls.STRIPPED)),
+    (Cause.CONTENT_DROPPED, _beside_calls(BesideCalls.DROPPED)),
     (Cause.ENCODED_TWICE, _encoded_twice),
     (Cause.JSON_SPACING, _rewritten_by_engine),
     (Cause.ARGUMENT_FORM, _argument_form),

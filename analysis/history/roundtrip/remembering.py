@@ -21,7 +21,7 @@ from autoparser.analysis.inference.probing import CallForm, Prober, ReasoningFor
 from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, SpanKind, Status
 
 from .partial_json import readable_part
-from .scenario import Answers, ArgumentsAs, EngineHabits, Ids, Next, UnreadCalls
+from .scenario import Answers, ArgumentsAs, BesideCalls, EngineHabits, Ids, Next, UnreadCalls
 
 ANSWER = '{"ok": true}'
 CONCLUSION = "All of it is done."
@@ -48,32 +48,60 @@ def remembered(
     shape: Shape, format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits
 ) -> Remembered:
     """Return the message that goes into the history, as an engine with these habits makes it."""
+    seen = _calls(format_, parsed, engine)
     content = _content(format_, parsed, sampled, engine)
+    if seen and engine.beside_calls is not BesideCalls.VERBATIM:
+        content = content.strip() if engine.beside_calls is BesideCalls.STRIPPED else ""
     reasoning = parsed.reasoning_content or ""
     if engine.strips_reasoning:
         reasoning = reasoning.rstrip()
-    calls = tuple(_call(call, at, engine) for at, call in enumerate(_calls(parsed, engine)))
-    message = shape.message(Message(content, reasoning, calls))
-    if reasoning and shape.reasoning_field is None:
-        message["reasoning_content"] = reasoning
-    texts = [_text(call, engine) for call in _calls(parsed, engine)]
+    made = _makes_ids(format_, engine)
+    calls = tuple(_call(call, at, made=made) for at, call in enumerate(seen))
+    fields = engine.reasoning_fields
+    message = shape.message(Message(content, reasoning if fields is None else "", calls))
+    if fields is None and shape.reasoning_field is None:
+        fields = ("reasoning_content",)
+    if reasoning:
+        message.update(dict.fromkeys(fields or (), reasoning))
+    texts = [_text(call, engine) for call in seen]
     return Remembered(_with_arguments(message, texts, shape, engine), calls)
 
 
-def _calls(parsed: ParsedMessage, engine: EngineHabits) -> Sequence[ParsedCall]:
+def _makes_ids(format_: TurnFormat, engine: EngineHabits) -> bool:
+    """Say whether the engine's ids are none that the model wrote."""
+    naming = format_.calls is not None and format_.calls.naming is not None
+    return engine.ids is Ids.MADE or (engine.ids is Ids.NAMED and not naming)
+
+
+def unreadable(parsed: ParsedMessage) -> bool:
+    """Say whether a call was not written whole; a forgiving parser may read it all the same."""
+    return parsed.partial_call is not None or any(map(_repaired, parsed.tool_calls))
+
+
+def _repaired(call: ParsedCall) -> bool:
+    return call.status is Status.REPAIRED
+
+
+def _calls(
+    format_: TurnFormat, parsed: ParsedMessage, engine: EngineHabits
+) -> Sequence[ParsedCall]:
     """Return the calls that the engine sees."""
+    if engine.malformed is UnreadCalls.CONTENT and unreadable(parsed):
+        return ()
+    if engine.malformed is UnreadCalls.DROPPED:
+        return [call for call in parsed.tool_calls if not _repaired(call)]
     broken = [*parsed.malformed_calls[-1:], *filter(None, [parsed.partial_call])]
-    if engine.malformed is not UnreadCalls.READ or not any(call.name for call in broken):
+    if not any(call.name for call in broken):
         return parsed.tool_calls
-    read = replace(broken[-1], arguments=json.dumps(readable_part(broken[-1].arguments)))
+    arguments = _unstopped(format_, broken[-1].arguments)
+    read = replace(broken[-1], arguments=json.dumps(readable_part(arguments)))
     return (*parsed.tool_calls, read)
 
 
 def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits) -> str:
     content = parsed.content or ""
-    if parsed.partial_call is not None:
-        # An engine that cannot read a call leaves its text, if it read none before.
-        kept = engine.malformed is UnreadCalls.CONTENT and not parsed.tool_calls
+    if unreadable(parsed) and engine.malformed is not UnreadCalls.READ:
+        kept = engine.malformed is UnreadCalls.CONTENT
         return content + _call_text(format_, parsed, sampled) if kept else content
     opener = call_opener(format_)
     unread = bool(parsed.malformed_calls) or parsed.status is Status.MALFORMED
@@ -86,13 +114,20 @@ def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
     """Return the text from after the reasoning or the content on, where a call was cut."""
     said = (SpanKind.CONTENT, SpanKind.REASONING)
     start = max((span.end for span in parsed.spans if span.kind in said), default=0)
-    text = sampled[start:].removeprefix("" if start else format_.header)
+    text = _unstopped(format_, sampled[start:].removeprefix("" if start else format_.header))
     block = None if parsed.content else format_.reasoning
     if block is None or not block.close.core:
         return text
     head, close, rest = text.partition(block.close.core)
     closed = bool(close) and head.strip() in ("", block.open.core)
     return rest.removeprefix(block.close.after) if closed else text
+
+
+def _unstopped(format_: TurnFormat, text: str) -> str:
+    """Take off what stopped the model, as engines do."""
+    return text.removesuffix(
+        next((stop for stop in format_.stop_strings if text.endswith(stop)), "")
+    )
 
 
 def call_opener(format_: TurnFormat) -> str:
@@ -104,8 +139,7 @@ def call_opener(format_: TurnFormat) -> str:
     return (calls.section_open.strip() or ("" if isinstance(first, Slot) else first)).strip()
 
 
-def _call(call: ParsedCall, at: int, engine: EngineHabits) -> ToolCall:
-    made = engine.ids is Ids.MADE
+def _call(call: ParsedCall, at: int, *, made: bool) -> ToolCall:
     plain = PLAIN_IDS[at] if at < len(PLAIN_IDS) else f"{PLAIN_IDS[0][:7]}{at:02}"
     return ToolCall(call.name, _decoded(call), MADE_ID.format(at + 1) if made else call.id or plain)
 

@@ -113,6 +113,14 @@ class ReplayStage:
         format_ = self._formats[key]
         return Begun(format_, ending(format_, prompt.text))
 
+    def read(self, exchange: Exchange) -> ParsedMessage:
+        """Parse what was sampled. Raises TemplateRenderError where there is no prompt."""
+        prompt = self.prompt(exchange.history, exchange.tools, exchange.setting)
+        begun = self.begun(prompt, exchange.tools, exchange.setting)
+        return self._parser(begun, prompt, exchange).parse(
+            exchange.sampled, complete=not exchange.cut
+        )
+
     def play(self, exchange: Exchange) -> Replay:
         """Parse what was sampled, put it into the history, and render the next prompt.
 
@@ -120,9 +128,7 @@ class ReplayStage:
         """
         prompt = self.prompt(exchange.history, exchange.tools, exchange.setting)
         begun = self.begun(prompt, exchange.tools, exchange.setting)
-        parsed = self._parser(begun, prompt, exchange).parse(
-            exchange.sampled, complete=not exchange.cut
-        )
+        parsed = self.read(exchange)
         kept = remembered(
             self.analysis.shape, begun.format, parsed, exchange.sampled, exchange.engine
         )

@@ -12,6 +12,7 @@ from autoparser.analysis.inference.learning.switches import Effect, Switch
 from autoparser.analysis.inference.probing import Setting
 
 from .cause import Cause
+from .profiles import EngineProfile, engine_decides, played_by
 from .replay import ReplayStage
 from .scenario import Next, Scenario
 from .token_level import Encoder
@@ -69,6 +70,8 @@ class RoundTrip:
     """Whether there was a tokenizer."""
     split_stops: tuple[tuple[str, int], ...] = ()
     """Stop strings that the tokenizer takes for several tokens: it may not be the model's."""
+    profile: EngineProfile | None = None
+    """The engine that was played; None where each scenario has habits of its own."""
 
 
 def round_trip(
@@ -77,11 +80,13 @@ def round_trip(
     *,
     tokenizer: Tokenizer | None = None,
     setting: Setting | None = None,
+    profile: EngineProfile | None = None,
     progress: Progress | None = None,
 ) -> RoundTrip:
     """Play every scenario under every setting that may matter.
 
-    With `setting` only that one, on top of the template's usual one, is tried. Raises
+    With `profile` the engine is that one, and scenarios about another engine's habits are left
+    out. With `setting` only that one, on top of the template's usual one, is tried. Raises
     AutoparserError for a tokenizer that cannot encode.
     """
     stage = ReplayStage(analysis)
@@ -91,8 +96,13 @@ def round_trip(
     chosen = tuple(every[:MOST_SETTINGS])
     rows: list[Row] = []
     left_out: list[tuple[Scenario, Next, str]] = []
-    for at, scenario in enumerate(scenarios):
-        for coming in scenario.next:
+    for at, given in enumerate(scenarios):
+        scenario = given if profile is None else played_by(given, profile)
+        for coming in given.next:
+            if profile is not None and engine_decides(given):
+                reason = f"{profile.engine.name} decides what it is about"
+                left_out.append((given, coming, reason))
+                continue
             verdicts = [judge(stage, scenario, coming, each, encoder) for each in chosen]
             applying = [verdict for verdict in verdicts if verdict.applies]
             if applying:
@@ -108,6 +118,7 @@ def round_trip(
         len(every) - len(chosen),
         encoder is not None,
         () if encoder is None else tuple(_split(analysis, encoder)),
+        profile,
     )
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from autoparser.analysis.core.alignment import prefix_length
-from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.format import (
     Block,
+    CallFormat,
     CallLimit,
     Literal,
     Opening,
@@ -54,6 +55,8 @@ class Sample:
     """It was cut, as by a token limit: no end of turn was written."""
     single_newlines: bool = False
     """Each newline was sampled as a token of its own."""
+    plain: str | None = None
+    """What the format itself writes in its place; None where a person gave the text."""
 
     @property
     def text(self) -> str:
@@ -116,11 +119,37 @@ def _turn(format_: TurnFormat, message: Message, *, opened: bool) -> Pieces:
     kinds = {piece.kind for piece in written}
     if message.content and SampledKind.CONTENT not in kinds:
         # It writes content that the template will not show there.
-        written.insert(1, SampledPiece(SampledKind.CONTENT, message.content))
+        written = _with_content(format_, written, message)
     if message.calls and SampledKind.CALLS not in kinds:
         raise NotWrittenError("the format has no place for calls beside these parts")
     pieces = (*written[:-1], *_ended(format_, written[-1].text))
     return _reasoned(format_, pieces, message.reasoning, opened=opened) if missing else pieces
+
+
+def _with_content(
+    format_: TurnFormat, written: list[SampledPiece], message: Message
+) -> list[SampledPiece]:
+    """Put content where it stands in a turn without calls, if that place is in this turn, too.
+
+    In a format whose calls have a header of their own it is not: nothing then shows what a model
+    writes around content beside calls.
+    """
+    usual = format_.layouts[replace(message, calls=()).presence]
+    place = usual.parts.index(Part.CONTENT) if Part.CONTENT in usual.parts else -1
+    front = usual.literals[place].rstrip() if place >= 0 else None
+    kinds = [piece.kind for piece in written[:-1]]
+    at = kinds.index(SampledKind.REASONING) if SampledKind.REASONING in kinds else -1
+    here = written[at + 1].text
+    if front is None or not here.startswith(front):
+        raise NotWrittenError("nothing shows where content stands beside these parts")
+    opened = common_start(usual.literals[place], here)
+    return [
+        *written[: at + 1],
+        SampledPiece(SampledKind.MARKUP, usual.literals[place]),
+        SampledPiece(SampledKind.CONTENT, message.content),
+        SampledPiece(SampledKind.MARKUP, here[len(opened) :]),
+        *written[at + 2 :],
+    ]
 
 
 def _check(format_: TurnFormat, message: Message) -> None:
@@ -150,9 +179,18 @@ def _part(format_: TurnFormat, part: Part, message: Message) -> SampledPiece:
             if refused is not None:
                 raise NotWrittenError(f"the template raises on an argument of type {refused}")
             try:
-                return SampledPiece(SampledKind.CALLS, format_.calls.write(message.calls))
+                return SampledPiece(SampledKind.CALLS, _calls(format_.calls, message.calls))
             except RefusedMessageError as error:
                 raise NotWrittenError(str(error)) from error
+
+
+def _calls(format_: CallFormat, calls: tuple[ToolCall, ...]) -> str:
+    """Write calls, each of which has to be in the text."""
+    text = format_.write(calls)
+    for at in range(len(calls) if len(calls) > 1 else 0):
+        if format_.write((*calls[:at], *calls[at + 1 :])) == text:
+            raise NotWrittenError("the template does not write every call of a turn")
+    return text
 
 
 def _ended(format_: TurnFormat, tail: str) -> Pieces:

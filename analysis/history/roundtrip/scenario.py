@@ -50,6 +50,8 @@ class Ids(StrEnum):
     """Those that the model wrote, where it wrote some."""
     MADE = "made"
     """The engine's own."""
+    NAMED = "named"
+    """The engine's own, but where ids carry the name of the function it makes such ids."""
 
 
 class UnreadCalls(StrEnum):
@@ -60,6 +62,14 @@ class UnreadCalls(StrEnum):
     DROPPED = "dropped"
     READ = "read"
     """What can be read of it becomes a call, as by engines that read partial JSON."""
+
+
+class BesideCalls(StrEnum):
+    """What becomes of content that stands beside calls."""
+
+    VERBATIM = "verbatim"
+    STRIPPED = "stripped"
+    DROPPED = "dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +83,13 @@ class EngineHabits:
     """It strips the whitespace after the reasoning, as many engines do."""
     rewrites_json: bool = False
     """It reads arguments and writes them again with `json.dumps`, as many engines do."""
+    reasoning_fields: tuple[str, ...] | None = None
+    """The fields of the message that hold the reasoning; None is the one that the template
+    reads, an empty row says that reasoning does not go into the history."""
+    beside_calls: BesideCalls = BesideCalls.VERBATIM
+    """What becomes of content beside calls."""
+    name: str = ""
+    """The program that has these habits; empty where they are of nobody in particular."""
 
 
 @dataclass(frozen=True, slots=True)

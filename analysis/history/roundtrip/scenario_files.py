@@ -30,8 +30,18 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.given import read
 from autoparser.analysis.core.spelling import nearest, suggest
 
+from .profiles import PROFILES
 from .remembering import PLAIN_IDS
-from .scenario import Answers, ArgumentsAs, EngineHabits, Ids, Next, Scenario, UnreadCalls
+from .scenario import (
+    Answers,
+    ArgumentsAs,
+    BesideCalls,
+    EngineHabits,
+    Ids,
+    Next,
+    Scenario,
+    UnreadCalls,
+)
 from .variations import VARIATIONS
 
 SHIPPED = Path(__file__).parent / "scenarios.yaml"
@@ -72,11 +82,15 @@ class _ScenarioEntry(_Given, frozen=True):
 
 
 class _Engine(_Given, frozen=True):
+    """Habits; those that are not given are the usual ones."""
+
     arguments: ArgumentsAs = ArgumentsAs.TEMPLATE
     ids: Ids = Ids.KEPT
     malformed: UnreadCalls = UnreadCalls.CONTENT
     reasoning: Literal["verbatim", "stripped"] = "verbatim"
     json: Literal["verbatim", "rewritten"] = "verbatim"
+    field: str | tuple[str, ...] | None = None
+    beside_calls: BesideCalls = BesideCalls.VERBATIM
 
 
 _Comers = Annotated[tuple[Next, ...], Meta(min_length=1)]
@@ -92,7 +106,9 @@ class _Scenario(_Given, frozen=True):
     cut: bool = False
     next: Annotated[Next | _Comers, Meta(description=", ".join(Next))] = Next.USER
     answers: Answers = Answers.ALL
-    engine: _Engine = _Engine()
+    engine: Annotated[str | _Engine, Meta(description="habits, or the name of an engine")] = (
+        _Engine()
+    )
     tools: bool = True
 
 
@@ -178,8 +194,14 @@ class _ScenarioReader:
             tools=offered,
             next=(given.next,) if isinstance(given.next, Next) else given.next,
             answers=given.answers,
-            engine=_engine(given.engine),
+            engine=self.engine(given.engine, place),
         )
+
+    def engine(self, given: str | _Engine, place: str) -> EngineHabits:
+        if isinstance(given, _Engine):
+            return _habits(given)
+        self.known(f"{place}.engine", "engine", given, PROFILES)
+        return PROFILES[given].engine
 
     def message(self, given: _Message | _ScenarioEntry, place: str) -> Message:
         calls = (
@@ -231,11 +253,13 @@ class _ScenarioReader:
         return tuple(found)
 
 
-def _engine(given: _Engine) -> EngineHabits:
+def _habits(given: _Engine) -> EngineHabits:
     return EngineHabits(
         arguments=given.arguments,
         ids=given.ids,
         malformed=given.malformed,
         strips_reasoning=given.reasoning == "stripped",
         rewrites_json=given.json == "rewritten",
+        reasoning_fields=(given.field,) if isinstance(given.field, str) else given.field,
+        beside_calls=given.beside_calls,
     )

@@ -28,6 +28,8 @@ class Variation:
     rewrite: Rewrite | None = None
     cut: bool = False
     """Nothing follows: the text is cut there."""
+    breaks_call: bool = False
+    """A call is not whole: where a parser reads it as one, the variation does not apply."""
     single_newlines: bool = False
 
 
@@ -115,9 +117,15 @@ def _cut_call(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
 
 
 def _malformed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    """Leave out the arguments from the middle of a value on: what opens the value is not closed."""
     at = _at(pieces, SampledKind.CALLS)
     text, start, end = _arguments(pieces[at], format_, message)
-    return _with(pieces, at, text[: start + (end - start) * 2 // 3] + text[end:])
+    words = [value for value in message.calls[-1].arguments.values() if isinstance(value, str)]
+    word = next((word for word in words if len(word) > 1 and word in text[start:end]), None)
+    cut = start + (end - start) * 2 // 3
+    if word is not None:
+        cut = text.index(word, start) + len(word) // 2
+    return _with(pieces, at, text[:cut] + text[end:])
 
 
 def _unclosed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
@@ -147,7 +155,7 @@ def _newline_before_calls(pieces: Pieces, format_: TurnFormat, message: Message)
 VARIATIONS: Mapping[str, Variation] = {
     "compact-json": Variation("JSON without spaces", respell=_spelled(comma=",", colon=":")),
     "spaced-json": Variation(
-        "JSON with a space behind every comma and colon", respell=_spelled(comma=", ", colon=": ")
+        "JSON with a space after every comma and colon", respell=_spelled(comma=", ", colon=": ")
     ),
     "escaped-json": Variation(
         "JSON with letters beyond ASCII as escapes", respell=_spelled(ascii_only=True)
@@ -157,11 +165,11 @@ VARIATIONS: Mapping[str, Variation] = {
         "true, false and null as Python", respell=_spelled(literals="python")
     ),
     "newline-after-reasoning": Variation(
-        "a newline more behind the reasoning's end",
+        "a newline more after the reasoning's end",
         rewrite=_close_of_reasoning(lambda text: text + "\n"),
     ),
     "no-space-after-reasoning": Variation(
-        "no whitespace behind the reasoning's end", rewrite=_close_of_reasoning(str.rstrip)
+        "no whitespace after the reasoning's end", rewrite=_close_of_reasoning(str.rstrip)
     ),
     "newline-ends-reasoning": Variation(
         "a newline more at the reasoning's end", rewrite=_behind(SampledKind.REASONING, "\n")
@@ -173,7 +181,7 @@ VARIATIONS: Mapping[str, Variation] = {
         "a newline before the content", rewrite=_before(SampledKind.CONTENT, "\n")
     ),
     "newline-ends-content": Variation(
-        "a newline behind the content", rewrite=_behind(SampledKind.CONTENT, "\n")
+        "a newline after the content", rewrite=_behind(SampledKind.CONTENT, "\n")
     ),
     "newline-before-calls": Variation(
         "a newline more before the calls", rewrite=_newline_before_calls
@@ -187,11 +195,15 @@ VARIATIONS: Mapping[str, Variation] = {
     "cut-content": Variation(
         "cut within the content", rewrite=_cut_in(SampledKind.CONTENT), cut=True
     ),
-    "cut-call": Variation("cut within a call's arguments", rewrite=_cut_call, cut=True),
-    "malformed-call": Variation(
-        "the end of the last call's arguments is missing", rewrite=_malformed
+    "cut-call": Variation(
+        "cut within a call's arguments", rewrite=_cut_call, cut=True, breaks_call=True
     ),
-    "unclosed-call": Variation("what closes the last call is missing", rewrite=_unclosed),
+    "malformed-call": Variation(
+        "the end of the last call's arguments is missing", rewrite=_malformed, breaks_call=True
+    ),
+    "unclosed-call": Variation(
+        "what closes the last call is missing", rewrite=_unclosed, breaks_call=True
+    ),
     "single-newlines": Variation("each newline is a token of its own", single_newlines=True),
 }
 """Every variation by its name; scenarios name them."""

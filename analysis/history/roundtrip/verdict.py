@@ -13,11 +13,13 @@ from autoparser.analysis.reading.parsing import SpanKind, Status
 
 from .cause import Cause
 from .causes import cause_of
+from .fault import Culprit, fault_of
+from .remembering import unreadable
 from .replay import Exchange, Replay, ReplayStage
 from .sampled import NotWrittenError, Sample, SampledKind, SampledPiece, sample
 from .scenario import Next, Scenario
 from .token_level import Encoder, TokenVerdict
-from .variations import respelled_by, rewritten_by
+from .variations import VARIATIONS, respelled_by, rewritten_by
 
 CONTEXT = 60
 """So many characters are shown on either side of a difference."""
@@ -67,6 +69,8 @@ class Verdict:
     sampled: str = ""
     status: Status | None = None
     """How the sampled text was parsed."""
+    fault: Culprit | None = None
+    """Whose fault it is; None where both levels hold."""
 
     @property
     def holds(self) -> bool:
@@ -91,7 +95,7 @@ def judge(
     except TemplateRenderError as error:
         reason_ = f"the prompt cannot be rendered: {error.reason}"
         return Verdict(setting, coming, Outcome.NOT_APPLICABLE, reason=reason_)
-    return _judged(stage, replay, encoder, single_newlines=written.single_newlines)
+    return _judged(stage, replay, encoder, written)
 
 
 def _exchange(
@@ -111,6 +115,10 @@ def _exchange(
         scenario.answers,
         scenario.engine,
     )
+    if any(VARIATIONS[name].breaks_call for name in scenario.variations):
+        parsed = stage.read(exchange)
+        if parsed.tool_calls and not unreadable(parsed) and parsed.status is not Status.MALFORMED:
+            raise NotWrittenError("what is left of the call is a whole one")
     return exchange, written
 
 
@@ -127,7 +135,7 @@ def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
     varied = rewritten_by(spelled, format_, message, names)
     if names and varied.text == plain.text and not varied.single_newlines:
         raise NotWrittenError("the format itself writes it so")
-    return varied
+    return replace(varied, plain=plain.text)
 
 
 THOUGHT = "Let me see what is asked."
@@ -152,7 +160,7 @@ def _thinking(format_: TurnFormat, scenario: Scenario, opening: Opening | None) 
 
 
 def _judged(
-    stage: ReplayStage, replay: Replay, encoder: Encoder | None, *, single_newlines: bool
+    stage: ReplayStage, replay: Replay, encoder: Encoder | None, written: Sample
 ) -> Verdict:
     exchange = replay.exchange
     error = replay.error
@@ -165,11 +173,12 @@ def _judged(
             reason=error.reason,
             sampled=exchange.sampled,
             status=replay.parsed.status,
+            fault=fault_of(stage, replay, Cause.RAISES, written.plain),
         )
     tokens = None
     if encoder is not None:
         tokens = encoder.compare(
-            replay.prompt.text, exchange.sampled, replay.text, newlines=single_newlines
+            replay.prompt.text, exchange.sampled, replay.text, newlines=written.single_newlines
         )
     cause = cause_of(stage, replay)
     if cause is None and tokens is not None and not tokens.holds:
@@ -183,6 +192,7 @@ def _judged(
         _difference(replay),
         sampled=exchange.sampled,
         status=replay.parsed.status,
+        fault=fault_of(stage, replay, cause, written.plain),
     )
 
 
@@ -210,4 +220,4 @@ def _part(replay: Replay, at: int) -> str:
     return "the end" if found is None else f"the {_WORDS.get(found.kind, found.kind.value)}"
 
 
-_WORDS = {SpanKind.JUNK: "text behind the turn", SpanKind.NAME: "name of a call"}
+_WORDS = {SpanKind.JUNK: "text after the turn", SpanKind.NAME: "name of a call"}

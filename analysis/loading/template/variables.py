@@ -1,4 +1,4 @@
-"""A template's variables as texts, and those that are no switches."""
+"""A template's variables as texts, and those that are not switches."""
 
 from __future__ import annotations
 

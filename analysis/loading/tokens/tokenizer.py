@@ -29,7 +29,7 @@ Eos = int | str | Sequence[int | str]
 """Tokens that end an answer, by id or by text."""
 
 KEPT = 8
-"""Tokenizers in llguidance that are kept; the oldest goes first."""
+"""Tokenizers in llguidance that are cached; the oldest goes first."""
 
 _loaded: dict[str, LLTokenizer] = {}
 _lock = Lock()
@@ -62,7 +62,7 @@ class ModelTokenizer:
 
     @cached_property
     def opaque(self) -> OpaqueTokens:
-        """The added tokens that are no text in a grammar."""
+        """The added tokens that are not text in a grammar."""
         return opaque_tokens(self.hf)
 
     @cached_property

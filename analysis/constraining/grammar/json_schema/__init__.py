@@ -23,8 +23,9 @@ pattern), and it needs torch and transformers.
 
 from autoparser.analysis.core.schema import SchemaError
 
+from .format_checks import FORMAT_CHECKS
 from .gbnf_rules import GbnfRules, character_class, literal
-from .guidance import guidance_text
+from .guidance import guidance_text, has_text
 from .regex_text import rust_text
 from .regex_writer import bare_text
 from .satisfiable import may_be_met
@@ -32,12 +33,14 @@ from .string_shape import StringShape, string_shape
 from .writing import schema_rules, text_rules
 
 __all__ = [
+    "FORMAT_CHECKS",
     "GbnfRules",
     "SchemaError",
     "StringShape",
     "bare_text",
     "character_class",
     "guidance_text",
+    "has_text",
     "literal",
     "may_be_met",
     "rust_text",

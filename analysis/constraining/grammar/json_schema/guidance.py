@@ -34,7 +34,7 @@ from .regex_text import rust_text
 from .satisfiable import all_plain
 from .schema_options import tell_apart
 from .schema_survey import IN_PLACE, UNEVALUATED, UNWRITABLE, reachable
-from .string_shape import string_shape
+from .string_shape import StringShape, string_shape
 
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 _UNWRITABLE: Mapping[str, str] = {
@@ -64,6 +64,15 @@ def _text(told: str) -> str:
     if refusal:
         raise _named(document, refusal)
     return written
+
+
+@lru_cache(maxsize=512)
+def has_text(shape: StringShape) -> bool:
+    """Whether a text meets a shape, where several expressions have to match it at once."""
+    if len(shape.regexes) < 2:  # noqa: PLR2004 - one expression always matches something
+        return True
+    parts: list[Json] = [{"pattern": f"^(?:{rust_text(regex)})$"} for regex in shape.regexes]
+    return not _refusal(_AS_JSON({"type": "string", "allOf": parts}))
 
 
 def _refusal(written: str) -> str:

@@ -12,6 +12,7 @@ from autoparser.analysis.core.schema import (
     Schema,
     SchemaError,
     UnheldKeywordError,
+    is_number,
     names_of,
     nearest,
     schema_map,
@@ -100,9 +101,24 @@ def _is_plain(schema: Schema) -> bool:
     if said == {"type", "enum"}:
         values = schemas_of(schema, "enum")
         return bool(values) and all(type_of(value) == schema["type"] for value in values)
-    return len(said - {"type"}) == 1 and said - {"type"} <= _ALONE
+    if len(said) == 1 and said <= _CHOICES:
+        return True
+    return (said - {"type"} in _PAIRS and _is_open(schema, *sorted(said - {"type"}))) or (
+        len(said - {"type"}) == 1 and said - {"type"} <= _ALONE
+    )
 
 
+def _is_open(schema: Schema, upper: str, lower: str) -> bool:
+    """Whether more than one whole number lies between two bounds."""
+    least, most = schema[lower], schema[upper]
+    return is_number(least) and is_number(most) and most - least >= 1
+
+
+_CHOICES = frozenset({"anyOf", "oneOf", "$ref"})
+_PAIRS = frozenset(
+    frozenset(pair)
+    for pair in (("maximum", "minimum"), ("maxLength", "minLength"), ("maxItems", "minItems"))
+)
 _ALONE = frozenset(
     {"pattern", "format", "minLength", "maxLength", "minimum", "maximum", "minItems"}
 )

@@ -38,9 +38,9 @@ class StringShape:
 
         Raises UnheldKeywordError where several expressions would have to match at once.
         """
+        if self.most is not None and self.most < self.least:
+            return None
         if not self.patterns:
-            if self.most is not None and self.most < self.least:
-                return None
             return RegexRepeat(ANY_TEXT.item, self.least, self.most)
         if len(self.patterns) > 1:
             why = f"one text would have to match {' and '.join(self.keywords[:2])} at once"
@@ -72,6 +72,8 @@ class StringShape:
         fewest = max(part.least, least - others)
         upper = [part.most] if part.most is not None else []
         upper += [most - others] if most is not None else []
+        if upper and min(upper) < fewest:
+            return None
         parts[open_ones[0]] = RegexRepeat(part.item, fewest, min(upper) if upper else None)
         return RegexSequence(tuple(parts))
 

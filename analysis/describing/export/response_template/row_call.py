@@ -103,7 +103,7 @@ def _body_end(calls: CallFormat, reader: ContentParser) -> str:
 def _ids(tail: Sequence[str | Slot]) -> tuple[ExportLimit, ...]:
     if Slot.ID not in tail:
         return ()
-    why = "they stand behind the arguments, and the target captures only what opens a call"
+    why = "they stand after the arguments, and the target captures only what opens a call"
     return (ExportLimit(MessagePiece.IDS, why),)
 
 

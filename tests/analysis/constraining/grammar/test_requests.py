@@ -95,7 +95,7 @@ def test_a_request_that_contradicts_itself_is_an_error(options: dict[str, Any], 
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        ({"type": "text"}, "'text' is no type of JSON Schema"),
+        ({"type": "text"}, "'text' is not a type of JSON Schema"),
         ({"$ref": "#/$defs/none"}, "leads nowhere"),
         ({"$ref": "https://example.org/schema"}, "leaves the schema"),
         ({"$ref": "#/properties/value"}, "refers to itself"),

@@ -76,7 +76,7 @@ VARIED = [
     ("Python literals", '"draft": True, "parent": None'),
     ("cut in the answer", f"<think>\n{THOUGHT}\n</think>\n\nIt is"),
     ("cut in a call, kept", '"arguments": {"city": "Os'),
-    ("malformed call, kept", '"arguments": {"city": "Oslo", "'),
+    ("malformed call, kept", '"arguments": {"city": "Os}'),
 ]
 
 

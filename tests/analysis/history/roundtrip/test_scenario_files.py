@@ -182,7 +182,8 @@ def test_the_packages_scenarios_use_every_variation_and_every_choice() -> None:
     assert {scenario.answers for scenario in scenarios} == set(Answers)
     engines = [scenario.engine for scenario in scenarios]
     assert {engine.arguments for engine in engines} == set(ArgumentsAs)
-    assert {engine.ids for engine in engines} == set(Ids)
+    # What engines do where ids carry names is known of engines alone.
+    assert {engine.ids for engine in engines} == set(Ids) - {Ids.NAMED}
     assert {engine.malformed for engine in engines} == set(UnreadCalls)
     assert any(engine.strips_reasoning for engine in engines)
     assert any(engine.rewrites_json for engine in engines)

@@ -1,0 +1,58 @@
+"""Whose fault it is that a round trip breaks: the template's, the engine's, or the model's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+
+from autoparser.analysis.core.alignment import prefix_length
+
+from .broken_step import BrokenStep
+from .cause import Cause
+from .remembering import unreadable
+from .replay import Replay, ReplayStage
+from .scenario import EngineHabits
+
+__all__ = ["Culprit", "fault_of"]
+
+
+class Culprit(StrEnum):
+    """Whose fault a break is."""
+
+    TEMPLATE = "template"
+    """The message in the history holds what was sampled, and the template writes it otherwise."""
+    ENGINE = "engine"
+    """An engine that keeps all of the message, in the form that the template takes, fixes it."""
+    MODEL = "model"
+    """The messages do not hold how the model wrote: it departs from what the template writes."""
+
+
+def fault_of(
+    stage: ReplayStage, replay: Replay, cause: Cause | None, plain: str | None
+) -> Culprit | None:
+    """Say whose fault it is; None where nothing breaks.
+
+    `plain` is what the format itself writes in this place; None where a person gave the text. For
+    example compact JSON is the same message as spaced JSON, so that no template could write it
+    back: the model's. A newline that ends the answer is in the message, and a template that trims
+    it is at fault.
+    """
+    if cause is None:
+        return None
+    exchange = replay.exchange
+    if cause is Cause.RETOKENIZED:
+        return Culprit.ENGINE if plain is None or plain != exchange.sampled else Culprit.MODEL
+    case = BrokenStep(stage, replay, len(replay.text) if replay.at is None else replay.at)
+    if exchange.engine != EngineHabits() and case.moves(replace(exchange, engine=EngineHabits())):
+        return Culprit.ENGINE
+    if plain is not None and plain != exchange.sampled:
+        departs = len(replay.prompt.text) + prefix_length(plain, exchange.sampled)
+        if case.at < departs:
+            return Culprit.TEMPLATE
+    if unreadable(replay.parsed):
+        return Culprit.MODEL
+    if plain is not None and plain != exchange.sampled:
+        straight = stage.play(replace(exchange, sampled=plain, cut=False))
+        if straight.kept.message == replay.kept.message:
+            return Culprit.MODEL
+    return Culprit.TEMPLATE
