@@ -43,6 +43,8 @@ _SILENT = frozenset(
     | {"$schema", "readOnly", "writeOnly", "nullable", "example"}
 )
 _MOST_LEFT_OUT = 20
+_HOLDERS = frozenset({"properties", "additionalProperties", "items", "anyOf", "oneOf", "$ref"})
+"""Keywords of plain schemas that hold others."""
 _MEMBERS = frozenset({"type", "properties", "required", "additionalProperties"})
 
 
@@ -53,6 +55,8 @@ def may_be_met(schema: Json) -> bool:
     """
     if isinstance(schema, bool):
         return schema
+    if isinstance(schema, dict) and not schema.keys() & _HOLDERS and _is_plain(schema):
+        return True
     return _may_be_met(_AS_JSON(schema))
 
 
