@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
 from autoparser.analysis.constraining.gate import Gate, gate
-from autoparser.analysis.constraining.grammar import Grammar, grammar_of
+from autoparser.analysis.constraining.grammar import Grammar, format_slices, grammar_of
 from autoparser.analysis.core.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
@@ -208,7 +208,8 @@ class Analysis:
         ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
         if known.eos is None and ends:
             known = tokenizer_of(known, eos=ends)
-        return GrammarBackend(known, workers=workers, capacity=capacity)
+        slices = format_slices(self.formats, known.opaque)
+        return GrammarBackend(known, workers=workers, capacity=capacity, slices=slices)
 
     def reasoning_gate(
         self,

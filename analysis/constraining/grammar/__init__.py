@@ -5,12 +5,13 @@ from autoparser.analysis.core.schema import SchemaError
 from .call_writer import GrammarError
 from .grammar import Grammar
 from .loosening import Loosening
-from .requests import grammar_of
+from .requests import format_slices, grammar_of
 
 __all__ = [
     "Grammar",
     "GrammarError",
     "Loosening",
     "SchemaError",
+    "format_slices",
     "grammar_of",
 ]

@@ -15,7 +15,7 @@ from autoparser.analysis.reading.expression import Turn
 from .call_writer import GrammarError
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable
-from .lark import write_lark
+from .lark import slices_for, write_lark
 from .loosening import Loosening, WrittenGrammar, written_grammar
 from .rules import GrammarRules
 from .structural_tag import write_structural_tag
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 
 _ALL_TEXT = OpaqueTokens()
+
+
+def _opaque_of(tokenizer: Tokenizer | OpaqueTokens | object) -> OpaqueTokens:
+    return tokenizer if isinstance(tokenizer, OpaqueTokens) else tokenizer_of(tokenizer).opaque
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,7 @@ class Grammar:
         `tokenizer` is else all that `tokenizer_of` takes; raises as that and as `rules` does. An
         error names the tool, the place in its schema, and the keyword.
         """
-        known = tokenizer if isinstance(tokenizer, OpaqueTokens) else tokenizer_of(tokenizer).opaque
-        return self._lark(known).text
+        return self._lark(_opaque_of(tokenizer)).text
 
     def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar:
         return written_grammar(
@@ -85,6 +88,20 @@ class Grammar:
             self.json_schema,
             loosen=self.loosen,
         )
+
+    def slices(self, tokenizer: Tokenizer | OpaqueTokens | object) -> tuple[str, ...]:
+        """Return the slices of the vocabulary with which llguidance's masks of `lark` are quick.
+
+        They are for `LLTokenizer(…, slices=…)` or its `with_slices`, in an engine that has its own;
+        `Analysis.backend` uses them by itself. None of them: the usual ones are right. They are
+        those of the format: other tools change nothing. Takes and raises the same as `lark`.
+        """
+        known = _opaque_of(tokenizer)
+        tools, content = self.tools, self.json_schema
+        if self.loosen:
+            written = self._lark(known)
+            tools, content = written.tools, written.json_schema
+        return slices_for(self._rules(tools, content, known), known)
 
     def gbnf(self) -> str:
         """Write it in GBNF, as llama.cpp takes it; raises as `lark` does.

@@ -49,6 +49,9 @@ class WrittenGrammar:
     """A grammar as text, and what it leaves out."""
 
     text: str
+    tools: Mapping[str, Json]
+    """The schemas that it is held to."""
+    json_schema: Json
     loosened: tuple[Loosening, ...] = ()
 
 
@@ -60,7 +63,7 @@ def written_grammar(
     Raises SchemaError, which names the tool and the place, and what `write` raises besides.
     """
     try:
-        return WrittenGrammar(write(tools, content))
+        return WrittenGrammar(write(tools, content), tools, content)
     except SchemaError as error:
         refused = error
     loosened: list[Loosening] = []
@@ -76,7 +79,7 @@ def written_grammar(
         loosened += left_out
     if not loosened:
         raise refused
-    return WrittenGrammar(write(held, content), tuple(loosened))
+    return WrittenGrammar(write(held, content), held, content, tuple(loosened))
 
 
 @dataclass(frozen=True, slots=True)

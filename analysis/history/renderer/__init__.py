@@ -5,12 +5,12 @@ from .prompt_tokens import RenderedTokens
 from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
 from .training import TrainingTemplate, training_template
-from .training_proof import Deviation, Proof, TrainingTemplateError
+from .training_proof import MismarkedTurn, Proof, TrainingTemplateError
 
 __all__ = [
     "Attributed",
     "BridgeRefusal",
-    "Deviation",
+    "MismarkedTurn",
     "Proof",
     "Reason",
     "RenderedTokens",

@@ -83,12 +83,12 @@ class SchemaFind:
     form: Form
     seed: str
     fault: Fault
-    schema: Json
+    schema: dict[str, Json]
     detail: str
 
     def __str__(self) -> str:
         """Return it on a few lines."""
-        told = json.dumps({k: v for k, v in self.schema.items() if k != "$defs"})  # type: ignore[union-attr]
+        told = json.dumps({key: self.schema[key] for key in self.schema if key != "$defs"})
         return f"{self.format} {self.form} {self.seed}: {self.fault}\n  {told}\n  {self.detail}"
 
 

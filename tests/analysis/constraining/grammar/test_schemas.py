@@ -38,8 +38,13 @@ DEFS: dict[str, Any] = {
 WRITERS: dict[str, Callable[..., Any]] = {"lark": decoder, "gbnf": gbnf_decoder}
 
 
-def grammar_for(schema: Any, *, style: str = XML, **more: Any) -> Grammar:
-    parameters = {"type": "object", "properties": {"it": schema}, "required": ["it"], **more}
+def grammar_for(schema: Any, *, style: str = XML, more: Any = None) -> Grammar:
+    parameters = {
+        "type": "object",
+        "properties": {"it": schema},
+        "required": ["it"],
+        **(more or {}),
+    }
     tool = {"name": "book", "parameters": {"additionalProperties": False, **parameters}}
     return analysis_of(style).grammar([tool])
 
@@ -87,7 +92,7 @@ HELD: list[tuple[dict[str, Any], list[str], list[str]]] = [
 def test_all_of_a_schema_is_held_to(
     target: str, schema: dict[str, Any], good: list[str], bad: list[str]
 ) -> None:
-    grammar = grammar_for(schema, **{"$defs": DEFS})
+    grammar = grammar_for(schema, more={"$defs": DEFS})
     loaded = WRITERS[target](grammar, byte_tokenizer(), guidance())
     for text in good:
         assert refusal(loaded, CALL.format(text)) == "", text
@@ -213,8 +218,11 @@ FORMATS: list[tuple[dict[str, Any], str, str]] = [
 def test_strings_in_every_notation_are_held_to_their_shape(
     said: dict[str, Any], good: str, bad: str, style: str
 ) -> None:
-    parameters = {"type": "object", "properties": {"it": {"type": "string", **said}}}
-    tool: Json = {"name": "book", "parameters": {**parameters, "required": ["it"]}}
+    parameters: dict[str, Any] = {"properties": {"it": {"type": "string", **said}}}
+    tool: Json = {
+        "name": "book",
+        "parameters": {"type": "object", **parameters, "required": ["it"]},
+    }
     format_ = analysis_of(style).format
     for value in filter(None, (good, bad)):
         turn = format_.write(Message(calls=(ToolCall("book", {"it": value}),)))
