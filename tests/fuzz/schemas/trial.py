@@ -23,7 +23,7 @@ from llguidance import LLMatcher, LLTokenizer, grammar_from
 from autoparser.analysis.constraining.grammar import Grammar, GrammarError, Loosening, SchemaError
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.core.schema import UnheldKeywordError
+from autoparser.analysis.core.schema import UnheldKeywordError, schemas_in
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.parsing import OutputParser, Status
 from tests.analysis.constraining.grammar.proofs import grammar_for, request_for
@@ -80,7 +80,7 @@ class SchemaFind:
     """Something wrong, with all that is needed to see it again."""
 
     format: str
-    form: Form
+    form: str
     seed: str
     fault: Fault
     schema: dict[str, Json]
@@ -139,9 +139,10 @@ class SchemaTrial:
         schema: dict[str, Json],
         rng: random.Random,
     ) -> None:
-        self.name, self.format, self.form, self.seed = name, format_, form, seed
+        self.name, self.format, self.seed = name, format_, seed
+        self.form: Form = form
         self.schema, self.rng = schema, rng
-        self.validator = Draft202012Validator(
+        self.validator: Any = Draft202012Validator(
             schema, format_checker=Draft202012Validator.FORMAT_CHECKER
         )
         tool: Json = {"name": TOOL, "parameters": schema}
@@ -182,15 +183,9 @@ class SchemaTrial:
         if TOOL not in str(error) or error.keyword not in str(error) or not named:
             self._find(Fault.NOT_NAMED, f"{error} ({error.pointer})")
 
-    def _at(self, pointer: str) -> Any:
-        found: Any = self.schema
-        for token in pointer.split("/")[1:]:
-            name = token.replace("~1", "/").replace("~0", "~")
-            try:
-                found = found[int(name)] if isinstance(found, list) else found[name]
-            except (KeyError, IndexError, ValueError, TypeError):
-                return {}
-        return found
+    def _at(self, pointer: str) -> dict[str, Json]:
+        places = {place: part for part, place in schemas_in(self.schema)}
+        return places.get(pointer, {})
 
     def _loosened(self) -> tuple[str, tuple[Loosening, ...]]:
         looser = replace(self.grammar, loosen=True)

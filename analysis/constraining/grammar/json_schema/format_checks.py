@@ -16,7 +16,7 @@ def _held(name: str) -> Callable[[str], bool]:
     """Make the check of a format that is held as a pattern."""
 
     def check(text: str) -> bool:
-        regexes = string_shape({"format": name}, ROOT).regexes
+        regexes = string_shape({"format": name}, ROOT).patterns
         return all(re.fullmatch(python_text(regex), text) for regex in regexes)
 
     return check

@@ -69,6 +69,8 @@ def _text(told: str) -> str:
 @lru_cache(maxsize=512)
 def has_text(shape: StringShape) -> bool:
     """Whether a text meets a shape, where several expressions have to match it at once."""
+    if shape.most is not None and shape.most < shape.least:
+        return False
     if len(shape.regexes) < 2:  # noqa: PLR2004 - one expression always matches something
         return True
     parts: list[Json] = [{"pattern": f"^(?:{rust_text(regex)})$"} for regex in shape.regexes]
@@ -153,11 +155,8 @@ def _written(schema: Schema) -> Json:
     texts = [*_patterns(schema)]
     if texts:
         found["pattern"] = texts[0]
-        beside += [{"pattern": text} for text in texts[1:]]
-    for keyword, meant in (
-        ("unevaluatedProperties", "additionalProperties"),
-        ("unevaluatedItems", "items"),
-    ):
+        beside.extend({"pattern": text} for text in texts[1:])
+    for keyword, meant in _MEANT.items():
         if keyword in schema:
             found.setdefault(meant, schema[keyword])
     patterns = schema_map(schema, "patternProperties")

@@ -67,8 +67,10 @@ def _any_holds(value: Json, schema: Json, flat: Flat) -> bool:
 
 
 def _text_holds(value: str, schema: Schema) -> bool:
-    regexes = string_shape(schema, "#").regexes
-    return all(re.fullmatch(python_text(regex), value) for regex in regexes)
+    shape = string_shape(schema, "#")
+    if len(value) < shape.least or (shape.most is not None and len(value) > shape.most):
+        return False
+    return all(re.fullmatch(python_text(regex), value) for regex in shape.patterns)
 
 
 def _number_holds(value: float, schema: Schema) -> bool:

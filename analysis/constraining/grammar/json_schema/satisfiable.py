@@ -107,9 +107,9 @@ def _is_plain(schema: Schema) -> bool:
         return bool(values) and all(type_of(value) == schema["type"] for value in values)
     if len(said) == 1 and said <= _CHOICES:
         return True
-    return (said - {"type"} in _PAIRS and _is_open(schema, *sorted(said - {"type"}))) or (
-        len(said - {"type"}) == 1 and said - {"type"} <= _ALONE
-    )
+    return (
+        frozenset(said - {"type"}) in _PAIRS and _is_open(schema, *sorted(said - {"type"}))
+    ) or (len(said - {"type"}) == 1 and said - {"type"} <= _ALONE)
 
 
 def _is_open(schema: Schema, upper: str, lower: str) -> bool:

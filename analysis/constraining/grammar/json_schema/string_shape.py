@@ -42,10 +42,10 @@ class StringShape:
             return None
         if not self.patterns:
             return RegexRepeat(ANY_TEXT.item, self.least, self.most)
-        if len(self.patterns) > 1:
+        regex, *others = self.patterns
+        if others:
             why = f"one text would have to match {' and '.join(self.keywords[:2])} at once"
             raise unwritable(self.keywords[1], self.pointer, why)
-        (regex,) = self.patterns
         options = regex.options if isinstance(regex, RegexChoice) else (regex,)
         bounded = [self._bounded(option) for option in options]
         kept = [option for option in bounded if option is not None]
