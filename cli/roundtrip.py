@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,7 +31,6 @@ from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.core.conversation import Json
     from autoparser.analysis.history.roundtrip import EngineProfile, RoundTrip, Scenario
 
 __all__ = ["roundtrip"]
@@ -94,7 +93,7 @@ def roundtrip(
     wanted = _checked_kinds(fail_on or [])
     chosen = _chosen(scenarios, scenario or [])
     engine = None if profile is None else _profile(profile)
-    setting = cast("dict[str, Json]", read_switches(switch or []))
+    setting = read_switches(switch or [])
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
     template = asked_for.template(tokenizer, noted=False)

@@ -84,7 +84,7 @@ class NoTurns:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RenderedAgain:
     """What became of a message that was read."""
 
     rendering: Rendering
@@ -106,29 +106,29 @@ class Rewriter:
         stops = (end.lstrip() or end for end in (*ends, *format_.stop_strings))
         self._ends = tuple(dict.fromkeys(filter(None, stops)))
 
-    def compare(self, text: str, parsed: ParsedMessage) -> Comparison:
+    def compare(self, text: str, parsed: ParsedMessage) -> RenderedAgain:
         """Say what is written of the message, and where that is other text."""
         message = message_of(parsed, text)
         if not all(map(_finite, (call.arguments for call in message.calls))):
             reason = "a number in it is beyond what a template can be given"
-            return Comparison(Rendering.UNWRITTEN, reason)
+            return RenderedAgain(Rendering.UNWRITTEN, reason)
         turn = self._turns.written(message)
         if turn.refusal:
-            return Comparison(Rendering.UNWRITTEN, turn.refusal)
+            return RenderedAgain(Rendering.UNWRITTEN, turn.refusal)
         lead = self._lead(turn, message, text, str)
         if lead is Rendering.SAME:
-            return Comparison(lead, again=turn.rest)
+            return RenderedAgain(lead, again=turn.rest)
         dropped = self._dropped(turn, message, text, parsed)
         again = text[:dropped] + turn.rest
         if lead is not None:
-            return Comparison(lead, _lead_words(lead, turn, text), again)
+            return RenderedAgain(lead, _lead_words(lead, turn, text), again)
         if dropped and self._lead(turn, message, text[dropped:], str, whole=False):
             shown = parting(text, turn.rest)
-            return Comparison(Rendering.REASONING, f"{_NO_REASONING}: {shown}", again)
+            return RenderedAgain(Rendering.REASONING, f"{_NO_REASONING}: {shown}", again)
         read = self._parser.parse(again)
         found = self._reformed(turn, message, text, dropped, parsed, read)
         words = message_difference(text, parsed, again, read)
-        return Comparison(found, ": ".join(filter(None, (words, parting(text, again)))), again)
+        return RenderedAgain(found, ": ".join(filter(None, (words, parting(text, again)))), again)
 
     def _reformed(
         self,

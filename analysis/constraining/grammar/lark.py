@@ -371,7 +371,7 @@ class _LarkWriter:
             any(isinstance(piece, int) for piece in self.opaque.pieces(text))
             for text in prose.exclude
         )
-        return tokens and not prose.shapes and prose.shape is None
+        return tokens and not prose.is_shaped
 
     def _first_token(self, text: str) -> tuple[str, int | None, str]:
         """Cut a text at its first added token: the text before it, its id, the text after."""
@@ -425,9 +425,9 @@ def _same_prose(exits: Sequence[Exit]) -> Prose | None:
     """
     proses = {replace(exit_.prose, space="") for exit_ in exits if exit_.prose is not None}
     prose = proses.pop() if len(proses) == 1 else None
-    if prose is None or prose.shapes or prose.tokens or _EDGES[prose.left] or _EDGES[prose.right]:
+    if prose is None or prose.is_shaped or prose.tokens:
         return None
-    return prose
+    return None if _EDGES[prose.left] or _EDGES[prose.right] else prose
 
 
 def _token(number: int) -> str:

@@ -115,6 +115,11 @@ class Prose:
     tokens: tuple[int, ...] = ()
     """Opaque tokens that may stand in it, by their ids."""
 
+    @property
+    def is_shaped(self) -> bool:
+        """Whether it has to be of a certain shape."""
+        return bool(self.shapes) or self.shape is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Exit:

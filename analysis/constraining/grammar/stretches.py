@@ -48,7 +48,7 @@ Terminal: TypeAlias = Symbol | Stretch | OneSign
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TextStep:
     """A terminal, and the state of the text before it; None: nothing stands before it."""
 
     origin: int | None
@@ -59,9 +59,9 @@ class Step:
 class StretchedText:
     """Text as steps from state to state."""
 
-    steps: Mapping[int, Sequence[Step]]
+    steps: Mapping[int, Sequence[TextStep]]
     """The steps that lead to a state."""
-    closes: Sequence[Sequence[Step]]
+    closes: Sequence[Sequence[TextStep]]
     """The last step of each text that closes it."""
     ends: Sequence[int]
     """The states in which the text may end where nothing closes it."""
@@ -129,8 +129,8 @@ class _Stretcher:
         self.found, self.symbols, self.signs = found, symbols, signs
         self.not_alone = not_alone
         self.numbers: dict[_Place, int] = {}
-        self.steps: dict[int, list[Step]] = {}
-        self.closes: dict[int, list[Step]] = {}
+        self.steps: dict[int, list[TextStep]] = {}
+        self.closes: dict[int, list[TextStep]] = {}
 
     def text(self) -> StretchedText:
         """Follow all states from the first one."""
@@ -146,13 +146,13 @@ class _Stretcher:
         at, _, whole = place
         for char, close in self.found[at].closes.items():
             if whole is None or whole + char not in self.not_alone:
-                self.closes.setdefault(close, []).append(Step(origin, self.symbols[char]))
+                self.closes.setdefault(close, []).append(TextStep(origin, self.symbols[char]))
         new: list[_Place] = []
         for terminal, to in self._ways(place):
             if to not in self.numbers:
                 self.numbers[to] = len(self.numbers)
                 new.append(to)
-            self.steps.setdefault(self.numbers[to], []).append(Step(origin, terminal))
+            self.steps.setdefault(self.numbers[to], []).append(TextStep(origin, terminal))
         return new
 
     def _ways(self, place: _Place) -> Iterator[tuple[Terminal, _Place]]:

@@ -39,13 +39,9 @@ WRITERS: dict[str, Callable[..., Any]] = {"lark": decoder, "gbnf": gbnf_decoder}
 
 
 def grammar_for(schema: Any, *, style: str = XML, more: Any = None) -> Grammar:
-    parameters = {
-        "type": "object",
-        "properties": {"it": schema},
-        "required": ["it"],
-        **(more or {}),
-    }
-    tool = {"name": "book", "parameters": {"additionalProperties": False, **parameters}}
+    members: dict[str, Any] = {"type": "object", "properties": {"it": schema}, "required": ["it"]}
+    parameters: dict[str, Any] = {"additionalProperties": False, **members, **(more or {})}
+    tool: dict[str, Any] = {"name": "book", "parameters": parameters}
     return analysis_of(style).grammar([tool])
 
 
@@ -265,7 +261,8 @@ def test_parameters_are_held_to_all_that_is_said_of_them(
 
 
 def test_arguments_in_json_are_held_to_all_of_it() -> None:
-    parameters = {"properties": {"it": {"minimum": 2}}, "$ref": "#/$defs/Whole"}
+    members: dict[str, Any] = {"it": {"minimum": 2}}
+    parameters: dict[str, Any] = {"properties": members, "$ref": "#/$defs/Whole"}
     whole = {"properties": {"it": {"$ref": "#/$defs/Five"}}, "required": ["it"], "type": "object"}
     parameters["$defs"] = {**DEFS, "Whole": whole}
     grammar = analysis_of("j1-json-in-tags").grammar([{"name": "book", "parameters": parameters}])
