@@ -15,6 +15,7 @@ from .export import export_report
 from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
+from .preserving import preserving_report, template_diff
 from .prompt import prompt_warning
 from .provenance import provenance_words
 from .roundtrip import roundtrip_report
@@ -52,11 +53,13 @@ __all__ = [
     "message_document",
     "message_report",
     "phases_report",
+    "preserving_report",
     "prompt_warning",
     "provenance_words",
     "roundtrip_document",
     "roundtrip_report",
     "survey_report",
+    "template_diff",
     "tokens_document",
     "tokens_report",
     "training_lines",
