@@ -2,8 +2,8 @@
 
 Run it in the project's root, where the test requirements are installed. Every fixture that writes
 calls is a format; in each, a schema is made at random, its grammar is written as Lark or GBNF, and
-jsonschema judges what the grammar takes; of formats it judges more where `jsonschema[format-nongpl]`
-is installed. Equal seeds make equal schemas.
+jsonschema judges what the grammar takes; of formats it judges more where
+`jsonschema[format-nongpl]` is installed. Equal seeds make equal schemas.
 """
 
 from __future__ import annotations
