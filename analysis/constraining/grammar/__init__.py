@@ -2,13 +2,16 @@
 
 from autoparser.analysis.core.schema import SchemaError
 
+from .acceptance import Acceptance, GrammarDialect
 from .call_writer import GrammarError
 from .grammar import Grammar
 from .loosening import Loosening
 from .requests import format_slices, grammar_of
 
 __all__ = [
+    "Acceptance",
     "Grammar",
+    "GrammarDialect",
     "GrammarError",
     "Loosening",
     "SchemaError",
