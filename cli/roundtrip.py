@@ -42,7 +42,7 @@ FOUND = 1
 """The exit code where a verdict that --fail-on names was found."""
 
 
-class Target(StrEnum):
+class WrittenForm(StrEnum):
     """What can be made of the verdicts."""
 
     TEMPLATE = "template"
@@ -92,7 +92,7 @@ def roundtrip(
         ),
     ] = None,
     to: Annotated[
-        Target | None,
+        WrittenForm | None,
         typer.Option(
             "--to",
             help="template: the template with the least change under which the scenarios hold, as"
