@@ -148,10 +148,16 @@ class Renderer:
         prev_completion_ids: Ids,
         new_messages: Sequence[object],
         tools: Sequence[object] | None = None,
+        *,
+        force: bool = False,
     ) -> RenderedTokens | BridgeRefusal:
         """Return the next prompt: the previous ids, untouched, and after them what is new.
 
-        A refusal is false in a condition, and says why. The numbers of messages are those in
-        `new_messages`. Raises TokenizerError for ids that are not in the vocabulary.
+        A refusal is false in a condition, and says why. With `force` what is new is appended also
+        where the template would rewrite what stands before, and the notes say what that is. The
+        numbers of messages are those in `new_messages`. Raises TokenizerError for ids that are not
+        in the vocabulary.
         """
-        return self._bridge.to_next_turn(prev_prompt_ids, prev_completion_ids, new_messages, tools)
+        return self._bridge.to_next_turn(
+            prev_prompt_ids, prev_completion_ids, new_messages, tools, force=force
+        )
