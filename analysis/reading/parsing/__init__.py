@@ -3,11 +3,12 @@
 from autoparser.analysis.reading.text import Span, SpanKind
 
 from .call_ids import CallIds
-from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
+from .message import CallAttempt, Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
 from .parser import OutputParser, after_reasoning
 from .stream import StreamParser
 
 __all__ = [
+    "CallAttempt",
     "CallIds",
     "Delta",
     "DeltaKind",
