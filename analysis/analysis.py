@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
 from autoparser.analysis.constraining.gate import Gate, gate
-from autoparser.analysis.constraining.grammar import Grammar, grammar_of
+from autoparser.analysis.constraining.grammar import Grammar, format_slices, grammar_of
 from autoparser.analysis.core.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
@@ -21,6 +21,7 @@ from autoparser.analysis.describing.view import MarkerRegistry, View, view_of
 from autoparser.analysis.inference.check import (
     Check,
     TemplateContinuation,
+    TemplateTurns,
     continuations,
     self_check,
 )
@@ -204,7 +205,8 @@ class Analysis:
         ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
         if known.eos is None and ends:
             known = tokenizer_of(known, eos=ends)
-        return GrammarBackend(known, workers=workers, capacity=capacity)
+        slices = format_slices(self.formats, known.opaque)
+        return GrammarBackend(known, workers=workers, capacity=capacity, slices=slices)
 
     def reasoning_gate(
         self,
@@ -235,6 +237,30 @@ class Analysis:
             return reasoning_gate_of(format_, turn, constraint, tokenizer)
         with self.backend(tokenizer, workers=1) as backend:
             return reasoning_gate_of(format_, turn, constraint, backend)
+
+    def turns(
+        self,
+        tools: Sequence[object] | None = None,
+        *,
+        prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+    ) -> TemplateTurns:
+        """Make what asks the template how it writes messages after the prompt of a request.
+
+        The arguments are those of `parser`. The conversation is one of its own, since a prompt is
+        but a text; the setting is the one that the prompt belongs to. Raises RequestError.
+        """
+        begun = self.begun(tools, prompt=prompt, chat_template_kwargs=chat_template_kwargs)[0]
+        opening = begun.opening
+        known = begun.format.setting if opening is None else opening.setting
+        given = cast("Mapping[str, Json]", chat_template_kwargs or {})
+        offered = [cast("Mapping[str, object]", tool) for tool in tools or ()]
+        return TemplateTurns(
+            self.prober(),
+            setting={**known, **given},
+            tools=[cast("Tool", tool.get("function", tool)) for tool in offered],
+            named=begun.format.with_naming_ids,
+        )
 
     def under(self, setting: Mapping[str, object], *, tools: bool = True) -> Begun:
         """Find how turns are written under a setting of the switches, and how its prompt begins.

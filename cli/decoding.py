@@ -64,7 +64,7 @@ def by_server(trial: DecodingTrial, server: Server, size: Size) -> DecodingRepor
     from autoparser.analysis.constraining.decode import judged, server_answers
 
     answers = server_answers(
-        trial, server, trial.prompt or "", count=size.answers, seed=size.seed, limit=size.limit
+        trial, server, trial.asked, count=size.answers, seed=size.seed, limit=size.limit
     )
     with progress_of(size.answers) as advance:
         return judged(answers, trial.judge, advance)
@@ -83,7 +83,7 @@ def by_model(
             writer = ModelWriter(
                 trial,
                 model,
-                trial.prompt or "",
+                trial.asked,
                 batch=batch,
                 seed=size.seed,
                 limit=size.limit,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from autoparser.analysis.history.renderer import Deviation, TrainingTemplate
+from autoparser.analysis.history.renderer import MismarkedTurn, TrainingTemplate
 
 from .visible import visible
 
@@ -28,11 +28,11 @@ def training_lines(made: TrainingTemplate) -> Iterator[str]:
         yield _deviation(list(alike))
 
 
-def _kind(deviation: Deviation) -> tuple[str, bool, bool]:
+def _kind(deviation: MismarkedTurn) -> tuple[str, bool, bool]:
     return deviation.turn, bool(deviation.left_out), bool(deviation.marked_too)
 
 
-def _deviation(alike: Sequence[Deviation]) -> str:
+def _deviation(alike: Sequence[MismarkedTurn]) -> str:
     one = alike[0]
     others = len(alike) - 1
     more = f", and {others} more" if others else ""

@@ -26,9 +26,9 @@ def test_clean_walks_are_counted(autoparser: Run) -> None:
     assert lines[:3] == [
         "Tokenizer  one token a byte, and one for each marker of the template",
         "Sampler    at random, seed 2, at most 4000 tokens",
-        "Clean      5 of 5 answers: accepted, ended, read, valid, rendered",
+        "Clean      5 of 5 answers: accepted, ended, read, valid, rendered the same",
     ]
-    assert lines[5:] == ["What the template renders of the messages", "      5  the same text"]
+    assert lines[6:] == ["What the template renders of the messages", "      5  the same text"]
 
 
 def test_faults_are_shown_with_their_first_example(autoparser: Run) -> None:
@@ -51,6 +51,41 @@ def test_everything_as_json(autoparser: Run) -> None:
     assert set(fault["example"]) == {"name", "detail", "text"}
     again = autoparser("decode", AMBIGUOUS, *TOOLS, "--walks", "6", "--json")
     assert again.out == ran.out
+
+
+def test_the_answers_themselves(autoparser: Run) -> None:
+    options = (*TOOLS, "--walks", "3", "--tool-choice", "required")
+    document = json.loads(autoparser("decode", TEMPLATE, *options, "--json").out)
+    assert document["with_calls"] == 3
+    assert document["calls"] == sum(each["calls"] for each in document["each"])
+    shown = autoparser("decode", TEMPLATE, *options, "--show")
+    assert shown.code == 0
+    assert f"Calls      {document['calls']}, in 3 of the answers\n" in shown.out
+    assert [each["name"] for each in document["each"]] == ["walk 0", "walk 1", "walk 2"]
+    for each in document["each"]:
+        assert each["faults"] == []
+        assert each["clean"] is (each["rendering"] == "same")
+        verdict = "clean" if each["clean"] else "the same but for"
+        assert f"\n{each['name']}\n  is      {verdict}" in shown.out
+    assert document["clean"] > 0
+    assert "\nwalk 0\n" not in autoparser("decode", TEMPLATE, *options).out
+
+
+def test_a_template_that_rewrites_values_is_not_clean(autoparser: Run, tmp_path: Path) -> None:
+    template = tmp_path / "rewriting.jinja"
+    source = (ROOT / TEMPLATE).read_text("utf-8")
+    template.write_text(
+        source.replace("arguments | tojson", "arguments | tojson | replace('low', 'LOW')"), "utf-8"
+    )
+    assert template.read_text("utf-8") != source
+    schema = {"type": "object", "properties": {"word": {"const": "low"}}, "required": ["word"]}
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps([{"name": "say", "parameters": schema}]), "utf-8")
+    options = ("--tools", tools, "--tool-choice", "required", "--walks", "4")
+    ran = autoparser("decode", template, *options)
+    assert ran.code == 1
+    assert "Clean      0 of 4 answers" in ran.out
+    assert "4  is rendered otherwise" in ran.out
 
 
 REQUESTS = [

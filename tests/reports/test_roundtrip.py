@@ -21,7 +21,7 @@ from autoparser.analysis.history.roundtrip import (
     round_trip,
     shipped_scenarios,
 )
-from autoparser.reports import ROUNDTRIP_SCHEMA, roundtrip_document, roundtrip_report
+from autoparser.reports import roundtrip_document, roundtrip_report
 from autoparser.reports.roundtrip import ABOUT, FAULTS
 from tests.analysis.history.roundtrip.vocabularies import tiny
 
@@ -141,10 +141,11 @@ def test_every_document_is_as_the_schema_says(name: str, tokens: bool) -> None:
     document = roundtrip_document(*played(name, tokens=tokens))
     read: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
     Draft202012Validator(SCHEMA).validate(read)
-    assert read["schema"] == ROUNDTRIP_SCHEMA
+    assert read["schema"] == "autoparser.roundtrip/2"
 
 
 def test_the_schema_is_one_and_knows_every_cause() -> None:
     Draft202012Validator.check_schema(SCHEMA)
-    assert SCHEMA["properties"]["schema"]["const"] == ROUNDTRIP_SCHEMA
-    assert len(SCHEMA["$defs"]["verdict"]["properties"]["cause"]["enum"]) == len(Cause) + 1
+    (code, none) = SCHEMA["$defs"]["Verdict"]["properties"]["cause"]["anyOf"]
+    assert len(code["enum"]) == len(Cause)
+    assert none == {"type": "null"}

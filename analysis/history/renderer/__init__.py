@@ -6,7 +6,7 @@ from .prompt_tokens import RenderedTokens
 from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
 from .training import TrainingTemplate, training_template
-from .training_proof import Deviation, Proof, TrainingTemplateError
+from .training_proof import MismarkedTurn, Proof, TrainingTemplateError
 from .training_sample import CallTokens, TrainingSample, TrajectoryStep
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
     "Attributed",
     "BridgeRefusal",
     "CallTokens",
-    "Deviation",
+    "MismarkedTurn",
     "Proof",
     "Reason",
     "RenderedTokens",

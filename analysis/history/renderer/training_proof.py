@@ -30,7 +30,7 @@ class TrainingTemplateError(AutoparserError):
 
 
 @dataclass(frozen=True, slots=True)
-class Deviation:
+class MismarkedTurn:
     """A turn in which what is marked is not what the renderer says is sampled."""
 
     conversation: tuple[str, ...]
@@ -53,7 +53,7 @@ class Proof:
     refused: int
     masked: int
     """Conversations in which what is marked is also what the renderer says is sampled."""
-    deviations: tuple[Deviation, ...]
+    deviations: tuple[MismarkedTurn, ...]
     """One for each kind of turn in each kind of conversation, in which that is not so."""
 
     @property
@@ -72,7 +72,7 @@ def proved(analysis: Analysis, patched: ChatTemplate) -> Proof:
     fields = fields_of(analysis.shape)
     words = choose_sentinels(analysis.template.text)
     conversations = refused = masked = 0
-    deviations: dict[tuple[object, ...], Deviation] = {}
+    deviations: dict[tuple[object, ...], MismarkedTurn] = {}
     for dialogue, generation in product(_dialogues(), (False, True)):
         messages = prepared(analysis.shape.messages(dialogue, words.system))
         text = renders.attempt(messages, generation=generation)
@@ -111,7 +111,7 @@ def _marked(
 
 def _deviations(
     whole: Attributed, marked: Sequence[tuple[int, int]], dialogue: Dialogue, messages: Messages
-) -> Iterator[Deviation]:
+) -> Iterator[MismarkedTurn]:
     """Return the turns of a conversation that are marked otherwise than they are sampled."""
     sampled = _joined((each.start, each.end) for each in whole.segments if each.sampled)
     left_out = _beyond(sampled, marked)
@@ -127,7 +127,7 @@ def _deviations(
     for owner, (left, too) in sorted(owners.items()):
         turn = dialogue[owner - before] if owner >= before else None
         parts = str(turn.presence) if isinstance(turn, Turn) else "no turn"
-        yield Deviation(roles, owner, parts, tuple(left), tuple(too))
+        yield MismarkedTurn(roles, owner, parts, tuple(left), tuple(too))
 
 
 def _beyond(

@@ -91,21 +91,22 @@ class Prober:
         shape: Shape | None = None,
         setting: Setting | None = None,
         tools: Sequence[Tool] | None = None,
+        sentinels: Sentinels | None = None,
     ) -> Prober:
-        """Return a prober that differs in shape, setting or tools, on the same meter.
+        """Return a prober that differs in shape, setting, tools or words, on the same meter.
 
         Where only the setting differs, both share what they have rendered.
         """
         other = Prober(
             self.template,
-            self.sentinels,
+            sentinels or self.sentinels,
             tokens=self.tokens,
             tools=self.tools if tools is None else tools,
             shape=shape or self.shape,
             setting=self.setting if setting is None else setting,
         )
         other.meter = self.meter
-        if other.shape == self.shape and tools is None:
+        if other.shape == self.shape and tools is None and sentinels is None:
             other._renders = self._renders
         return other
 

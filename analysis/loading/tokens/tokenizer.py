@@ -148,6 +148,22 @@ class ModelTokenizer:
                 _loaded[key] = made
             return _loaded[key]
 
+    def ll_with(self, slices: Sequence[str]) -> LLTokenizer:
+        """Return llguidance's with these slices of the vocabulary; none of them: its own.
+
+        To sort a large vocabulary takes a second, so the same slices are sorted once.
+        """
+        if not slices:
+            return self.ll
+        known = self._sliced.get(tuple(slices))
+        if known is None:
+            known = self._sliced.setdefault(tuple(slices), self.ll.with_slices(list(slices)))
+        return known
+
+    @cached_property
+    def _sliced(self) -> dict[tuple[str, ...], LLTokenizer]:
+        return {}
+
     def _in_llguidance(self, text: str, ends: list[int] | None) -> LLTokenizer:
         from llguidance import LLTokenizer  # noqa: PLC0415 - only those who decode need it
 

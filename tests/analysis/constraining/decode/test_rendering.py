@@ -54,9 +54,9 @@ NOT_WRITTEN_SO = [
 @pytest.mark.parametrize(("text", "rendering"), NOT_WRITTEN_SO)
 def test_what_only_a_reader_forgives(text: str, rendering: Rendering) -> None:
     trial = trial_of(JSON)
-    found, difference = trial.judge._rewriter.compare(text, trial.parser.parse(text))
-    assert found is rendering, difference
-    assert bool(difference) is (rendering is Rendering.OTHER)
+    found = trial.judge._rewriter.compare(text, trial.parser.parse(text))
+    assert found.rendering is rendering, found.difference
+    assert found.difference
 
 
 def test_another_text_is_a_fault_and_shows_where_they_part() -> None:
