@@ -5,6 +5,7 @@ asked for, so that with styles or without it is the same text. What comes from a
 passes `visible`: it is never read as markup, and nothing in it moves a cursor or hides.
 """
 
+from .acceptance import acceptance_document, acceptance_report
 from .analysis import analysis_report, phases_report
 from .comparison import comparison_report
 from .comparison_document import ComparisonDocument, comparison_document
@@ -15,6 +16,7 @@ from .export import export_report
 from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
+from .preserving import preserving_report, template_diff
 from .prompt import prompt_warning
 from .provenance import provenance_words
 from .roundtrip import roundtrip_report
@@ -30,6 +32,8 @@ __all__ = [
     "ComparisonDocument",
     "DecodeSetting",
     "RoundTripDocument",
+    "acceptance_document",
+    "acceptance_report",
     "all_read",
     "analysis_report",
     "check_doubt",
@@ -52,11 +56,13 @@ __all__ = [
     "message_document",
     "message_report",
     "phases_report",
+    "preserving_report",
     "prompt_warning",
     "provenance_words",
     "roundtrip_document",
     "roundtrip_report",
     "survey_report",
+    "template_diff",
     "tokens_document",
     "tokens_report",
     "training_lines",

@@ -169,28 +169,28 @@ def test_turns_that_a_template_marks_otherwise_are_named(autoparser: Run, tmp_pa
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("mesages: []", "there are no messages; did you mean messages for mesages? give a list"),
-        ("[]", "this is an empty list, not a list of messages; give a list of"),
-        ("text", "this is a text, not a list of messages; give a list of"),
-        ("- text", "messages[0]: this is a text, not a message; give {role: user"),
-        ("- {rol: user}", "messages[0]: this message has no role; did you mean role for rol? give"),
+        ("mesages: []", "this has no messages; did you mean messages for mesages? add a list"),
+        ("[]", "messages: this is empty; write a list of {role: user"),
+        ("text", "messages: this is a text, not a list; write a list of"),
+        ("- text", "messages[0]: this is a text, not an object; write {role: user"),
+        ("- {rol: user}", "messages[0]: this has no role; did you mean role for rol? add one"),
         ("- {role: user", "line 1, column 14: broken YAML: "),
         (
             "- {role: user, contnt: a}",
-            "messages[0]: this message says nothing; did you mean content for contnt? give",
+            "messages[0]: this message says nothing; did you mean content for contnt? add",
         ),
-        ("- {role: user, content: 5}", "messages[0].content: the content is a number; put it in"),
+        ("- {role: user, content: 5}", "messages[0].content: this is a number, not a text or"),
         (
             "- {role: user, content: 2025-01-01}",
-            "messages[0].content: a date is nothing that JSON has; put it in quotes",
+            "messages[0].content: this is a date, not a text or a list or an object; put it in",
         ),
         (
             "- {role: assistant, tool_calls: {name: f}}",
-            "messages[0].tool_calls: this is an object, not a list of calls; give {type: function",
+            "messages[0].tool_calls: this is an object, not a list; write a list of {type: ",
         ),
         (
             "- {role: assistant, tool_calls: [{function: {arguments: {}}}]}",
-            "messages[0].tool_calls[0]: this is not a valid call; give {type: function",
+            "messages[0].tool_calls[0].function: this has no name; add a name, as in {type",
         ),
     ],
     ids=[

@@ -3,7 +3,7 @@
 from .advice import Advice, AdviceReader, advice_of, changed, fixing
 from .cause import Cause
 from .fault import Culprit
-from .profiles import PROFILES, EngineProfile
+from .profiles import PROFILES, EngineProfile, engine_decides, played_by
 from .round_trips import RoundTrip, Row, code_of, failing, round_trip, settings_of
 from .scenario import (
     Answers,
@@ -46,8 +46,10 @@ __all__ = [
     "advice_of",
     "changed",
     "code_of",
+    "engine_decides",
     "failing",
     "fixing",
+    "played_by",
     "round_trip",
     "scenarios_of",
     "settings_of",

@@ -88,7 +88,7 @@ def judge(
 ) -> Verdict:
     """Play a scenario and judge it."""
     try:
-        exchange, written = _exchange(stage, scenario, coming, setting)
+        exchange, written = exchange_of(stage, scenario, coming, setting)
         replay = stage.play(exchange)
     except NotWrittenError as reason:
         return Verdict(setting, coming, Outcome.NOT_APPLICABLE, reason=str(reason))
@@ -98,7 +98,7 @@ def judge(
     return _judged(stage, replay, encoder, written)
 
 
-def _exchange(
+def exchange_of(
     stage: ReplayStage, scenario: Scenario, coming: Next, setting: Setting
 ) -> tuple[Exchange, Sample]:
     """Write what the model wrote. Raises NotWrittenError, TemplateRenderError."""
