@@ -340,7 +340,7 @@ class Analysis:
 
     @cached_property
     def _gate(self) -> Gate:
-        return gate(self.formats, self.continuations)
+        return gate(self.formats, self.continuations, self.prober())
 
     @property
     def rendering(self) -> ChatTemplate:
