@@ -14,7 +14,8 @@ second judge; the project's own templates are asked, too. With `--scoreboard`, t
 package canitoolcall are read, and counted by family beside what it publishes of engines. With
 `--triggers`, what a lazy grammar waits for is looked for in what each template writes.
 With `--structural-tags`, xgrammar compiles the tags of four kinds of requests, and is asked what of
-each template's turns they take.
+each template's turns they take. With `--stops`, an engine runs along each turn, and has to stop
+where it is over.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from .render_table import render_table
 from .round_trips import round_trip_table, round_trips
 from .score_table import score_table
 from .scoreboard import cases, unexplained_cases
+from .stops import judged_stops
 from .structural_tags import judged_tags
 from .triggers import judged_triggers
 
@@ -46,6 +48,7 @@ def _played(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
 
 _JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
     "roundtrip": _played,
+    "stops": judged_stops,
     "structural_tags": judged_tags,
     "triggers": judged_triggers,
 }
@@ -105,6 +108,7 @@ def _options() -> argparse.Namespace:
     options.add_argument(
         "--also", type=Path, action="append", default=[], help="with --gate: a directory or file"
     )
+    options.add_argument("--stops", action="store_true", help="judge where turns end")
     options.add_argument(
         "--structural-tags", action="store_true", help="have xgrammar judge structural tags"
     )

@@ -4,6 +4,7 @@ from .attribution import Attributed, Segment
 from .prompt_tokens import RenderedTokens
 from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
+from .token_stops import TurnStop, TurnStops
 from .training import Proof, TrainingTemplate, TrainingTemplateError, training_template
 
 __all__ = [
@@ -17,5 +18,7 @@ __all__ = [
     "Segment",
     "TrainingTemplate",
     "TrainingTemplateError",
+    "TurnStop",
+    "TurnStops",
     "training_template",
 ]
