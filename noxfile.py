@@ -49,6 +49,13 @@ def snapshots(session: nox.Session) -> None:
 
 
 @nox.session
+def schemas(session: nox.Session) -> None:
+    """Write anew the schemas of the documents in docs/, from the classes that they are made of."""
+    session.env["UPDATE_DOCS"] = "1"
+    session.run("python", "-m", "pytest", "-q", "tests/test_schemas.py")
+
+
+@nox.session
 def scoreboards(session: nox.Session) -> None:
     """Print the neutral cases and the corpus; `-- --parse` and the like ask for one table."""
     if session.posargs:

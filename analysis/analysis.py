@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
 from autoparser.analysis.constraining.gate import Gate, gate
-from autoparser.analysis.constraining.grammar import Grammar, grammar_of
+from autoparser.analysis.constraining.grammar import Grammar, format_slices, grammar_of
 from autoparser.analysis.core.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
@@ -21,6 +21,7 @@ from autoparser.analysis.describing.view import MarkerRegistry, View, view_of
 from autoparser.analysis.inference.check import (
     Check,
     TemplateContinuation,
+    TemplateTurns,
     continuations,
     self_check,
 )
@@ -134,7 +135,8 @@ class Analysis:
         that texts begin after the reasoning, whatever the prompt says: it was cut off already.
         Where reasoning never closes, a whole call inside it is a call, so the text is held from
         there on, and what opens content ends it; with `unclosed_reasoning="keep"` all is reasoning.
-        Raises RequestError for tools that are no tools, TokenizerError for what is not a tokenizer.
+        Raises RequestError for tools that are not valid tools, TokenizerError for what is not a
+        tokenizer.
         """
         request = request_of(
             tools,
@@ -194,7 +196,7 @@ class Analysis:
 
         It takes what `grammar` gives, and any other `Constraint`. `tokenizer` is all that
         `tokenizer_of` takes; one that says of no token that it ends an answer has the tokens that
-        end this template's turns. `workers` are threads, `capacity` is how many grammars are kept.
+        end this template's turns. `workers` are threads, `capacity` is how many grammars it caches.
         Raises TokenizerError.
         """
         from autoparser.analysis.constraining.constrained import GrammarBackend  # noqa: PLC0415 - llguidance
@@ -203,7 +205,8 @@ class Analysis:
         ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
         if known.eos is None and ends:
             known = tokenizer_of(known, eos=ends)
-        return GrammarBackend(known, workers=workers, capacity=capacity)
+        slices = format_slices(self.formats, known.opaque)
+        return GrammarBackend(known, workers=workers, capacity=capacity, slices=slices)
 
     def reasoning_gate(
         self,
@@ -234,6 +237,30 @@ class Analysis:
             return reasoning_gate_of(format_, turn, constraint, tokenizer)
         with self.backend(tokenizer, workers=1) as backend:
             return reasoning_gate_of(format_, turn, constraint, backend)
+
+    def turns(
+        self,
+        tools: Sequence[object] | None = None,
+        *,
+        prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+    ) -> TemplateTurns:
+        """Make what asks the template how it writes messages after the prompt of a request.
+
+        The arguments are those of `parser`. The conversation is one of its own, since a prompt is
+        but a text; the setting is the one that the prompt belongs to. Raises RequestError.
+        """
+        begun = self.begun(tools, prompt=prompt, chat_template_kwargs=chat_template_kwargs)[0]
+        opening = begun.opening
+        known = begun.format.setting if opening is None else opening.setting
+        given = cast("Mapping[str, Json]", chat_template_kwargs or {})
+        offered = [cast("Mapping[str, object]", tool) for tool in tools or ()]
+        return TemplateTurns(
+            self.prober(),
+            setting={**known, **given},
+            tools=[cast("Tool", tool.get("function", tool)) for tool in offered],
+            named=begun.format.with_naming_ids,
+        )
 
     def under(self, setting: Mapping[str, object], *, tools: bool = True) -> Begun:
         """Find how turns are written under a setting of the switches, and how its prompt begins.
@@ -323,7 +350,7 @@ class Analysis:
 
     @property
     def markers(self) -> MarkerRegistry:
-        """The markers by the seeds' names."""
+        """The markers, by name."""
         return self.view.markers
 
 

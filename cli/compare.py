@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,7 +23,6 @@ from .switches import read_switches, warn_of_switches
 from .version import installed_version
 
 if TYPE_CHECKING:
-    from autoparser.analysis.core.conversation import Json
     from autoparser.analysis.overview.comparison import Comparison
 
 __all__ = ["ComparisonForm", "compare"]
@@ -91,7 +90,7 @@ def compare(
     from autoparser.analysis.analysis import analyze
     from autoparser.analysis.overview.comparison import compare as compared
 
-    setting = cast("dict[str, Json]", read_switches(switch or []))
+    setting = read_switches(switch or [])
     before, after = (
         NamedSource(source, name, own or revision).template()
         for source, own in ((left, left_revision), (right, right_revision))

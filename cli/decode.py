@@ -87,7 +87,7 @@ def decode(
     json_schema: JsonSchemaOption = None,
     prompt: PromptOption = None,
     sampler: Annotated[
-        SamplerName, typer.Option(help="What chooses the tokens: chance, or a model.")
+        SamplerName, typer.Option(help="What chooses the tokens: random, or a model.")
     ] = SamplerName.RANDOM,
     model: Annotated[
         Path | None,
@@ -119,6 +119,9 @@ def decode(
     server_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
     ] = 120.0,
+    show: Annotated[
+        bool, typer.Option("--show", help="Show every answer, and what was found out about it.")
+    ] = False,
     switch: SwitchOption = None,
     name: NameOption = None,
     revision: RevisionOption = None,
@@ -131,11 +134,12 @@ def decode(
     """Write answers under the grammar of a request, and check every one of them.
 
     Each has to be accepted by the grammar, to end, to be read as a message without junk, with
-    arguments that their schemas allow, and the template has to render that message to the same
-    text. Without --tools nothing is called; without a tokenizer, one is made of the bytes and the
-    template's markers.
+    arguments that their schemas allow, their formats asserted. The template is given the message
+    as the next turn: an answer is clean if the same text stands after the prompt. What a template
+    drops or reforms, and what it cannot be asked, is counted apart. Without --tools nothing is
+    called; without a tokenizer, one is made of the bytes and the template's markers.
 
-    Exit code: 0 if all are so, 1 if any is not, 2 if there is nothing to decode.
+    Exit code: 0 if nothing is wrong with any, 1 if something is, 2 if there is nothing to decode.
     """
     as_json = is_json(form, as_json)
     _check_use(
@@ -151,7 +155,7 @@ def decode(
     keep_source(source, output)
     offered = [] if tools is None else read_tools(tools)
     check_choice(tool_choice, offered)
-    asked = None if prompt is None else read_prompt(prompt)
+    given = None if prompt is None else read_prompt(prompt)
     switches = read_switches(switch or [])
     schema = None if json_schema is None else read_schema(json_schema)
 
@@ -162,15 +166,12 @@ def decode(
         MarkerFit,
         Server,
         ServerEngine,
-        rendered_prompt,
     )
 
     analysis = analyzed(asked_for.template(tokenizer), isolate=limits or False)
-    warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
-    if asked is None and (model is not None or server is not None):
-        asked = rendered_prompt(
-            analysis.template, analysis.shape, offered, analysis.stand_ins, switches
-        )
+    warn_of(asked_for.label, prompt, analysis, given, offered, switches)
+    turns = analysis.turns(offered, prompt=given, chat_template_kwargs=switches or None)
+    asked = turns.prompt if given is None and turns.prompted.rendered else given
     grammar = analysis.grammar(
         offered,
         prompt=asked,
@@ -193,7 +194,7 @@ def decode(
     else:
         ours, named = load_tokenizer_of(tokenizer, model, asked_for, analysis, grammar, loaded)
     begun = analysis.begun(offered, prompt=asked, chat_template_kwargs=switches or None)[0]
-    trial = DecodingTrial(begun, grammar, parser, ours, asked)
+    trial = DecodingTrial(begun, grammar, parser, ours, turns, given)
     fit = MarkerFit() if server is not None else trial.fit
     warn_of_markers(named, fit)
     size = Size(walks, seed, limit)
@@ -209,7 +210,7 @@ def decode(
     from autoparser.reports import DecodeSetting
 
     setting = DecodeSetting(named, words, seed, limit, fit.plain, figures)
-    _give(report, setting, analysis, output, as_json=as_json)
+    _give(report, setting, analysis, output, as_json=as_json, show=show)
     return 0 if report.ok else FAULTS
 
 
@@ -257,7 +258,7 @@ def _check_use(
 def _words(model: Path | None, server: str | None, engine: EngineName | None) -> str:
     if model is not None:
         return f"the model {model}"
-    return f"{engine} at {server}" if server is not None else "by chance"
+    return f"{engine} at {server}" if server is not None else "at random"
 
 
 def _give(
@@ -267,6 +268,7 @@ def _give(
     output: Path | None,
     *,
     as_json: bool,
+    show: bool,
 ) -> None:
     from autoparser.analysis.describing.document import template_document
     from autoparser.reports import decode_document, decode_report
@@ -276,4 +278,4 @@ def _give(
             named = template_document(analysis.template)
             outlet.json({"template": named, **decode_document(report, setting)})
         else:
-            outlet.report(decode_report(report, setting, outlet.width))
+            outlet.report(decode_report(report, setting, outlet.width, answers=show))

@@ -1,4 +1,4 @@
-"""The ways in which ``decode`` gets its answers: chance, a model, a server; and its tokenizer."""
+"""The ways in which ``decode`` gets its answers: random, a model, a server; and its tokenizer."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def by_server(trial: DecodingTrial, server: Server, size: Size) -> DecodingRepor
     from autoparser.analysis.constraining.decode import judged, server_answers
 
     answers = server_answers(
-        trial, server, trial.prompt or "", count=size.answers, seed=size.seed, limit=size.limit
+        trial, server, trial.asked, count=size.answers, seed=size.seed, limit=size.limit
     )
     with progress_of(size.answers) as advance:
         return judged(answers, trial.judge, advance)
@@ -83,7 +83,7 @@ def by_model(
             writer = ModelWriter(
                 trial,
                 model,
-                trial.prompt or "",
+                trial.asked,
                 batch=batch,
                 seed=size.seed,
                 limit=size.limit,
@@ -160,5 +160,5 @@ def warn_of_markers(tokenizer: str, fit: MarkerFit) -> None:
     warn(
         tokenizer,
         "this tokenizer may be another model's: these markers of the"
-        f" template are no tokens of it, but text: {names}",
+        f" template are not tokens of it, but text: {names}",
     )

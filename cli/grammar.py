@@ -199,11 +199,11 @@ def _everything(made: Grammar, known: OpaqueTokens | None) -> dict[str, Json]:
 
 
 def _warn_of_markers(source: str, made: Grammar, known: OpaqueTokens) -> None:
-    """Say which of the template's markers are no tokens of their own."""
+    """Say which of the template's markers are not tokens of their own."""
     missing = [token for token in made.preserved_tokens if token not in known.ids]
     if missing:
         warn(
             source,
-            "these markers are no special tokens of the tokenizer, so they are"
+            "these markers are not special tokens of the tokenizer, so they are"
             f" spelled out: {' '.join(missing)}; see that the tokenizer is the template's",
         )

@@ -10,14 +10,13 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any
 
+from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import misspelt
-from autoparser.analysis.core.value_kind import kind_of
+from autoparser.analysis.core.given import read
+from autoparser.analysis.core.given_requests import given_messages, given_schema, given_tools
 
-from .messages import checked_message
-from .schemas import check_schema, check_tool
 from .source import STANDARD_INPUT
 
 __all__ = [
@@ -42,72 +41,32 @@ def read_prompt(path: Path) -> str:
     return _read(path, "the rendered prompt")
 
 
-def read_tools(path: Path) -> list[object]:
+def read_tools(path: Path) -> list[Tool]:
     """Return the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
-    text = _read(path, "the tools").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
-    value = _listed(_loaded(text, path))
-    kind = kind_of(value)
-    if not isinstance(value, list):
-        raise AutoparserError(
-            f"this is {kind}, not a list of tools",
-            file=str(path),
-            hint='give a list of {"type": "function", "function": …}, or {"tools": [ … ]}',
-        )
-    tools = cast("list[object]", value)
-    for at, tool in enumerate(tools):
-        check_tool(tool, f"tools[{at}]", str(path))
-    return tools
+    return [*given_tools(read_value(path, "the tools"), str(path))]
 
 
-def read_messages(path: Path) -> list[dict[str, object]]:
+def read_messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
-    text = _read(path, "the messages").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
-    value: object = _loaded(text, path)
-    hint = "give a list of {role: user, content: …}, or {messages: [ … ]}"
-    if isinstance(value, Mapping):
-        members = cast("Mapping[object, object]", value)
-        if "messages" not in members:
-            hint = misspelt("messages", members, hint)
-            raise AutoparserError("there are no messages", file=str(path), hint=hint)
-        value = members["messages"]
-    kind = kind_of(value)
-    items = cast("list[object]", value) if isinstance(value, list) else None
-    if not items:
-        what = kind if items is None else "an empty list"
-        raise AutoparserError(f"this is {what}, not a list of messages", file=str(path), hint=hint)
-    return [checked_message(each, f"messages[{at}]", str(path)) for at, each in enumerate(items)]
+    return given_messages(read_value(path, "the messages"), str(path))
 
 
-def read_schema(path: Path) -> Mapping[str, object]:
+def read_schema(path: Path) -> Mapping[str, Any]:
     """Return the JSON schema of a YAML or JSON file: it, or OpenAI's `json_schema` around it."""
-    text = _read(path, "the JSON schema").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
-    value = _loaded(text, path)
-    if not isinstance(value, Mapping):
-        raise AutoparserError(
-            f"this is {kind_of(value)}, not a JSON schema",
-            file=str(path),
-            hint='give an object such as {"type": "object", "properties": …}',
-        )
-    members = cast("Mapping[str, object]", value)
-    inner = members.get("json_schema", members)
-    inner = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else members
-    schema = inner.get("schema", inner)
-    check_schema(schema, str(path))
-    return cast("Mapping[str, object]", schema)
+    value, file = read_value(path, "the JSON schema"), str(path)
+    hint = 'write an object such as {"type": "object", "properties": …}'
+    given = read(value, dict[str, Any], file=file, hint=hint)
+    for wrapper in ("json_schema", "schema"):
+        inner = given.get(wrapper, given)
+        given = read(inner, dict[str, Any], file=file, place=wrapper, hint=hint)
+    given_schema(given, file)
+    return given
 
 
 def read_value(path: Path, what: str) -> object:
     """Return what a YAML or JSON file holds; `what` that is, in words."""
     text = _read(path, what).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     return _loaded(text, path)
-
-
-def _listed(value: object) -> object:
-    """Return what should be the list of tools."""
-    if not isinstance(value, Mapping):
-        return value
-    members = cast("Mapping[str, object]", value)
-    return members.get("tools", members)
 
 
 def _read(path: Path, what: str) -> str:
@@ -135,12 +94,12 @@ def _decoded(content: bytes, file: str) -> str:
         ) from None
 
 
-def _loaded(text: str, path: Path) -> object:
+def _loaded(text: str, path: Path) -> Any:
     """Read a text as JSON where it is named so or begins so, else as YAML."""
     named = path.suffix.lower() == ".json"
     if named or text.lstrip()[:1] in ("{", "["):
         try:
-            return cast("object", json.loads(text))
+            return json.loads(text)
         except json.JSONDecodeError as error:
             # YAML has such lists and mappings too, written in other ways.
             if named:
@@ -150,11 +109,11 @@ def _loaded(text: str, path: Path) -> object:
     return _loaded_yaml(text, path)
 
 
-def _loaded_yaml(text: str, path: Path) -> object:
+def _loaded_yaml(text: str, path: Path) -> Any:
     import yaml
 
     try:
-        return cast("object", yaml.safe_load(text))
+        return yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         words = error.problem or error.context or "it does not end"

@@ -59,7 +59,8 @@ def reports_of(given: Sequence[str], output: Path | None) -> list[tuple[Format, 
         form, equals, file = each.partition("=")
         if not equals or not file:
             raise AutoparserError(
-                f"{each!r} is no report", hint="give --report FORMAT=FILE, as in sarif=lint.sarif"
+                f"{each!r} is not a report",
+                hint="give --report FORMAT=FILE, as in sarif=lint.sarif",
             )
         if form not in [*Format]:
             hint = suggest(form, Format, f"there are {', '.join(Format)}")

@@ -88,7 +88,8 @@ def render(
     With --tokens, shows for each token of which message it is, whether the message brought it,
     and whether the model would write it, which is what a loss counts.
 
-    Exit code: 0 if it was rendered, 2 if not: the template's own words say why.
+    Exit code: 0 if it was rendered, 2 if not: the template's own words say why; 1 where the
+    markers of a training template are not the loss mask, with each such turn named.
     """
     about = {
         "--messages": messages,
@@ -105,7 +106,9 @@ def render(
     keep_source(source, output)
     if form is RenderForm.TRAINING:
         with result_to(output) as outlet:
-            _give_training(asked_for.template(), asked_for.label, outlet)
+            passed = _give_training(asked_for.template(), asked_for.label, outlet)
+        if not passed:
+            raise typer.Exit(1)
         return
     conversation = read_messages(messages) if messages is not None else []
     offered = None if tools is None else read_tools(tools)
@@ -213,16 +216,13 @@ def _warn_of_stops(tokenizer: str, renderer: TokenRenderer) -> None:
             )
 
 
-def _give_training(template: ChatTemplate, source: str, outlet: Outlet) -> None:
+def _give_training(template: ChatTemplate, source: str, outlet: Outlet) -> bool:
     from autoparser.analysis.analysis import analyze
     from autoparser.analysis.history.renderer import training_template
+    from autoparser.reports import training_lines
 
     made: TrainingTemplate = training_template(analyze(template))
     outlet.text(made.template.text)
-    proof = made.proof
-    what = "with markers around the same template" if made.patched else "it has markers itself"
-    say(
-        f"{source}: {what}: the same text in {proof.conversations} conversations"
-        f" ({proof.refused} refused by both), the markers as autoparser's loss mask in"
-        f" {proof.masked} of {proof.conversations - proof.refused}"
-    )
+    for line in training_lines(made):
+        say(f"{source}: {line}")
+    return made.proof.passed

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 from .inputs import read_tools
 from .options import (
@@ -24,7 +23,7 @@ from .source import NamedSource
 from .version import installed_version
 
 if TYPE_CHECKING:
-    from autoparser.analysis.core.conversation import Tool
+    pass
 
 __all__ = ["ReportForm", "report"]
 
@@ -63,10 +62,11 @@ def report(
 
 def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) -> str:
     from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.core.conversation import function_of
     from autoparser.analysis.overview.portrait import portray
     from autoparser.reports.html import report_page
 
-    offered = None if tools is None else _functions(read_tools(tools))
+    offered = None if tools is None else [function_of(tool) for tool in read_tools(tools)]
     template = asked_for.template(tokenizer)
     loaded = asked_for.tokenizer(tokenizer, template, segmenting=True)
     source = asked_for.source
@@ -81,9 +81,3 @@ def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) ->
             progress=say,
         )
         return report_page(portrait, installed_version())
-
-
-def _functions(tools: Sequence[object]) -> list[Tool]:
-    """Take the functions out of OpenAI's wrappers."""
-    given = [cast("Tool", tool) for tool in tools]
-    return [cast("Tool", tool.get("function", tool)) for tool in given]

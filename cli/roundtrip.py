@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,19 +26,25 @@ from .options import (
     TokenizerOption,
     is_json,
 )
-from .output import Outlet, keep_source, result_to, warn
+from .output import Outlet, keep_source, print_report, report_width, result_to, warn
 from .source import NamedSource
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.core.conversation import Json
     from autoparser.analysis.history.roundtrip import EngineProfile, RoundTrip, Scenario
 
 __all__ = ["roundtrip"]
 
 FOUND = 1
 """The exit code where a verdict that --fail-on names was found."""
+
+
+class Target(StrEnum):
+    """What can be made of the verdicts."""
+
+    TEMPLATE = "template"
+
 
 LEVELS = ("any", "string", "tokens")
 
@@ -74,6 +81,15 @@ def roundtrip(
             " such as json-spacing.",
         ),
     ] = None,
+    to: Annotated[
+        Target | None,
+        typer.Option(
+            "--to",
+            help="template: the template with the least change under which the scenarios hold, as"
+            " a unified diff, or in full with --output.",
+            show_default=False,
+        ),
+    ] = None,
     form: TextOrJsonOption = None,
     as_json: JsonOption = False,
     output: OutputOption = None,
@@ -83,18 +99,21 @@ def roundtrip(
     For each scenario the model writes a turn as the format has it, or departs from it; the turn
     is parsed, put into the history, and the next prompt is rendered. If that does not begin
     with the last prompt and the sampled text, a prefix cache is lost: the report says where,
-    why, and what would mend it.
+    why, and what would fix it.
 
-    Exit code: 0, or 1 if there is a verdict that --fail-on names, 2 if there is nothing to play.
+    Exit code: 0, or 1 if there is a verdict that --fail-on names, or something breaks and no edit
+    is found for --to template, 2 if there is nothing to play.
     """
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.history.roundtrip import failing, round_trip
 
     as_json = is_json(form, as_json)
     wanted = _checked_kinds(fail_on or [])
+    if to is not None:
+        _refuse_beside_to({"--json": as_json, "--fail-on": fail_on, "--switch": switch})
     chosen = _chosen(scenarios, scenario or [])
     engine = None if profile is None else _profile(profile)
-    setting = cast("dict[str, Json]", read_switches(switch or []))
+    setting = read_switches(switch or [])
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
     template = asked_for.template(tokenizer, noted=False)
@@ -103,6 +122,8 @@ def roundtrip(
     analysis = analyzed(template)
     _warn(asked_for.label, analysis)
     warn_of_switches(asked_for.label, template, setting)
+    if to is not None:
+        return _edited(analysis, chosen, engine, output)
     found = round_trip(
         analysis,
         chosen,
@@ -114,6 +135,39 @@ def roundtrip(
     with result_to(output) as outlet:
         _give(analysis, found, outlet, as_json=as_json, in_full=bool(scenario))
     return FOUND if failing(found.rows, wanted) else 0
+
+
+def _refuse_beside_to(given: Mapping[str, object]) -> None:
+    """Raise AutoparserError where an option says nothing of an edited template."""
+    for option, value in given.items():
+        if value:
+            raise AutoparserError(
+                f"{option} says nothing of an edited template",
+                hint="leave it out, or leave out --to",
+            )
+
+
+def _edited(
+    analysis: Analysis,
+    scenarios: Sequence[Scenario],
+    profile: EngineProfile | None,
+    output: Path | None,
+) -> int:
+    """Write the edited template, or what it changes; what it fixes goes to standard error."""
+    from autoparser.analysis.history.preserving import preserving_template
+    from autoparser.analysis.history.roundtrip import engine_decides, played_by
+    from autoparser.reports import preserving_report, template_diff
+
+    if profile is not None:
+        scenarios = [played_by(each, profile) for each in scenarios if not engine_decides(each)]
+    found = preserving_template(analysis, scenarios)
+    with result_to(output) as outlet:
+        original = analysis.template
+        outlet.text(
+            template_diff(original, found.template) if output is None else found.template.text
+        )
+    print_report(preserving_report(found, report_width()), beside=True)
+    return FOUND if found.left and not found.edits else 0
 
 
 def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:

@@ -150,7 +150,7 @@ def _appending(path: Path | None, journal: Journal) -> Generator[TextIO | None]:
         yield None
         return
     try:
-        if journal.mended:
+        if journal.repaired:
             os.truncate(path, journal.size)
         file = path.open("a", encoding="utf-8", newline="\n")
     except OSError as error:

@@ -11,6 +11,7 @@ from autoparser.analysis.core.spelling import suggest
 from .output import warn
 
 if TYPE_CHECKING:
+    from autoparser.analysis.core.conversation import Json
     from autoparser.analysis.loading.template import ChatTemplate
 
 __all__ = ["read_switches", "warn_of_switches"]
@@ -19,11 +20,11 @@ CLOCK = "strftime_now"
 """A function, which no text can stand for."""
 
 
-def read_switches(given: Iterable[str]) -> dict[str, object]:
+def read_switches(given: Iterable[str]) -> dict[str, Json]:
     """Return the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
     from autoparser.analysis.loading.template import PASSED, variable_value
 
-    found: dict[str, object] = {}
+    found: dict[str, Json] = {}
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not name.isidentifier():
@@ -32,7 +33,7 @@ def read_switches(given: Iterable[str]) -> dict[str, object]:
             )
         if name in (*PASSED, CLOCK):
             raise AutoparserError(
-                f"{name} is no switch", hint="it has an option of its own, or none is needed"
+                f"{name} is not a switch", hint="it has an option of its own, or none is needed"
             )
         found[name] = variable_value(value)
     return found

@@ -7,7 +7,7 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 
 from .analysis import analysis_report, phases_report
 from .comparison import comparison_report
-from .comparison_document import COMPARISON_SCHEMA, comparison_document
+from .comparison_document import ComparisonDocument, comparison_document
 from .comparison_markdown import comparison_markdown
 from .decode import DecodeSetting, decode_document, decode_report
 from .explanation import explanation_report, explanations_document
@@ -15,20 +15,22 @@ from .export import export_report
 from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
+from .preserving import preserving_report, template_diff
 from .prompt import prompt_warning
 from .provenance import provenance_words
 from .roundtrip import roundtrip_report
-from .roundtrip_document import ROUNDTRIP_SCHEMA, roundtrip_document
+from .roundtrip_document import RoundTripDocument, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
 from .survey import survey_report
 from .tokens import tokens_document, tokens_report
+from .training import training_lines
 from .verdict import check_doubt, score as check_score
 from .visible import json_text, visible, visible_lines, xml_text
 
 __all__ = [
-    "COMPARISON_SCHEMA",
-    "ROUNDTRIP_SCHEMA",
+    "ComparisonDocument",
     "DecodeSetting",
+    "RoundTripDocument",
     "all_read",
     "analysis_report",
     "check_doubt",
@@ -51,13 +53,16 @@ __all__ = [
     "message_document",
     "message_report",
     "phases_report",
+    "preserving_report",
     "prompt_warning",
     "provenance_words",
     "roundtrip_document",
     "roundtrip_report",
     "survey_report",
+    "template_diff",
     "tokens_document",
     "tokens_report",
+    "training_lines",
     "turn_expression",
     "visible",
     "visible_lines",

@@ -1,112 +1,242 @@
-"""A comparison as JSON; ``docs/compare.schema.json`` describes it."""
+"""A comparison as JSON; ``docs/compare.schema.json`` is made of the classes here."""
 
 from __future__ import annotations
 
 import hashlib
+from typing import Annotated, Literal
+
+from msgspec import Meta, convert
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.describing.document import check_counts
-from autoparser.analysis.overview.comparison import AskedRenders, Comparison, RenderChange
+from autoparser.analysis.core.document import (
+    AnyJson,
+    Count,
+    Digest,
+    JsonDocument,
+    Positive,
+    RuleCode,
+    SettingValues,
+    json_of,
+)
+from autoparser.analysis.describing.document import CheckCounts, check_counts
+from autoparser.analysis.lint import Severity
+from autoparser.analysis.overview.comparison import (
+    AskedRenders,
+    Comparison,
+    FindingChange,
+    RenderChange,
+    TripChange,
+)
 
-__all__ = ["COMPARISON_SCHEMA", "comparison_document"]
+__all__ = ["ComparisonDocument", "comparison_document"]
 
-COMPARISON_SCHEMA = "autoparser.compare/2"
-"""Name and version of the document's schema; a change that is not a mere addition counts it up."""
+_SomeSettings = Annotated[tuple[SettingValues, ...], Meta(min_length=1)]
+_SomeTexts = Annotated[tuple[str, ...], Meta(min_length=1)]
+
+
+class SideDocument(JsonDocument, frozen=True):
+    """One of the two templates."""
+
+    name: str | None
+    origin: str | None
+    sha256: Digest
+    """Of the template's text."""
+    check: CheckCounts
+
+
+class FactChangeDocument(JsonDocument, frozen=True):
+    """A fact of the format that differs."""
+
+    aspect: str
+    """Such as markers, joints, calls, switches."""
+    name: str
+    turns: tuple[str, ...]
+    """The kinds of turns it is about, by their parts; empty: no one kind."""
+    left: AnyJson
+    """The fact's value; null where the template has none."""
+    right: AnyJson
+    """The fact's value; null where the template has none."""
+
+
+class RenderChangeDocument(JsonDocument, frozen=True):
+    """One way in which the renders of the two templates part."""
+
+    under: _SomeSettings
+    """The settings under which it shows, one of those that come out alike."""
+    conversations: _SomeTexts
+    """The conversations in which it shows."""
+    only: tuple[str, ...]
+    """What must be sent, or not, beside the messages, such as: with tools."""
+    renders: Positive
+    """In how many renders it shows."""
+    at: Count
+    """Characters of the first text before the place, in the first of them."""
+    before: str
+    """The end of those, at most 60 characters."""
+    left: str | None
+    """The text from there on, at most 60 characters; null where the template raises."""
+    right: str | None
+    left_error: str | None
+    """The template's words where it raises."""
+    right_error: str | None
+
+
+class ShareDocument(JsonDocument, frozen=True):
+    """How many conversations were rendered, and how many of them differ."""
+
+    total: Count
+    differing: Count
+
+
+class RendersDocument(JsonDocument, frozen=True):
+    """What the renders say."""
+
+    total: Count
+    """Conversations that at least one of the two rendered with nothing set."""
+    differing: Count
+    """How many of those differ."""
+    under_switches: ShareDocument
+    """The same under a value of a switch, or two; those differ that differ in another way than with
+    nothing set."""
+    changed: tuple[RenderChangeDocument, ...]
+    """The ways in which they differ: those with nothing set first, the frequent first. What shows
+    with nothing set is not told again under a switch."""
+
+
+class RefusedDocument(JsonDocument, frozen=True):
+    """What both refuse; their words are not compared."""
+
+    renders: Count
+    conversations: tuple[str, ...]
+    """Those that both refuse whatever is sent beside them."""
+    settings: tuple[SettingValues, ...]
+    """Those under which both refuse everything."""
+
+
+class LeftOutRendersDocument(JsonDocument, frozen=True):
+    """What was not asked for the sake of time."""
+
+    settings: tuple[SettingValues, ...]
+    pairs: Count
+    renders: Count
+    """Not asked since renders before them ran into a limit."""
+
+
+class AskedDocument(JsonDocument, frozen=True):
+    """What the renders were asked, and what they were not."""
+
+    usual: SettingValues
+    """What is set in every render: switches without which a template renders nothing."""
+    settings: tuple[SettingValues, ...]
+    """Values of switches, each played alone."""
+    pairs: Count
+    """Pairs of values of two switches that were played at once."""
+    content: tuple[str, ...]
+    """Kinds of content that were sent and that at least one of the two takes."""
+    refused_by_both: RefusedDocument
+    left_out: LeftOutRendersDocument
+
+
+class RoundTripsDocument(JsonDocument, frozen=True):
+    """What becomes of turns in later prompts."""
+
+    total: Count
+    """Scenarios, with whose message comes next, that apply to either."""
+    changed: tuple[TripChange, ...]
+
+
+class FindingChangeDocument(JsonDocument, frozen=True):
+    """A finding that only one of the two has."""
+
+    change: Literal["appeared", "vanished"]
+    code: RuleCode
+    severity: Severity
+    message: str
+    line: Positive | None
+
+
+class ComparisonDocument(JsonDocument, frozen=True):
+    """All that differs."""
+
+    schema: Literal["autoparser.compare/2"]
+    """Name and version; a change that is more than an addition counts it up."""
+    equal: bool
+    """Nothing that was looked at differs."""
+    same_text: bool
+    """The two templates are the same text."""
+    left: SideDocument
+    right: SideDocument
+    format: tuple[FactChangeDocument, ...]
+    """Facts of the format that differ, by aspects."""
+    renders: RendersDocument
+    asked: AskedDocument
+    round_trips: RoundTripsDocument
+    findings: tuple[FindingChangeDocument, ...]
+    """Findings of the rules that only one of the two has."""
 
 
 def comparison_document(found: Comparison) -> dict[str, Json]:
     """Return all that differs."""
-    return {
-        "schema": COMPARISON_SCHEMA,
-        "equal": found.equal,
-        "same_text": found.same_text,
-        "left": _side(found.left),
-        "right": _side(found.right),
-        "format": [
-            {
-                "aspect": change.aspect,
-                "name": change.name,
-                "turns": list(change.turns),
-                "left": change.left,
-                "right": change.right,
-            }
-            for change in found.facts
-        ],
-        "renders": {
-            "total": found.asked.renders,
-            "differing": found.asked.differing,
-            "under_switches": {
-                "total": found.asked.switched,
-                "differing": found.asked.switched_differing,
-            },
-            "changed": [_change(change) for change in found.renders],
-        },
-        "asked": _asked(found.asked),
-        "round_trips": {
-            "total": found.played,
-            "changed": [
-                {
-                    "scenario": change.scenario,
-                    "next": change.next,
-                    "left": change.left,
-                    "right": change.right,
-                }
-                for change in found.trips
-            ],
-        },
-        "findings": [
-            {
-                "change": "appeared" if change.appeared else "vanished",
-                "code": change.finding.code,
-                "severity": change.finding.severity.value,
-                "message": change.finding.message,
-                "line": change.finding.line,
-            }
-            for change in found.findings
-        ],
-    }
+    asked = found.asked
+    document = ComparisonDocument(
+        schema="autoparser.compare/2",
+        equal=found.equal,
+        same_text=found.same_text,
+        left=_side(found.left),
+        right=_side(found.right),
+        format=convert(found.facts, tuple[FactChangeDocument, ...], from_attributes=True),
+        renders=RendersDocument(
+            asked.renders,
+            asked.differing,
+            ShareDocument(asked.switched, asked.switched_differing),
+            tuple(map(_render_change, found.renders)),
+        ),
+        asked=_asked(asked),
+        round_trips=RoundTripsDocument(found.played, tuple(found.trips)),
+        findings=tuple(map(_finding_change, found.findings)),
+    )
+    return json_of(document)
 
 
-def _change(change: RenderChange) -> dict[str, Json]:
-    return {
-        "under": [dict(setting) for setting in change.under],
-        "conversations": list(change.conversations),
-        "only": list(change.only),
-        "renders": change.renders,
-        "at": change.at,
-        "before": change.before,
-        "left": change.left,
-        "right": change.right,
-        "left_error": change.left_error or None,
-        "right_error": change.right_error or None,
-    }
+def _render_change(change: RenderChange) -> RenderChangeDocument:
+    return RenderChangeDocument(
+        change.under,
+        change.conversations,
+        change.only,
+        change.renders,
+        change.at,
+        change.before,
+        change.left,
+        change.right,
+        change.left_error or None,
+        change.right_error or None,
+    )
 
 
-def _asked(asked: AskedRenders) -> dict[str, Json]:
-    return {
-        "usual": dict(asked.usual),
-        "settings": [dict(setting) for setting in asked.settings],
-        "pairs": asked.pairs,
-        "content": list(asked.parts),
-        "refused_by_both": {
-            "renders": asked.refused,
-            "conversations": list(asked.refused_conversations),
-            "settings": [dict(setting) for setting in asked.refused_settings],
-        },
-        "left_out": {
-            "settings": [dict(setting) for setting in asked.left_out],
-            "pairs": asked.left_out_pairs,
-            "renders": asked.unanswered,
-        },
-    }
+def _asked(asked: AskedRenders) -> AskedDocument:
+    return AskedDocument(
+        asked.usual,
+        asked.settings,
+        asked.pairs,
+        asked.parts,
+        RefusedDocument(asked.refused, asked.refused_conversations, asked.refused_settings),
+        LeftOutRendersDocument(asked.left_out, asked.left_out_pairs, asked.unanswered),
+    )
 
 
-def _side(analysis: Analysis) -> dict[str, Json]:
-    template, check = analysis.template, analysis.check
-    return {
-        "name": template.name,
-        "origin": template.origin,
-        "sha256": hashlib.sha256(template.text.encode("utf-8", "surrogatepass")).hexdigest(),
-        "check": check_counts(check),
-    }
+def _finding_change(change: FindingChange) -> FindingChangeDocument:
+    finding = change.finding
+    return FindingChangeDocument(
+        "appeared" if change.appeared else "vanished",
+        finding.code,
+        finding.severity,
+        finding.message,
+        finding.line,
+    )
+
+
+def _side(analysis: Analysis) -> SideDocument:
+    template = analysis.template
+    digest = hashlib.sha256(template.text.encode("utf-8", "surrogatepass")).hexdigest()
+    return SideDocument(template.name, template.origin, digest, check_counts(analysis.check))

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from autoparser.analysis.constraining.decode import DecodingReport, ModelFigures
+from autoparser.analysis.constraining.decode import (
+    DecodingReport,
+    Example,
+    JudgedAnswer,
+    Judgement,
+    ModelFigures,
+)
 from autoparser.analysis.core.conversation import Json
 
-from .layout import Lines, Row, heading, rows, sentence
+from .layout import Lines, Row, heading, prose, rows, sentence
 from .visible import shown, visible
 
 __all__ = ["DecodeSetting", "decode_document", "decode_report"]
@@ -34,12 +40,17 @@ class DecodeSetting:
     model: ModelFigures | None = None
 
 
-def decode_report(report: DecodingReport, setting: DecodeSetting, width: int) -> Text:
-    """Show what came of all answers."""
+def decode_report(
+    report: DecodingReport, setting: DecodeSetting, width: int, *, answers: bool = False
+) -> Text:
+    """Show what came of all answers; with `answers`, each of them as well."""
     style = "green" if report.ok else "red"
     words = f"{report.clean} of {report.answers}"
+    proved = " answers: accepted, ended, read, valid, rendered the same"
     counted: list[Row] = [
-        ("Clean", sentence((words, style), " answers: accepted, ended, read, valid, rendered")),
+        ("Clean", sentence((words, style), proved)),
+        *_apart(report),
+        ("Calls", Text(f"{report.calls}, in {report.calling} of the answers")),
         ("Tokens", Text(f"{report.tokens}, of which {report.forced} were forced")),
     ]
     drawn: Lines = [
@@ -47,10 +58,23 @@ def decode_report(report: DecodingReport, setting: DecodeSetting, width: int) ->
         *_model(report, setting.model, width),
         *_renderings(report, width),
         *_faults(report, width),
+        *_differences(report, width),
+        *(_answers(report, width) if answers else []),
     ]
     for line in drawn:
         line.rstrip()
     return Text("\n").join(drawn)
+
+
+def _apart(report: DecodingReport) -> Iterator[Row]:
+    """Count what is neither clean nor wrong."""
+    if report.reformed:
+        yield "Reformed", Text(f"{report.reformed}, which the template writes a little otherwise")
+    if report.not_asked:
+        yield "Not asked", Text(f"{report.not_asked}, of which the template does not tell")
+    if report.unknown_formats:
+        names = ", ".join(report.unknown_formats)
+        yield "Formats", Text(visible(f"not asserted, since no check of them is known: {names}"))
 
 
 def _setting(setting: DecodeSetting) -> Iterator[Row]:
@@ -92,15 +116,46 @@ def _faults(report: DecodingReport, width: int) -> Lines:
         drawn += rows(pairs, width)
     for fault, example in report.examples.items():
         drawn += heading(f"The first that {fault.value}: {example.name}", width)
-        drawn += rows(
-            [
-                ("what", Text(visible(_cut(example.complaint.detail)))),
-                ("answer", Text(shown(_cut(example.text)))),
-            ],
-            width,
-            words=False,
-        )
+        drawn += _example("what", example, width)
     return drawn
+
+
+def _differences(report: DecodingReport, width: int) -> Lines:
+    drawn: Lines = []
+    for rendering, example in report.differences.items():
+        drawn += heading(f"The shortest of these: {example.name}", width)
+        drawn += prose(rendering.value, width)
+        drawn += _example("why", example, width)
+    return drawn
+
+
+def _example(word: str, example: Example, width: int) -> Lines:
+    pairs = [
+        (word, Text(visible(_cut(example.detail)))),
+        ("answer", Text(shown(_cut(example.text)))),
+    ]
+    return rows(pairs, width, words=False)
+
+
+def _answers(report: DecodingReport, width: int) -> Lines:
+    drawn: Lines = []
+    for one in report.each:
+        drawn += heading(one.answer.name, width)
+        pairs = [
+            ("is", Text(visible("; ".join(_verdict(one.judgement))))),
+            ("answer", Text(shown(one.answer.text))),
+        ]
+        drawn += rows(pairs, width, words=False)
+    return drawn
+
+
+def _verdict(judgement: Judgement) -> Iterator[str]:
+    if judgement.clean:
+        yield "clean"
+    elif not judgement.complaints and judgement.rendering is not None:
+        yield f"{judgement.rendering.value}: {judgement.difference}"
+    for complaint in judgement.complaints:
+        yield f"{complaint.fault.value}: {complaint.detail}"
 
 
 def _cut(text: str) -> str:
@@ -136,6 +191,11 @@ def _counts(report: DecodingReport) -> dict[str, Json]:
     return {
         "answers": report.answers,
         "clean": report.clean,
+        "reformed": report.reformed,
+        "not_asked": report.not_asked,
+        "unknown_formats": list(report.unknown_formats),
+        "with_calls": report.calling,
+        "calls": report.calls,
         "tokens": report.tokens,
         "forced": report.forced,
         "renderings": {each.name.lower(): count for each, count in report.renderings.items()},
@@ -143,12 +203,34 @@ def _counts(report: DecodingReport) -> dict[str, Json]:
             {
                 "fault": fault.name.lower(),
                 "answers": count,
-                "example": {
-                    "name": report.examples[fault].name,
-                    "detail": report.examples[fault].complaint.detail,
-                    "text": report.examples[fault].text,
-                },
+                "example": _example_document(report.examples[fault]),
             }
             for fault, count in report.faults.items()
+        ],
+        "differences": [
+            {"rendering": each.name.lower(), "example": _example_document(example)}
+            for each, example in report.differences.items()
+        ],
+        "each": [_answer(one) for one in report.each],
+    }
+
+
+def _example_document(example: Example) -> dict[str, Json]:
+    return {"name": example.name, "detail": example.detail, "text": example.text}
+
+
+def _answer(one: JudgedAnswer) -> dict[str, Json]:
+    judgement = one.judgement
+    rendering = judgement.rendering
+    return {
+        "name": one.answer.name,
+        "text": one.answer.text,
+        "calls": judgement.calls,
+        "clean": judgement.clean,
+        "rendering": None if rendering is None else rendering.name.lower(),
+        "difference": judgement.difference,
+        "faults": [
+            {"fault": each.fault.name.lower(), "detail": each.detail}
+            for each in judgement.complaints
         ],
     }

@@ -22,7 +22,7 @@ from .visible import quoted, visible
 __all__ = ["explanation_report", "explanations_document"]
 
 MOST = 12
-"""Explanations that are shown; what is behind is counted."""
+"""Explanations that are shown; what comes after them is counted."""
 
 SHOWN = 160
 """Characters that are shown of what was expected or found."""

@@ -25,6 +25,7 @@ def phases_section(analysis: Analysis, width: int) -> Lines:
     return [
         *heading("Phases", width),
         *prose("--phase T3 shows the renders behind one, --diffs those behind all.", width),
+        *prose("docs/modes.md explains modes, markers and the words of this report.", width),
         *rows(pairs, width),
     ]
 

@@ -1,4 +1,4 @@
-"""Round trips: a table of scenarios, and for each cause where it breaks and what would mend it."""
+"""Round trips: a table of scenarios, and for each cause where it breaks and what would fix it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rich.text import Text
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.history.roundtrip import (
     Cause,
+    Culprit,
     Difference,
-    Fault,
     Outcome,
     RoundTrip,
     Row,
@@ -131,10 +131,10 @@ def _many(kind: Outcome, count: int) -> str:
     return one if count == 1 else one[:-1]
 
 
-FAULTS: dict[Fault, str] = {
-    Fault.TEMPLATE: "The template writes the message otherwise",
-    Fault.ENGINE: "The engine puts something else into the history",
-    Fault.MODEL: "The model writes what no message holds",
+FAULTS: dict[Culprit, str] = {
+    Culprit.TEMPLATE: "The template writes the message otherwise",
+    Culprit.ENGINE: "The engine puts something else into the history",
+    Culprit.MODEL: "The model writes what no message holds",
 }
 
 
@@ -271,7 +271,7 @@ def _left_out(found: RoundTrip, width: int) -> Lines:
 def _causes(found: RoundTrip, width: int, *, in_full: bool) -> Lines:
     broken = [row for row in found.rows if row.verdict.cause is not None]
     order = list(FAULTS)
-    broken.sort(key=lambda row: order.index(row.verdict.fault or Fault.TEMPLATE))
+    broken.sort(key=lambda row: order.index(row.verdict.fault or Culprit.TEMPLATE))
     drawn: Lines = []
     seen: set[Cause] = set()
     for row in broken:

@@ -1,100 +1,214 @@
-"""Round trips as JSON; ``docs/roundtrip.schema.json`` describes it."""
+"""Round trips as JSON; ``docs/roundtrip.schema.json`` is made of the classes here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import cast
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.describing.document import check_counts, template_document
+from autoparser.analysis.core.document import Count, JsonDocument, SettingValues, json_of
+from autoparser.analysis.describing.document import (
+    CheckCounts,
+    TemplateDocument,
+    check_counts,
+    named_template,
+)
 from autoparser.analysis.history.roundtrip import (
+    VARIATIONS,
+    Advice,
+    Answers,
+    ArgumentsAs,
+    BesideCalls,
+    Cause,
+    Culprit,
+    Difference,
+    EngineHabits,
+    EngineProfile,
+    Ids,
+    Next,
+    Outcome,
     RoundTrip,
     Row,
-    Scenario,
+    TokenVerdict,
+    UnreadCalls,
     Verdict,
     advice_of,
     code_of,
-    mending,
+    fixing,
 )
+from autoparser.analysis.reading.parsing import Status
 
-__all__ = ["ROUNDTRIP_SCHEMA", "roundtrip_document"]
+__all__ = ["RoundTripDocument", "roundtrip_document"]
 
-ROUNDTRIP_SCHEMA = "autoparser.roundtrip/1"
-"""Name and version of the document's schema; a change that is not a mere addition counts it up."""
+_CauseCode = Annotated[str, Meta(extra_json_schema={"enum": [code_of(each) for each in Cause]})]
+_Variation = Annotated[str, Meta(extra_json_schema={"enum": list(VARIATIONS)})]
+
+
+class SplitStopDocument(JsonDocument, frozen=True):
+    """A stop string that the tokenizer takes for several tokens."""
+
+    text: str
+    tokens: Count
+
+
+class EngineNameDocument(JsonDocument, frozen=True):
+    """An engine, and which of its versions is played."""
+
+    name: str
+    version: str
+
+
+class EngineDocument(JsonDocument, frozen=True):
+    """What the engine makes of the parsed message."""
+
+    arguments: ArgumentsAs
+    ids: Ids
+    malformed: UnreadCalls
+    reasoning: Literal["verbatim", "stripped"]
+    json: Literal["verbatim", "rewritten"]
+    reasoning_fields: tuple[str, ...] | None
+    """The fields of the message that hold the reasoning; null is the one that the template
+    reads."""
+    beside_calls: BesideCalls
+    """What becomes of content beside calls."""
+
+
+class VerdictDocument(JsonDocument, frozen=True):
+    """How a scenario goes under one setting of the switches."""
+
+    setting: SettingValues
+    string: Outcome
+    """At string level."""
+    tokens: TokenVerdict | None
+    """At token level; null where there is no tokenizer or no next prompt."""
+    cause: _CauseCode | None
+    """Null where both levels hold."""
+    fault: Culprit | None
+    """Whose fault it is: the message in the history holds what was sampled and the template writes
+    it otherwise; an engine that keeps all of it fixes it; or no message holds how the model wrote.
+    Null where both levels hold."""
+    difference: Difference | None
+    reason: str
+    """The template's words where it raises."""
+    sampled: str
+    """What the model wrote."""
+    parsed: Status | None
+    """How the parser read it."""
+
+
+class RowDocument(JsonDocument, frozen=True):
+    """A scenario with one next role."""
+
+    scenario: str
+    about: str
+    variations: tuple[_Variation, ...]
+    """How the text departs from what the format writes."""
+    answers: Answers
+    engine: EngineDocument
+    next: Next
+    verdict: VerdictDocument
+    """Under the first setting to which it applies."""
+    others: tuple[VerdictDocument, ...]
+    """Under the further settings to which it applies."""
+    fixed_by: SettingValues | None
+    """The least change of switches with which it holds; null where it holds already, or none was
+    seen to."""
+    advice: tuple[Advice, ...]
+
+
+class LeftOutDocument(JsonDocument, frozen=True):
+    """A scenario that does not apply."""
+
+    scenario: str
+    next: Next
+    reason: str
+
+
+class RoundTripDocument(JsonDocument, frozen=True):
+    """Every verdict under every setting, with its conditions."""
+
+    schema: Literal["autoparser.roundtrip/2"]
+    """Name and version; a change that is more than an addition counts it up."""
+    template: TemplateDocument
+    check: CheckCounts
+    """The self-check of the analysis; where it fails, so may the verdicts."""
+    tokenizer: bool
+    """Whether there was one; without it `tokens` is null everywhere."""
+    split_stop_strings: tuple[SplitStopDocument, ...]
+    """Stop strings that the tokenizer takes for several tokens: it may not be the model's."""
+    engine: EngineNameDocument | None
+    """The engine that was played; null where each scenario has habits of its own."""
+    settings: tuple[SettingValues, ...]
+    """The settings of the switches that were tried, the usual one first."""
+    untried_settings: Count
+    scenarios: tuple[RowDocument, ...]
+    """Each scenario with each next role, where it applies."""
+    not_applicable: tuple[LeftOutDocument, ...]
 
 
 def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
     """Return every verdict under every setting, with its conditions."""
-    check = analysis.check
-    split: list[Json] = [{"text": text, "tokens": size} for text, size in found.split_stops]
-    return {
-        "schema": ROUNDTRIP_SCHEMA,
-        "template": template_document(analysis.template),
-        "check": check_counts(check),
-        "tokenizer": found.tokenized,
-        "split_stop_strings": split,
-        "engine": None
-        if found.profile is None
-        else {"name": found.profile.engine.name, "version": found.profile.version},
-        "settings": [dict(setting) for setting in found.settings],
-        "untried_settings": found.untried,
-        "scenarios": [_row(row) for row in found.rows],
-        "not_applicable": [
-            {"scenario": scenario.name, "next": coming.value, "reason": reason}
+    document = RoundTripDocument(
+        "autoparser.roundtrip/2",
+        named_template(analysis.template),
+        check_counts(analysis.check),
+        found.tokenized,
+        tuple(SplitStopDocument(*each) for each in found.split_stops),
+        None if found.profile is None else _engine_name(found.profile),
+        tuple(found.settings),
+        found.untried,
+        tuple(map(_row, found.rows)),
+        tuple(
+            LeftOutDocument(scenario.name, coming, reason)
             for scenario, coming, reason in found.left_out
-        ],
-    }
+        ),
+    )
+    return json_of(document)
 
 
-def _row(row: Row) -> Json:
-    advice: list[Json] = [
-        {"reader": each.reader.value, "text": each.text} for each in advice_of(row)
-    ]
-    mended = mending(row)
-    return {
-        **_scenario(row.scenario),
-        "next": row.next.value,
-        "verdict": _verdict(row.verdict),
-        "others": [_verdict(each) for each in row.others],
-        "mended_by": None if mended is None or row.verdict.holds else dict(mended),
-        "advice": advice,
-    }
+def _row(row: Row) -> RowDocument:
+    scenario = row.scenario
+    return RowDocument(
+        scenario.name,
+        scenario.about,
+        scenario.variations,
+        scenario.answers,
+        _engine(scenario.engine),
+        row.next,
+        _verdict(row.verdict),
+        tuple(map(_verdict, row.others)),
+        None if row.verdict.holds else fixing(row),
+        tuple(advice_of(row)),
+    )
 
 
-def _scenario(scenario: Scenario) -> Mapping[str, Json]:
-    engine = scenario.engine
-    return {
-        "scenario": scenario.name,
-        "about": scenario.about,
-        "variations": list(scenario.variations),
-        "answers": scenario.answers.value,
-        "engine": {
-            "arguments": engine.arguments.value,
-            "ids": engine.ids.value,
-            "malformed": engine.malformed.value,
-            "reasoning": "stripped" if engine.strips_reasoning else "verbatim",
-            "json": "rewritten" if engine.rewrites_json else "verbatim",
-            "reasoning_fields": None
-            if engine.reasoning_fields is None
-            else list(engine.reasoning_fields),
-            "beside_calls": engine.beside_calls.value,
-        },
-    }
+def _engine_name(profile: EngineProfile) -> EngineNameDocument:
+    return EngineNameDocument(profile.engine.name, profile.version)
 
 
-def _verdict(verdict: Verdict) -> Json:
-    tokens = verdict.tokens
-    difference = verdict.difference
-    return {
-        "setting": dict(verdict.setting),
-        "string": verdict.outcome.value,
-        "tokens": None if tokens is None else cast("Json", asdict(tokens)),
-        "cause": None if verdict.cause is None else code_of(verdict.cause),
-        "fault": None if verdict.fault is None else verdict.fault.value,
-        "difference": None if difference is None else cast("Json", asdict(difference)),
-        "reason": verdict.reason,
-        "sampled": verdict.sampled,
-        "parsed": None if verdict.status is None else verdict.status.value,
-    }
+def _engine(engine: EngineHabits) -> EngineDocument:
+    return EngineDocument(
+        engine.arguments,
+        engine.ids,
+        engine.malformed,
+        "stripped" if engine.strips_reasoning else "verbatim",
+        "rewritten" if engine.rewrites_json else "verbatim",
+        engine.reasoning_fields,
+        engine.beside_calls,
+    )
+
+
+def _verdict(verdict: Verdict) -> VerdictDocument:
+    return VerdictDocument(
+        verdict.setting,
+        verdict.outcome,
+        verdict.tokens,
+        None if verdict.cause is None else code_of(verdict.cause),
+        verdict.fault,
+        verdict.difference,
+        verdict.reason,
+        verdict.sampled,
+        verdict.status,
+    )

@@ -146,7 +146,7 @@ def _content(analysis: Analysis) -> Text:
     if markers.content_end:
         between = sentence(between, " and ", quoted(markers.content_end))
     else:
-        between = sentence("behind ", quoted(markers.content_start))
+        between = sentence("after ", quoted(markers.content_start))
     when = " beside reasoning " if mode is ContentMode.WRAPPED_WITH_REASONING else " "
     return sentence(between, when, _mode(mode))
 
@@ -182,7 +182,7 @@ def _around(markers: MarkerRegistry) -> Text:
             ", each between ", quoted(markers.per_call_start), " and ", quoted(markers.per_call_end)
         )
     if markers.per_call_start:
-        return sentence(", each behind ", quoted(markers.per_call_start))
+        return sentence(", each after ", quoted(markers.per_call_start))
     if markers.tool_section_start and markers.tool_section_end:
         return sentence(
             ", all between ",
@@ -191,7 +191,7 @@ def _around(markers: MarkerRegistry) -> Text:
             quoted(markers.tool_section_end),
         )
     if markers.tool_section_start:
-        return sentence(", all behind ", quoted(markers.tool_section_start))
+        return sentence(", all after ", quoted(markers.tool_section_start))
     return Text()
 
 
@@ -229,7 +229,7 @@ def _ids(analysis: Analysis) -> Text:
     words = {
         "PRE_FUNC_NAME": "written before the name",
         "BETWEEN_FUNC_AND_ARGS": "written between name and arguments",
-        "POST_ARGS": "written behind the arguments",
+        "POST_ARGS": "written after the arguments",
     }
     position = analysis.view.call_id
     return sentence(words.get(position.value, "written"), " ", _mode(position))

@@ -15,14 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
 from .errors import AutoparserError
 from .expected import Expected, expected_at
-from .spelling import suggest
-from .value_kind import kind_of
+from .spelling import misspelt, suggest
+from .value_kind import is_mapping, kind_of
 
 __all__ = ["place_in", "read"]
 
@@ -83,7 +83,7 @@ def _named(
     """Name the mapping's members that the complaint does not: those that alone give it again."""
     while _ANY_MEMBER in parts:
         before, behind = parts[: (at := parts.index(_ANY_MEMBER))], parts[at + 1 :]
-        for key in cast("dict[str, object]", _part(value, before)):
+        for key in _part(value, before):
             alone = _alone(value, before, key)
             try:
                 msgspec.convert(alone, kind)
@@ -96,9 +96,8 @@ def _named(
     return parts
 
 
-def _alone(value: object, path: Sequence[str | int], key: str) -> object:
+def _alone(members: Any, path: Sequence[str | int], key: str) -> object:
     """Copy a value with one member of the mapping at a path as the only one."""
-    members = cast("dict[str | int, object]", value)
     if not path:
         return {key: members[key]}
     copied = members.copy()
@@ -106,9 +105,9 @@ def _alone(value: object, path: Sequence[str | int], key: str) -> object:
     return copied
 
 
-def _part(value: object, path: Sequence[str | int]) -> object:
+def _part(value: Any, path: Sequence[str | int]) -> Any:
     for part in path:
-        value = cast("dict[str | int, object]", value)[part]
+        value = value[part]
     return value
 
 
@@ -124,7 +123,11 @@ def _told(
         return parts, "a key is not a text", "put it in quotes"
     field = _FIELD.match(said)
     if field is not None and field["what"] == "missing required":
-        return parts, f"this has no {field['name']}", f"add {expected.of(field['name'])}"
+        missing = field["name"]
+        near = misspelt(
+            missing, _unknown_keys(_part(value, parts), expected), f"add {expected.of(missing)}"
+        )
+        return parts, f"this has no {missing}", near
     if field is not None:
         unknown = field["name"]
         return (*parts, unknown), f"there is no key {unknown!r}", _known(unknown, expected)
@@ -133,12 +136,17 @@ def _told(
     if expected.choices and not isinstance(stands, list | dict):
         near = suggest(str(stands), expected.choices, "write one of them")
         return parts, f"{stands!r} is none of {', '.join(expected.choices)}", near
-    if expected.kind == "a text" and isinstance(stands, bool | int | float | date):
-        return parts, f"this is {is_what}, not a text", "put it in quotes"
+    if expected.kind.startswith("a text") and isinstance(stands, bool | int | float | date):
+        return parts, f"this is {is_what}, not {expected.kind}", "put it in quotes"
     then = _write(expected.words or ", ".join(expected.keys))
     if not stands and " of length " in said:
         return parts, "this is empty", then
     return parts, f"this is {is_what}, not {expected.kind}", then
+
+
+def _unknown_keys(value: object, expected: Expected) -> list[str]:
+    """Return the keys of a value that its kind does not know."""
+    return [str(key) for key in value if key not in expected.keys] if is_mapping(value) else []
 
 
 def _known(unknown: str, expected: Expected) -> str:

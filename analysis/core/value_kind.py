@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, TypeGuard
 
-__all__ = ["kind_of"]
+__all__ = ["is_list", "is_mapping", "kind_of"]
 
 _KINDS: Mapping[type[object], str] = {
     bool: "true or false",
@@ -20,3 +21,13 @@ _KINDS: Mapping[type[object], str] = {
 def kind_of(value: object) -> str:
     """Say what a value is, in words for a person."""
     return _KINDS.get(type(value), f"a {type(value).__name__}")
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, object]]:
+    """Say whether a value is an object, whatever its members are."""
+    return isinstance(value, Mapping)
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Say whether a value is a list, whatever its items are."""
+    return isinstance(value, list)

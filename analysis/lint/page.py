@@ -17,7 +17,7 @@ class Page:
     before: str
     """A piece of template that has it."""
     after: str
-    """The same piece, mended."""
+    """The same piece, fixed."""
 
 
 def page_of(doc: str) -> Page:

@@ -2,7 +2,7 @@
 
 A rule is a module of its own under `rules/`, in the folder of its group. Its docstring is its
 page: the first line says what is wrong, what follows why it matters, and the indented blocks
-after ``Before:`` and ``After:`` show a template that has it and the same one mended. The module
+after ``Before:`` and ``After:`` show a template that has it and the same one fixed. The module
 ends in ``RULE = Rule(...)``.
 
 A rule fires on behaviour that it has observed: it compares renders. It never decides by a word
@@ -56,7 +56,7 @@ class Rule:
     confidence: Confidence = Confidence.HIGH
     needs: Need = Need.ANALYSIS
     fix: str = ""
-    """What to do, in one sentence, where every hit is mended alike."""
+    """What to do, in one sentence, where every hit is fixed alike."""
     covers: tuple[str, ...] = ()
     """Codes of rules whose findings are but consequences of this one's."""
     default: bool = True

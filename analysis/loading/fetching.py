@@ -52,7 +52,7 @@ def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -
     name = hub_name(source)
     if name is None or Path(source).exists():
         raise AutoparserError(
-            "this is no model on the Hub",
+            "this is not a model on the Hub",
             file=source,
             hint="give org/name, or org/name/file.gguf; a local path needs no fetching",
         )

@@ -52,7 +52,7 @@ def _finding(finding: LintFinding, lines: Sequence[str]) -> Element:
         pairs.append((f"Line {line}", h("code", text[:LONGEST_LINE])))
     pairs.append(("Confidence", finding.confidence.value))
     if finding.fix:
-        pairs.append(("What mends it", visible(finding.fix)))
+        pairs.append(("What fixes it", visible(finding.fix)))
     if finding.also:
         pairs.append(("Seen as well by", ", ".join(finding.also)))
     summary = fragment(

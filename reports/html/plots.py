@@ -44,7 +44,7 @@ def _verdict(talk: Conversation) -> str:
             " before, so a prefix cache holds, and a bridge is as good."
         )
     return (
-        f"Behind {talk.breaks} of them the prompt that is rendered from the messages does not begin"
+        f"After {talk.breaks} of them the prompt that is rendered from the messages does not begin"
         f" with what was computed: {talk.thrown_away:,} {unit(talk)} of it are thrown away. A"
         " bridge goes on from the tokens as they are, and keeps reasoning that the template would"
         " drop."
@@ -125,7 +125,7 @@ def _places(talk: Conversation) -> Element | None:
         return None
     rows: list[tuple[Node, Node]] = [
         (
-            f"Behind turn {step.turn}",
+            f"After turn {step.turn}",
             fragment(
                 "after ",
                 inline(step.before[-24:]),
@@ -177,7 +177,7 @@ def masks(cost: MaskCost | None) -> Element:
     )
     return fragment(
         lead(
-            f"The grammar above with this tokenizer: {cost.answers} answers were written by chance,"
+            f"The grammar above with this tokenizer: {cost.answers} answers were written at random,"
             " and the mask before each token was timed, on the machine that made this page."
         ),
         h(

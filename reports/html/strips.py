@@ -131,7 +131,7 @@ def _of_cause(
         h("p", f"{ABOUT[cause][:1].upper()}{ABOUT[cause][1:]}."),
         strips[:FIRST],
         opening(f"{len(more)} more that break so", *more, printed=False) if more else None,
-        opening("What would mend it", definitions(advice)),
+        opening("What would fix it", definitions(advice)),
         class_="cause",
     )
 

@@ -14,9 +14,9 @@ from .page_parts import lead, table
 from .signs import inline
 from .styled import styled
 
-__all__ = ["markers", "modes", "switches"]
+__all__ = ["MEANINGS", "markers", "modes", "switches"]
 
-_MEANINGS = {
+MEANINGS = {
     "reasoning": {
         "NONE": "no reasoning reaches the text",
         "TAG_BASED": "between two markers",
@@ -40,7 +40,7 @@ _MEANINGS = {
         "NONE": "not written apart from JSON",
         "PRE_FUNC_NAME": "before the function's name",
         "BETWEEN_FUNC_AND_ARGS": "between the name and the arguments",
-        "POST_ARGS": "behind the arguments",
+        "POST_ARGS": "after the arguments",
     },
 }
 
@@ -55,7 +55,7 @@ def modes(analysis: Analysis) -> Element:
         "call id": view.call_id.value,
     }
     rows: list[Sequence[Node]] = [
-        (name, h("code", mode), _MEANINGS[name].get(mode, "")) for name, mode in given.items()
+        (name, h("code", mode), MEANINGS[name][mode]) for name, mode in given.items()
     ]
     flags = view.flags
     for name, flag in (
@@ -65,7 +65,10 @@ def modes(analysis: Analysis) -> Element:
         ("calls in one array", flags.tools_array_wrapped),
     ):
         rows.append((name, h("code", "yes" if flag else "no"), ""))
-    return table("Modes and flags", ("of", "mode", "meaning"), rows)
+    return fragment(
+        lead("docs/modes.md explains every mode, flag and marker, by templates that show it."),
+        table("Modes and flags", ("of", "mode", "meaning"), rows),
+    )
 
 
 def markers(analysis: Analysis) -> Element:

@@ -5,7 +5,7 @@ from a template or a file name passes `visible` and then the escaping of the for
 """
 
 from .concise import concise_report
-from .document import LINT_SCHEMA, lint_document
+from .document import LintDocument, lint_document
 from .finding_words import many
 from .github import github_report
 from .junit import junit_report
@@ -17,7 +17,7 @@ from .statistics import counted, statistics_report
 from .text import lint_report
 
 __all__ = [
-    "LINT_SCHEMA",
+    "LintDocument",
     "concise_report",
     "counted",
     "github_report",

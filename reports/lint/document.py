@@ -1,96 +1,227 @@
-"""A run as JSON; ``docs/lint.schema.json`` describes it."""
+"""A run as JSON; ``docs/lint.schema.json`` is made of the classes here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Literal
 
-from autoparser.analysis.lint import HitEvidence, LintFinding, ShownText
-from autoparser.analysis.lint.project import Inspected, LintRun, Problem
+from msgspec import convert
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.document import (
+    AnyJson,
+    Count,
+    JsonDocument,
+    Positive,
+    RuleCode,
+    json_of,
+)
+from autoparser.analysis.lint import (
+    Confidence,
+    HitEvidence,
+    LintFinding,
+    Need,
+    Severity,
+    ShownText,
+)
+from autoparser.analysis.lint.project import FailOn, Inspected, LintRun, Problem
 
 from .statistics import counted
 
-__all__ = ["LINT_SCHEMA", "lint_document"]
-
-LINT_SCHEMA = "autoparser.lint/1"
-"""The document's version: it changes when a member goes away or means something else."""
+__all__ = ["LintDocument", "lint_document"]
 
 
-def lint_document(run: LintRun) -> dict[str, object]:
+class ShownDocument(JsonDocument, frozen=True):
+    """A text that shows something."""
+
+    label: str
+    """What the text is."""
+    text: str
+    """The text, whole; empty where the template raised."""
+    error: str | None
+    """The template's own words where it raised."""
+    messages: tuple[AnyJson, ...]
+    """The conversation that was rendered; empty where the text is not a render."""
+
+
+class LintEvidenceDocument(JsonDocument, frozen=True):
+    """One text, or two that differ in what the rule is about."""
+
+    one: ShownDocument
+    other: ShownDocument | None
+
+
+class FindingDocument(JsonDocument, frozen=True):
+    """What a rule says."""
+
+    code: RuleCode
+    name: str
+    severity: Severity
+    confidence: Confidence
+    fails: bool
+    """Whether it is of a severity to fail on."""
+    message: str
+    """What happens to whom, without a full stop."""
+    line: Positive | None
+    """The template's line, from 1."""
+    line_in_file: Positive | None
+    """The same as a line of the file; null where a template is within JSON or GGUF."""
+    fix: str | None
+    also: tuple[RuleCode, ...]
+    """Rules that saw the same cause and were merged into this finding."""
+    evidence: tuple[LintEvidenceDocument, ...]
+    """What shows it."""
+
+
+class UnusedIgnoreDocument(JsonDocument, frozen=True):
+    """A comment that accepts what was not found."""
+
+    line: Positive
+    selectors: tuple[str, ...]
+    reason: str
+
+
+class LeftOutRuleDocument(JsonDocument, frozen=True):
+    """A rule that could not look."""
+
+    code: RuleCode
+    needs: Need
+    """What it lacks."""
+
+
+class LintedTemplateDocument(JsonDocument, frozen=True):
+    """A template that was looked at."""
+
+    path: str
+    """The file or source; relative to the working directory where it is below that."""
+    name: str | None
+    """The template's name where its source has several."""
+    findings: tuple[FindingDocument, ...]
+    """Those that count, the weightiest first."""
+    known: Count
+    """How many findings are in the baseline."""
+    ignored: Count
+    """How many findings comments and settings accept."""
+    unused_ignores: tuple[UnusedIgnoreDocument, ...]
+    """Comments that accept what was not found."""
+    remarks: tuple[str, ...]
+    """What else was in the way, such as a tokenizer that cannot be read."""
+    left_out: tuple[LeftOutRuleDocument, ...]
+    """Rules that could not look."""
+
+
+class ProblemDocument(JsonDocument, frozen=True):
+    """What could not be looked at."""
+
+    path: str
+    line: Positive | None
+    place: str | None
+    """Where in the file, where that is not a line."""
+    message: str
+    hint: str | None
+
+
+class BaselineDocument(JsonDocument, frozen=True):
+    """What became of the findings that were known."""
+
+    vanished: Count
+    """Entries of the baseline that match nothing any more."""
+
+
+class StatisticDocument(JsonDocument, frozen=True):
+    """A rule that fired."""
+
+    code: RuleCode
+    name: str
+    findings: Count
+    templates: Count
+    """Templates with at least one."""
+    merged: Count
+    """Findings of other rules in which this one saw the same cause."""
+
+
+class LintDocument(JsonDocument, frozen=True):
+    """A run of the linter."""
+
+    schema: Literal["autoparser.lint/1"]
+    """Name and version; a change that is more than an addition counts it up."""
+    fail_on: FailOn
+    failed: bool
+    """Whether there is a finding to fail on."""
+    rules: tuple[RuleCode, ...]
+    """The rules that were to look."""
+    templates: tuple[LintedTemplateDocument, ...]
+    """Every template that was looked at, those without findings too."""
+    problems: tuple[ProblemDocument, ...]
+    """What could not be looked at; with any the exit code is 2."""
+    baseline: BaselineDocument | None
+    statistics: tuple[StatisticDocument, ...]
+    """Each rule that fired, the most frequent first."""
+
+
+def lint_document(run: LintRun) -> dict[str, Json]:
     """Return a run as plain values; texts are whole and as they were."""
-    return {
-        "schema": LINT_SCHEMA,
-        "fail_on": run.fail_on.value,
-        "failed": run.failed,
-        "rules": [rule.code for rule in run.rules],
-        "templates": [_template(each, run) for each in run.templates],
-        "problems": [_problem(each) for each in run.problems],
-        "baseline": {"vanished": run.vanished} if run.baseline else None,
-        "statistics": [
-            {
-                "code": each.rule.code,
-                "name": each.rule.name,
-                "findings": each.findings,
-                "templates": each.templates,
-                "merged": each.merged,
-            }
+    document = LintDocument(
+        "autoparser.lint/1",
+        run.fail_on,
+        run.failed,
+        tuple(rule.code for rule in run.rules),
+        tuple(_template(each, run) for each in run.templates),
+        tuple(map(_problem, run.problems)),
+        BaselineDocument(run.vanished) if run.baseline else None,
+        tuple(
+            StatisticDocument(
+                each.rule.code, each.rule.name, each.findings, each.templates, each.merged
+            )
             for each in counted(run)
-        ],
-    }
+        ),
+    )
+    return json_of(document)
 
 
-def _template(template: Inspected, run: LintRun) -> Mapping[str, object]:
-    return {
-        "path": template.path,
-        "name": template.name,
-        "findings": [_finding(template, each, run) for each in template.findings],
-        "known": len(template.known),
-        "ignored": len(template.ignored),
-        "unused_ignores": [
-            {"line": each.line, "selectors": [*each.selectors], "reason": each.reason}
-            for each in template.unused
-        ],
-        "remarks": [*template.remarks],
-        "left_out": [{"code": rule.code, "needs": need.value} for rule, need in template.left_out],
-    }
+def _template(template: Inspected, run: LintRun) -> LintedTemplateDocument:
+    return LintedTemplateDocument(
+        template.path,
+        template.name,
+        tuple(_finding(template, each, run) for each in template.findings),
+        len(template.known),
+        len(template.ignored),
+        convert(template.unused, tuple[UnusedIgnoreDocument, ...], from_attributes=True),
+        tuple(template.remarks),
+        tuple(LeftOutRuleDocument(rule.code, need) for rule, need in template.left_out),
+    )
 
 
-def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> Mapping[str, object]:
-    return {
-        "code": finding.code,
-        "name": finding.rule.name,
-        "severity": finding.severity.value,
-        "confidence": finding.confidence.value,
-        "fails": run.fails(finding),
-        "message": finding.message,
-        "line": finding.line,
-        "line_in_file": template.line_in_file(finding.line),
-        "fix": finding.fix or None,
-        "also": [*finding.also],
-        "evidence": [_evidence(each) for each in finding.evidence],
-    }
+def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> FindingDocument:
+    return FindingDocument(
+        finding.code,
+        finding.rule.name,
+        finding.severity,
+        finding.confidence,
+        run.fails(finding),
+        finding.message,
+        finding.line,
+        template.line_in_file(finding.line),
+        finding.fix or None,
+        tuple(finding.also),
+        tuple(map(_evidence, finding.evidence)),
+    )
 
 
-def _evidence(evidence: HitEvidence) -> Mapping[str, object]:
-    return {
-        "one": _shown(evidence.one),
-        "other": None if evidence.other is None else _shown(evidence.other),
-    }
+def _evidence(evidence: HitEvidence) -> LintEvidenceDocument:
+    return LintEvidenceDocument(
+        _shown(evidence.one), None if evidence.other is None else _shown(evidence.other)
+    )
 
 
-def _shown(shown: ShownText) -> Mapping[str, object]:
-    return {
-        "label": shown.label,
-        "text": shown.text,
-        "error": shown.error or None,
-        "messages": [*shown.messages],
-    }
+def _shown(shown: ShownText) -> ShownDocument:
+    return ShownDocument(shown.label, shown.text, shown.error or None, tuple(shown.messages))
 
 
-def _problem(problem: Problem) -> Mapping[str, object]:
-    return {
-        "path": problem.path,
-        "line": problem.line,
-        "place": problem.place or None,
-        "message": problem.message,
-        "hint": problem.hint or None,
-    }
+def _problem(problem: Problem) -> ProblemDocument:
+    return ProblemDocument(
+        problem.path,
+        problem.line,
+        problem.place or None,
+        problem.message,
+        problem.hint or None,
+    )

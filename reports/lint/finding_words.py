@@ -88,8 +88,8 @@ def notes(run: LintRun) -> Iterator[str]:
     if run.vanished:
         yield (
             f"{many(run.vanished, 'entry')} of the baseline"
-            f" {'is' if run.vanished == 1 else 'are'} no more: --write-baseline removes"
-            f" {'it' if run.vanished == 1 else 'them'}"
+            f" {'matches' if run.vanished == 1 else 'match'} nothing any more:"
+            f" --write-baseline removes {'it' if run.vanished == 1 else 'them'}"
         )
     for remark in dict.fromkeys(each for template in run.templates for each in template.remarks):
         yield visible(remark)

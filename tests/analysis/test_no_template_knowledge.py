@@ -91,6 +91,8 @@ SUSPICIONS = (
     ),
 )
 
+READ_THERE = "a file of an engine, named as the place where its habits were read"
+
 HOSTILE = "a text of the self-check's battery that a format has to carry through unharmed"
 
 ALLOWED: dict[tuple[str, str], str] = {
@@ -114,8 +116,18 @@ ALLOWED: dict[tuple[str, str], str] = {
         "history/renderer/asked.py",
         "thinking_retention",
     ): "the name of an argument of the bridge, in the error that refuses its value",
+    **{
+        ("history/roundtrip/profiles.py", place): READ_THERE
+        for place in (
+            "entrypoints/openai/chat_completion/protocol.py",
+            "tool_parsers/hermes_tool_parser.py",
+            "srt/entrypoints/openai/protocol.py",
+            "srt/entrypoints/openai/serving_chat.py",
+            "srt/function_call/qwen25_detector.py",
+        )
+    },
     (
-        "loading/template/messages.py",
+        "loading/template/plain_messages.py",
         "thinking",
     ): "a message field that transformers fills; the test suite of template/ compares with it",
 }
@@ -135,7 +147,7 @@ class Offender(NamedTuple):
 
 
 def constants(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Return the string constants of a module that are no docstrings."""
+    """Return the string constants of a module that are not docstrings."""
     texts = {
         id(statement.value)
         for node in ast.walk(tree)

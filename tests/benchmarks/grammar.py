@@ -25,7 +25,7 @@ from llguidance import LLMatcher
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.constraining.constrained import Constraint, GrammarBackend
-from autoparser.analysis.constraining.grammar import grammar_of
+from autoparser.analysis.constraining.grammar import format_slices, grammar_of
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import Formats, TurnFormat
 from autoparser.analysis.loading.tokens import ModelTokenizer, OpaqueTokens
@@ -48,6 +48,13 @@ from .constrained import (
 
 FORMATS = {"Hermes JSON": "j1-json-in-tags", "Qwen3 XML": "a1-function-parameter"}
 """The fixture of each format."""
+TAGGED = {
+    "key and value tags": "a2-key-value-tags",
+    "invoke and parameter": "a3-invoke-parameter",
+    "type flags": "a4-type-flags",
+    "keys as tags": "a6-key-is-tag",
+}
+"""More formats whose arguments are closed by text that is no token."""
 WIDTH = 26
 
 
@@ -113,6 +120,8 @@ def masks(tokenizer: ModelTokenizer) -> Iterator[str]:
     yield f"\n{'mask, µs':<{WIDTH}}" + "".join(f"{each:>9}" for each in columns)
     known = {title: analysis_of(name).format for title, name in FORMATS.items()}
     yield from _masks_of(tokenizer, known)
+    more = {title: analysis_of(name).format for title, name in TAGGED.items()}
+    yield from _masks_of(tokenizer, more, (1,))
     yield f"with {deepseek().vocab_size} tokens"
     yield from _masks_of(deepseek(), {"DeepSeek JSON": _deepseek_format()})
 
@@ -124,14 +133,19 @@ def _deepseek_format() -> TurnFormat:
     return analyze(ChatTemplate(text, template.special_tokens)).format
 
 
-def _masks_of(tokenizer: ModelTokenizer, formats: Mapping[str, TurnFormat]) -> Iterator[str]:
+def _masks_of(
+    tokenizer: ModelTokenizer, formats: Mapping[str, TurnFormat], counts: Sequence[int] = COUNTS
+) -> Iterator[str]:
+    """Return the masks of formats, each in the slices that are its own; JSON has the usual ones."""
     vocabulary = tokenizer.opaque
     with GrammarBackend(tokenizer) as backend:
         plain = backend.grammar(Constraint.json_schema(schema(0)))
         base = spread(mask_us(plain, tokenizer.encode(arguments(0))))
         yield _mask_row("plain JSON", base, base)
-        for title, format_ in formats.items():
-            for count in COUNTS:
+    for title, format_ in formats.items():
+        slices = format_slices(Formats.of(format_), vocabulary)
+        with GrammarBackend(tokenizer, slices=slices) as backend:
+            for count in counts:
                 whole = turn(format_, count)
                 request, written = request_for(format_, whole, tools(count))
                 lark = grammar_for(format_, request).lark(vocabulary)

@@ -128,7 +128,7 @@ def test_json_is_the_same_in_every_process(process: Run) -> None:
     assert first.code == 0
     assert first.out == second.out
     assert first.out.isascii()
-    assert json.loads(first.out)["schema"] == "autoparser.analysis/1"
+    assert json.loads(first.out)["schema"] == "autoparser.analysis/2"
 
 
 def test_a_template_comes_from_standard_input(process: Run) -> None:

@@ -25,10 +25,10 @@ def test_clean_walks_are_counted(autoparser: Run) -> None:
     lines = ran.out.splitlines()
     assert lines[:3] == [
         "Tokenizer  one token a byte, and one for each marker of the template",
-        "Sampler    by chance, seed 2, at most 4000 tokens",
-        "Clean      5 of 5 answers: accepted, ended, read, valid, rendered",
+        "Sampler    at random, seed 2, at most 4000 tokens",
+        "Clean      5 of 5 answers: accepted, ended, read, valid, rendered the same",
     ]
-    assert lines[5:] == ["What the template renders of the messages", "      5  the same text"]
+    assert lines[6:] == ["What the template renders of the messages", "      5  the same text"]
 
 
 def test_faults_are_shown_with_their_first_example(autoparser: Run) -> None:
@@ -51,6 +51,41 @@ def test_everything_as_json(autoparser: Run) -> None:
     assert set(fault["example"]) == {"name", "detail", "text"}
     again = autoparser("decode", AMBIGUOUS, *TOOLS, "--walks", "6", "--json")
     assert again.out == ran.out
+
+
+def test_the_answers_themselves(autoparser: Run) -> None:
+    options = (*TOOLS, "--walks", "3", "--tool-choice", "required")
+    document = json.loads(autoparser("decode", TEMPLATE, *options, "--json").out)
+    assert document["with_calls"] == 3
+    assert document["calls"] == sum(each["calls"] for each in document["each"])
+    shown = autoparser("decode", TEMPLATE, *options, "--show")
+    assert shown.code == 0
+    assert f"Calls      {document['calls']}, in 3 of the answers\n" in shown.out
+    assert [each["name"] for each in document["each"]] == ["walk 0", "walk 1", "walk 2"]
+    for each in document["each"]:
+        assert each["faults"] == []
+        assert each["clean"] is (each["rendering"] == "same")
+        verdict = "clean" if each["clean"] else "the same but for"
+        assert f"\n{each['name']}\n  is      {verdict}" in shown.out
+    assert document["clean"] > 0
+    assert "\nwalk 0\n" not in autoparser("decode", TEMPLATE, *options).out
+
+
+def test_a_template_that_rewrites_values_is_not_clean(autoparser: Run, tmp_path: Path) -> None:
+    template = tmp_path / "rewriting.jinja"
+    source = (ROOT / TEMPLATE).read_text("utf-8")
+    template.write_text(
+        source.replace("arguments | tojson", "arguments | tojson | replace('low', 'LOW')"), "utf-8"
+    )
+    assert template.read_text("utf-8") != source
+    schema = {"type": "object", "properties": {"word": {"const": "low"}}, "required": ["word"]}
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps([{"name": "say", "parameters": schema}]), "utf-8")
+    options = ("--tools", tools, "--tool-choice", "required", "--walks", "4")
+    ran = autoparser("decode", template, *options)
+    assert ran.code == 1
+    assert "Clean      0 of 4 answers" in ran.out
+    assert "4  is rendered otherwise" in ran.out
 
 
 REQUESTS = [
@@ -111,7 +146,7 @@ WRONG = [
     (("no/such.jinja",), "no/such.jinja"),
     ((TEMPLATE, "--tools", "no/such.yaml"), "no/such.yaml: there is no such file"),
     ((TEMPLATE, *TOOLS, "--tokenizer", "nowhere"), "there is no tokenizer here"),
-    ((TEMPLATE, *TOOLS, "--tokenizer", "fixtures/tools.yaml"), "this is no tokenizer"),
+    ((TEMPLATE, *TOOLS, "--tokenizer", "fixtures/tools.yaml"), "this is not a tokenizer"),
     ((TEMPLATE, *TOOLS, "--tool-choice", "get_wether"), "did you mean get_weather?"),
     ((TEMPLATE, "--tool-choice", "required"), "offer tools"),
     ((TEMPLATE, *TOOLS, "--walks", "0"), "--walks"),
@@ -122,7 +157,7 @@ WRONG = [
     ((TEMPLATE, "--batch", "2"), "add --sampler transformers"),
     ((TEMPLATE, "--server", "http://127.0.0.1:1"), "add --engine, one of vllm, sglang"),
     ((TEMPLATE, "--engine", "vllm"), "add --server URL"),
-    ((TEMPLATE, "--server", "nowhere", "--engine", "vllm"), "this is no server's address"),
+    ((TEMPLATE, "--server", "nowhere", "--engine", "vllm"), "this is not a server's address"),
     (
         (TEMPLATE, "--server", "http://x", "--engine", "vllm", "--tokenizer", "fixtures"),
         "leave out --tokenizer",
@@ -143,7 +178,7 @@ def test_a_wrong_use_is_one_line(autoparser: Run, options: tuple[str, ...], word
 
 
 SCHEMAS = [
-    ('{"type": "strin"}', "'strin' is no type of JSON Schema"),
+    ('{"type": "strin"}', "'strin' is not a type of JSON Schema"),
     ('{"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}', "$ref"),
 ]
 

@@ -170,7 +170,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("--tool-choice", "required"), "no tool is offered"),
     (("--tools", TOOLS, "--tool-choice", "get_wether"), "did you mean get_weather?"),
     (("--switch", "enable_thinking"), "give --switch NAME=VALUE"),
-    (("--switch", "messages=[]"), "messages is no switch"),
+    (("--switch", "messages=[]"), "messages is not a switch"),
     (("-f", "structural-tag"), "offer tools"),
 ]
 

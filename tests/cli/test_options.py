@@ -21,6 +21,7 @@ OF_ITS_OWN = {
     "timeout",  # of a render, of a command, of a template
     "explain",  # more words, about what the command shows
     "fail_on",  # which of its findings are failures
+    "show",  # the parser alone, every answer
 }
 """Options whose help says more in some command."""
 

@@ -251,12 +251,12 @@ def test_the_fence_of_an_answer_is_left_out(tmp_path: Path, parse: Run) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("- 1", "this is a list, not a JSON schema"),
+        ("- 1", "this is a list, not an object; write an object such as"),
         (
             "{type: objekt}",
-            "schema.type: this is no JSON schema: 'objekt' is no type of JSON Schema",
+            "schema.type: this is not a valid JSON schema: 'objekt' is not a type of JSON Schema",
         ),
-        ("{schema: 3}", "this is no JSON schema"),
+        ("{schema: 3}", "schema: this is a number, not an object"),
     ],
 )
 def test_a_schema_of_the_answer_that_is_none_is_one_line(
@@ -352,17 +352,19 @@ def test_tools_for_a_template_without_calls_are_warned_of(autoparser: Run) -> No
 
 BAD_TOOLS = [
     # the file's name and text, what the line says of the place, the cause, what was expected
-    ("t.yaml", "- {name: f}\n- 3\n", "tools[1]: this is no tool", "expected"),
-    ("t.yaml", "- {name: f}\n- {type: function}\n", "tools[1]: this tool has no name", "expected"),
-    ("t.json", '[{"function": 1}]', "tools[0]: this tool's function is no object", "expected"),
-    ("t.yaml", "name: f\n", "this is an object, not a list", "give a list"),
-    ("t.yaml", "", "this is empty, not a list", "give a list"),
-    ("t.json", '{"tools": "f"}', "this is a text, not a list", "give a list"),
+    ("t.yaml", "- {name: f}\n- 3\n", "tools[1]: this is a number, not an object", "write {"),
+    ("t.yaml", "- {name: f}\n- {type: function}\n", "tools[1]: this has no name", "add {"),
+    ("t.json", '[{"function": 1}]', "tools[0].function: this is a number", "write {"),
+    ("t.yaml", "name: f\n", "this has no tools", "add a list"),
+    ("t.yaml", "", "tools: this is empty, not a list", "write a list"),
+    ("t.json", '{"tools": "f"}', "tools: this is a text, not a list", "write a list"),
     ("t.json", '[{"name": "f",}\n]', "line 1, column ", "broken JSON"),
     ("t.yaml", "- name: f\n  x: [1\n", "line 3, column 1: broken YAML", "correct the YAML"),
     ("t.yaml", "- name: f\x00\n", "line 1, column 10: broken YAML", "correct the YAML"),
-    ("t.yaml", "- &a [*a]\n", "tools[0]: this is no tool", "expected"),
+    ("t.yaml", "- &a [*a]\n", "tools[0]: this is a list, not an object", "write {"),
     ("t.yaml", "- {name: f, parameters: &a {items: *a}}\n", "tools[0].parameters.items", "deep"),
+    ("t.yaml", "- {nme: f}\n", "tools[0]: this has no name", "did you mean name for nme?"),
+    ("t.yaml", "- {name: f, params: {}}\n", "no key 'params'", "did you mean parameters?"),
     ("t.json", "[" * 100_000, "nested too deep", "simpler"),
 ]
 
@@ -372,18 +374,18 @@ BAD_PARAMETERS = [
     ([], "", "expected an object such as"),
     ({"type": "strnig"}, ".type", "did you mean string?"),
     ({"type": ["string", 3]}, ".type", "the types are string, integer"),
-    ({"properties": {"a": 1}}, ".properties.a", "this is no schema"),
+    ({"properties": {"a": 1}}, ".properties.a", "this is not a valid schema"),
     ({"properties": ["a"]}, ".properties", "expected schemas by name"),
-    ({"anyOf": [{}, 2]}, ".anyOf[1]", "this is no schema"),
+    ({"anyOf": [{}, 2]}, ".anyOf[1]", "this is not a valid schema"),
     ({"oneOf": {}}, ".oneOf", "expected a list of schemas"),
     ({"items": {"type": "int"}}, ".items.type", "did you mean integer?"),
     ({"items": [{"type": "text"}]}, ".items", "name an older draft"),
     (
         {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "text"}]},
         ".items[0].type",
-        "'text' is no type of JSON Schema",
+        "'text' is not a type of JSON Schema",
     ),
-    ({"properties": {"type": 3}}, ".properties.type", "this is no schema"),
+    ({"properties": {"type": 3}}, ".properties.type", "this is not a valid schema"),
     ({"properties": {"a": {"required": True}}}, ".properties.a.required", "a list of names"),
     ({"minimum": "3"}, ".minimum", "'3' is not of type 'number'"),
     ({"$schema": 5}, ".$schema", "5 is not of type 'string'"),
@@ -416,7 +418,7 @@ def test_a_schema_that_is_none_is_one_line(
     file.write_text(json.dumps(tools), encoding="utf-8")
     ran = autoparser("parse", TEMPLATE, "--tools", file, "--input", OUTPUT)
     assert (ran.code, ran.out) == (2, "")
-    start = f"{file}: tools[1].parameters{place}: the parameters of g are no JSON schema: "
+    start = f"{file}: tools[1].function.parameters{place}: the parameters of g are not a valid"
     assert ran.err.startswith(start)
     assert words in ran.err
     assert ran.err.count("\n") == 1

@@ -145,37 +145,52 @@ def test_a_training_template_is_written_and_its_proof_told(autoparser: Run, tmp_
     ran = autoparser("render", XML, "--format", "training-template", "--output", file)
     assert (ran.code, ran.out) == (0, "")
     assert ran.err == (
-        f"{XML}: with markers around the same template: the same text in 180 conversations"
-        " (0 refused by both), the markers as autoparser's loss mask in 180 of 180\n"
+        f"{XML}: with markers around the same template: the same text in 256 conversations"
+        " (0 refused by both), the markers as autoparser's loss mask in 256 of 256\n"
     )
     assert load_template(str(file)).marks_generation
+
+
+def test_turns_that_a_template_marks_otherwise_are_named(autoparser: Run, tmp_path: Path) -> None:
+    marked = tmp_path / "marked.jinja"
+    marked.write_text(
+        "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}[a]{{ m.content }}[e]"
+        "{% endgeneration %}{% else %}[u]{{ m.content }}[e]{% endif %}{% endfor %}"
+        "{% if add_generation_prompt %}[a]{% endif %}"
+    )
+    ran = autoparser("render", marked, "--format", "training-template")
+    assert (ran.code, ran.out) == (1, marked.read_text())
+    first, named, *_ = ran.err.splitlines()
+    assert first.startswith(f"{marked}: it has markers itself: the same text in")
+    assert "a turn of calls (message 2 of user, assistant, tool, and 11 more) is not" in named
+    assert named.endswith("is not marked as the model writes it: marked: «[a]»")
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("mesages: []", "there are no messages; did you mean messages for mesages? give a list"),
-        ("[]", "this is an empty list, not a list of messages; give a list of"),
-        ("text", "this is a text, not a list of messages; give a list of"),
-        ("- text", "messages[0]: this is a text, not a message; give {role: user"),
-        ("- {rol: user}", "messages[0]: this message has no role; did you mean role for rol? give"),
+        ("mesages: []", "this has no messages; did you mean messages for mesages? add a list"),
+        ("[]", "messages: this is empty; write a list of {role: user"),
+        ("text", "messages: this is a text, not a list; write a list of"),
+        ("- text", "messages[0]: this is a text, not an object; write {role: user"),
+        ("- {rol: user}", "messages[0]: this has no role; did you mean role for rol? add one"),
         ("- {role: user", "line 1, column 14: broken YAML: "),
         (
             "- {role: user, contnt: a}",
-            "messages[0]: this message says nothing; did you mean content for contnt? give",
+            "messages[0]: this message says nothing; did you mean content for contnt? add",
         ),
-        ("- {role: user, content: 5}", "messages[0].content: the content is a number; put it in"),
+        ("- {role: user, content: 5}", "messages[0].content: this is a number, not a text or"),
         (
             "- {role: user, content: 2025-01-01}",
-            "messages[0].content: a date is nothing that JSON has; put it in quotes",
+            "messages[0].content: this is a date, not a text or a list or an object; put it in",
         ),
         (
             "- {role: assistant, tool_calls: {name: f}}",
-            "messages[0].tool_calls: this is an object, not a list of calls; give {type: function",
+            "messages[0].tool_calls: this is an object, not a list; write a list of {type: ",
         ),
         (
             "- {role: assistant, tool_calls: [{function: {arguments: {}}}]}",
-            "messages[0].tool_calls[0]: this is no call; give {type: function",
+            "messages[0].tool_calls[0].function: this has no name; add a name, as in {type",
         ),
     ],
     ids=[
@@ -223,7 +238,7 @@ def test_messages_that_are_none_are_refused_in_one_line(
             "x.json: there is no tokenizer here",
         ),
         (("--messages", "M", "--switch", "thinking"), "'thinking' sets no variable; give --switch"),
-        (("--messages", "M", "--switch", "tools=1"), "tools is no switch; "),
+        (("--messages", "M", "--switch", "tools=1"), "tools is not a switch; "),
     ],
     ids=["nothing", "form", "to", "json", "tokenizer", "needed", "missing", "switch", "passed"],
 )

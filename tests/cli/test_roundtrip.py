@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def test_json_is_as_its_schema_says(autoparser: Run) -> None:
     Draft202012Validator(schema).validate(document)
     assert ran.out.isascii()
     row = next(row for row in document["scenarios"] if row["scenario"] == "reasoning + answer")
-    assert row["mended_by"] == {"preserve_thinking": True}
+    assert row["fixed_by"] == {"preserve_thinking": True}
     assert row["verdict"]["cause"] == "reasoning-dropped"
 
 
@@ -190,13 +191,13 @@ USES = [
     ((GOOD, "--scenario", "tool cal"), "there is no scenario 'tool cal'; did you mean tool call?"),
     ((GOOD, "--scenarios", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
     ((GOOD, "--switch", "thinking"), "give --switch NAME=VALUE"),
-    ((GOOD, "--switch", "messages=1"), "messages is no switch; "),
+    ((GOOD, "--switch", "messages=1"), "messages is not a switch; "),
     ((GOOD, "--scenarios", "/dev/null"), "/dev/null: this is empty; give a list of scenarios"),
     ((GOOD, "--fail-on", "json-space"), "did you mean json-spacing?"),
     ((GOOD, "--fail-on", "tokens"), "needs a tokenizer"),
     ((GOOD, "--tokenizer", "nowhere"), "nowhere: there is no tokenizer here"),
     ((GOOD, "--tokenizer", "fixtures"), "fixtures: there is no tokenizer here"),
-    ((GOOD, "--tokenizer", "fixtures/tools.yaml"), "this is no tokenizer"),
+    ((GOOD, "--tokenizer", "fixtures/tools.yaml"), "this is not a tokenizer"),
     (("fixtures/broken/raises-always.jinja",), "raises on every conversation"),
 ]
 
@@ -224,3 +225,39 @@ def test_a_conversation_that_the_template_refuses_is_told_in_its_own_words(
     assert ran.code == 0
     assert "no tools here" in ran.out
     assert "Error" not in ran.out
+
+
+def test_an_edited_template_is_a_diff_or_a_file(tmp_path: Path, autoparser: Run) -> None:
+    choice = ("--scenario", "reasoning + answer", "--to", "template")
+    ran = autoparser("roundtrip", GOOD, *choice)
+    assert ran.code == 0
+    assert ran.err.startswith(
+        "1 edit: 1 more hold: reasoning + answer.\nRendered to the same text: "
+    )
+    edited = tmp_path / "edited.jinja"
+    assert autoparser("roundtrip", GOOD, *choice, "--output", edited).out == ""
+    (tmp_path / "fixtures/templates").mkdir(parents=True)
+    shutil.copy(ROOT / GOOD, tmp_path / GOOD)
+    subprocess.run(
+        ["patch", "-p1", "--quiet"],  # noqa: S607
+        cwd=tmp_path,
+        input=ran.out,
+        text=True,
+        check=True,
+    )
+    assert (tmp_path / GOOD).read_text("utf-8") == edited.read_text("utf-8")
+    again = autoparser("roundtrip", edited, *choice)
+    assert (again.code, again.out) == (0, "")
+    assert again.err == "Nothing breaks, so nothing is edited.\n"
+
+
+def test_where_no_edit_is_found_the_exit_code_and_the_reason_say_so(autoparser: Run) -> None:
+    ran = autoparser("roundtrip", GOOD, "--scenario", "compact JSON, nested", "--to", "template")
+    assert (ran.code, ran.out) == (1, "")
+    assert "No template can fix what no message holds: 1" in ran.err
+
+
+def test_what_says_nothing_of_an_edited_template_is_refused(autoparser: Run) -> None:
+    ran = autoparser("roundtrip", GOOD, "--to", "template", "--json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--json says nothing of an edited template" in ran.err

@@ -249,7 +249,7 @@ def test_what_an_encoder_prints_is_not_in_the_document(tmp_path: Path, process: 
             ("render", "--encoder", ENCODER, "--format", "training-template"),
             "an encoder in Python has no template that markers could stand in",
         ),
-        (("fetch", "README.md"), "this is no model on the Hub"),
+        (("fetch", "README.md"), "this is not a model on the Hub"),
     ],
 )
 def test_a_use_that_makes_no_sense_is_one_line(

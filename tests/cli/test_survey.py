@@ -94,7 +94,7 @@ def test_wrong_uses(corpus: Path, tmp_path: Path, autoparser: Run) -> None:
         ((), "Missing argument"),
         ((tmp_path / "nowhere",), "there is no file or directory"),
         ((empty,), "there is no template in this directory"),
-        ((corpus, "--records", note), "line 1: this is no line of a survey"),
+        ((corpus, "--records", note), "line 1: this is not a line of a survey"),
         ((corpus, "--records", tmp_path / "no" / "s.jsonl"), "cannot be written"),
         ((corpus, "-o", "x", "--records", "x"), "name the same file"),
         ((corpus, "--jobs", "0"), "Invalid value for '--jobs'"),

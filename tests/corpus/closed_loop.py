@@ -27,9 +27,9 @@ UNOPENED = "nothing opens reasoning: without its close it cannot be told from co
 UNMARKED = "nothing opens or closes reasoning"
 UNESCAPED = "strings are written without their quotes escaped, or without quotes"
 UNSEPARATED = "nothing stands between two arguments"
-UNTOLD = "an array's empty items, and those that are no strings, are written like strings"
+UNTOLD = "an array's empty items, and those that are not strings, are written like strings"
 ENDED = "the turn is ended before its calls"
-BROKEN = "a call without arguments is no JSON: its arguments are missing"
+BROKEN = "a call without arguments is not JSON: its arguments are missing"
 _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     CHANNEL: (
         "CrowtherLabs-Atom-Electron-1.0",

@@ -168,7 +168,7 @@ def misreading(asked: Asker, behind: Behind, parsed: ParsedMessage) -> str:
     try:
         found = _message(behind.message, parsed)
     except ValueError:
-        return "arguments are read that are no JSON"
+        return "arguments are read that are not JSON"
     expected = _written(asked, behind)
     different = _difference(expected, found)
     if not different:

@@ -25,7 +25,7 @@ UNMARKED = "nothing opens or closes reasoning"
 HEADER_IS_END = "what begins a turn also ends it"
 ARRAY_TAGS = "an array whose items are tags of one name: its text is its own markup"
 LONG_END = "pages of instructions end every turn: llguidance takes no text so long"
-BROKEN = "a call without arguments is no JSON: its arguments are missing"
+BROKEN = "a call without arguments is not JSON: its arguments are missing"
 ENDS_BETWEEN = "what ends a turn stands between its content and its calls"
 _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     UNESCAPED: ("LiquidAI-LFM2.5-VL-450M", "baseten-Llama-3.2-3B-Instruct-pythonic"),

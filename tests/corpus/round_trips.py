@@ -32,8 +32,8 @@ class Played:
     """Its self-check passes."""
     verdicts: tuple[tuple[str, str, str], ...] = ()
     """Scenario, next role, and the cause, or the outcome where there is none."""
-    mended: int = 0
-    """Verdicts that another setting of the switches mends."""
+    fixed: int = 0
+    """Verdicts that another setting of the switches fixes."""
     crash: str = ""
 
 
@@ -87,8 +87,8 @@ def _lines(found: Sequence[Played]) -> Iterator[str]:
             )
             yield f"{counts[outcome]:>6}  {outcome}, in {templates} templates"
     broken = len(verdicts) - counts[str(Outcome.HOLDS)]
-    mended = sum(each.mended for each in found)
-    yield f"{mended:>6}  of the {broken} that break hold under another setting of the switches"
+    fixed = sum(each.fixed for each in found)
+    yield f"{fixed:>6}  of the {broken} that break hold under another setting of the switches"
     yield from _named(found, str(Cause.REWRITTEN))
     yield f"{len(crashed):>6}  crashed"
     yield from (f"{'':8}  {each.name}: {each.crash}" for each in crashed)

@@ -34,7 +34,8 @@ REASONS: Mapping[str, str] = {
         " gemma4/sglang-text-before-call wants it"
     ),
     "gpt-oss/llamacpp-builtin-python-recipient": (
-        "a recipient that was not offered is no call, and its text is given as content, not dropped"
+        "a recipient that was not offered is not a call, and its text is given as content,"
+        " not dropped"
     ),
     "llama/l4-truncated-missing-close-bracket": (
         "a call that closed before the text was cut is given, as other cases want it"

@@ -8,28 +8,35 @@ import pytest
 
 from autoparser.analysis.constraining.decode import (
     Complaint,
+    DecodedAnswer,
     DecodingReport,
-    Example,
     Fault,
+    JudgedAnswer,
+    Judgement,
     ModelFigures,
     Rendering,
 )
 from autoparser.reports import DecodeSetting, decode_document, decode_report
 
 DETAIL = "\x1b[31m" + "x" * 500
-REPORT = DecodingReport(
-    answers=9,
-    clean=6,
-    tokens=800,
-    forced=30,
-    faults={Fault.JUNK: 2, Fault.NOT_ENDED: 1},
-    examples={
-        Fault.JUNK: Example("walk 3", Complaint(Fault.JUNK, DETAIL), "Hel\x1blo.\n" * 99),
-        Fault.NOT_ENDED: Example("walk 5", Complaint(Fault.NOT_ENDED, "9 tokens, and no end"), ""),
-    },
-    renderings={Rendering.SAME: 5, Rendering.SPELLING: 1},
-)
-FIGURES = ModelFigures("NVIDIA\x1b H200", 8, 1234.56, 2000.0, DecodingReport(9, 0, 900))
+JUNK = Judgement((Complaint(Fault.JUNK, DETAIL),))
+CUT = Judgement((Complaint(Fault.NOT_ENDED, "9 tokens, and no end"),))
+CLEAN = Judgement((), Rendering.SAME, calls=2)
+SPELLED = Judgement((), Rendering.SPELLING, "after '1' stands '.0', rendered ''", calls=1)
+UNASKED = Judgement((), Rendering.UNWRITTEN, "the template refuses it: two calls")
+TOKENS = (0,) * 100
+
+
+def judged(*judgements: Judgement) -> tuple[JudgedAnswer, ...]:
+    return tuple(
+        JudgedAnswer(DecodedAnswer(f"walk {at}", f"Hel\x1blo {at}.", TOKENS, forced=3), judgement)
+        for at, judgement in enumerate(judgements)
+    )
+
+
+REPORT = DecodingReport(judged(JUNK, JUNK, CUT, CLEAN, CLEAN, SPELLED, UNASKED), ("zip-code",))
+FREE = DecodingReport(judged(JUNK))
+FIGURES = ModelFigures("NVIDIA\x1b H200", 8, 1234.56, 2000.0, FREE)
 SETTING = DecodeSetting("m/tokenizer.json", "the model m", 1, 4000, ("</a>",), FIGURES)
 
 
@@ -40,17 +47,23 @@ def test_all_is_shown_as_a_person_can_see_it(width: int) -> None:
     assert "\x1b" not in text
     words = " ".join(text.split())
     for wanted in (
-        "6 of 9 answers",
+        "2 of 7 answers",
+        "1, which the template writes a little otherwise",
+        "1, of which the template does not tell",
+        "not asserted, since no check of them is known: zip-code",
+        "5, in 3 of the answers",
         "As text </a>",
         "the model m, seed 1, at most 4000 tokens",
-        "800, of which 30 were forced",
+        "700, of which 21 were forced",
         "H200, 8 answers at once",
-        "67% clean, 1234.6 tokens a second",
+        "29% clean, 1234.6 tokens a second",
         "0% clean, 2000.0 tokens a second",
         "2 has junk",
-        "The first that has junk: walk 3",
-        "The first that does not end: walk 5",
-        "5 the same text",
+        "The first that has junk: walk 0",
+        "The first that does not end: walk 2",
+        "2 the same text",
+        "The shortest of these: walk 5",
+        "The shortest of these: walk 6",
     ):
         assert wanted in words
     assert len(words) < 2500
@@ -58,23 +71,47 @@ def test_all_is_shown_as_a_person_can_see_it(width: int) -> None:
 
 def test_the_document_holds_all_in_full() -> None:
     document = json.loads(json.dumps(decode_document(REPORT, SETTING)))
-    assert (document["ok"], document["clean"], document["plain_markers"]) == (False, 6, ["</a>"])
-    assert [fault["fault"] for fault in document["faults"]] == ["junk", "not_ended"]
-    assert document["faults"][0]["example"]["detail"] == DETAIL
-    assert document["model"]["unmasked"]["answers"] == 9
-    assert document["renderings"] == {"same": 5, "spelling": 1}
+    assert (document["ok"], document["clean"], document["plain_markers"]) == (False, 2, ["</a>"])
+    assert [fault["fault"] for fault in document["faults"]] == ["not_ended", "junk"]
+    assert document["faults"][1]["example"]["detail"] == DETAIL
+    assert document["model"]["unmasked"]["answers"] == 1
+    assert document["renderings"] == {"same": 2, "spelling": 1, "unwritten": 1}
+    assert (document["reformed"], document["not_asked"]) == (1, 1)
+    assert (document["with_calls"], document["calls"]) == (3, 5)
+    assert document["unknown_formats"] == ["zip-code"]
+    assert [each["name"] for each in document["each"]] == [f"walk {at}" for at in range(7)]
+    assert document["each"][5] == {
+        "name": "walk 5",
+        "text": "Hel\x1blo 5.",
+        "calls": 1,
+        "clean": False,
+        "rendering": "spelling",
+        "difference": SPELLED.difference,
+        "faults": [],
+    }
 
 
 def test_clean_answers_need_few_words() -> None:
-    report = DecodingReport(2, 2, 10, 1, renderings={Rendering.SAME: 2})
-    setting = DecodeSetting("t", "by chance", 0, 50)
+    report = DecodingReport(judged(CLEAN, CLEAN))
+    setting = DecodeSetting("t", "at random", 0, 50)
     assert decode_report(report, setting, 80).plain.splitlines() == [
         "Tokenizer  t",
-        "Sampler    by chance, seed 0, at most 50 tokens",
-        "Clean      2 of 2 answers: accepted, ended, read, valid, rendered",
-        "Tokens     10, of which 1 were forced",
+        "Sampler    at random, seed 0, at most 50 tokens",
+        "Clean      2 of 2 answers: accepted, ended, read, valid, rendered the same",
+        "Calls      4, in 2 of the answers",
+        "Tokens     200, of which 6 were forced",
         "",
         "What the template renders of the messages",
         "      2  the same text",
     ]
     assert "model" not in decode_document(report, setting)
+
+
+def test_every_answer_is_shown_where_that_is_asked() -> None:
+    setting = DecodeSetting("t", "by chance", 0, 50)
+    text = decode_report(REPORT, setting, 300, answers=True).plain
+    assert "\x1b" not in text
+    words = " ".join(text.split())
+    assert "walk 3 is clean answer Hel\\x1blo 3." in words
+    assert f"walk 5 is {Rendering.SPELLING.value}: {SPELLED.difference} answer" in words
+    assert "walk 2 is does not end: 9 tokens, and no end answer" in words

@@ -22,13 +22,13 @@ RAISED = Mismatch("1 call", "A:", "{", READ, None, "ValueError('no JSON')")
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("mismatch", [LOST, RAISED])
 def test_a_mismatch_is_shown_as_a_person_can_see_it(mismatch: Mismatch, width: int) -> None:
-    limit = ExportLimit(MessagePiece.IDS, "they stand behind the arguments, which is too late")
+    limit = ExportLimit(MessagePiece.IDS, "they stand after the arguments, which is too late")
     trial = ExportTrial(3, 5, 2, (mismatch, RAISED))
     text = export_report(Export({}, (limit,), needs_tools=True), trial, width).plain
     assert all(len(line) <= width for line in text.splitlines())
     assert "\x1b" not in text
     words = " ".join(text.split())
-    assert "call ids they stand behind the arguments" in words
+    assert "call ids they stand after the arguments" in words
     assert "3 of 5 messages" in words
     assert "2 more have parts that are not expressed" in words
     assert f"comes back otherwise: {mismatch.title}" in words

@@ -16,7 +16,7 @@ TEMPLATES = Path(__file__).parents[2] / "fixtures" / "templates"
 
 RULES = [
     # template, a line of its grammar
-    ("j1-json-in-tags", "prompt         the text begins behind the header"),
+    ("j1-json-in-tags", "prompt         the text begins after the header"),
     ("j1-json-in-tags", "call         `<tool_call>↵` {`name`: name, `arguments`: arguments}"),
     ("a1-function-parameter", "prompt         the text begins in the reasoning"),
     ("a1-function-parameter", "reasoning      `<think>↵` text `↵</think>↵↵`"),

@@ -10,7 +10,7 @@ from autoparser.reports.visible import lines, literal, shown
 SEEN = [
     # text, what is shown, why
     ("<think>", "<think>", "a marker stays as it is"),
-    ("[/TOOL_CALLS] [bold]", "[/TOOL_CALLS] [bold]", "brackets are no markup"),
+    ("[/TOOL_CALLS] [bold]", "[/TOOL_CALLS] [bold]", "brackets are not markup"),
     ("a\nb\tc", "a↵b⇥c", "frequent whitespace has a sign"),
     ("\x1b[31m\x07\x9b", "\\x1b[31m\\x07\\x9b", "a terminal obeys none of it"),
     ("\r\x00\x7f", "\\r\\x00\\x7f", "control characters"),

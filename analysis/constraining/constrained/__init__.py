@@ -6,11 +6,11 @@ templates nothing but the turn that a reasoning gate is made for.
 
 from .backend import GrammarBackend
 from .bitmask import MaskError, allowed_tokens, count_allowed, is_allowed, new_mask, row_of
-from .chance import JSON_CLOSERS, RandomSampler
 from .constraint import Constraint, ConstraintKind, one_constraint
 from .errors import ConstraintError, RefusedTokenError
 from .free import FreeGrammar
 from .matcher_grammar import GrammarObject, MatcherGrammar
+from .random_sampler import JSON_CLOSERS, RandomSampler
 from .reasoning_gate import ReasoningGate, ReasoningOpening
 from .schema_constraint import ANY_JSON, Whitespace
 from .statistics import GrammarStatistics

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from time import perf_counter
@@ -39,11 +39,21 @@ _GateKey = tuple[Constraint, str, str, ReasoningOpening]
 class GrammarBackend:
     """Compiles constraints for one tokenizer through llguidance, and keeps them."""
 
-    def __init__(self, tokenizer: ModelTokenizer, *, workers: int = 4, capacity: int = 256) -> None:
-        """``capacity`` is how many constraints are kept, ``workers`` the threads that compile."""
+    def __init__(
+        self,
+        tokenizer: ModelTokenizer,
+        *,
+        workers: int = 4,
+        capacity: int = 256,
+        slices: Sequence[str] = (),
+    ) -> None:
+        """``capacity`` is how many constraints are cached, ``workers`` the threads that compile.
+
+        ``slices`` are those of the format (``Grammar.slices``); none of them: llguidance's own.
+        """
         self.tokenizer = tokenizer
         # Loaded here, so that what is wrong with it shows before the first request.
-        _ = tokenizer.ll
+        self._ll = tokenizer.ll_with(slices)
         self._capacity = capacity
         self._executor = ThreadPoolExecutor(workers, thread_name_prefix="grammar")
         self._lock = Lock()
@@ -185,7 +195,7 @@ class GrammarBackend:
     def _made(self, constraint: Constraint) -> MatcherGrammar:
         grammar = self._dispatch[constraint.kind](constraint.text)
         # Validating first would cost a second compilation; a matcher says the same once it is made.
-        matcher = LLMatcher(self.tokenizer.ll, grammar, log_level=0, limits=self._limits)
+        matcher = LLMatcher(self._ll, grammar, log_level=0, limits=self._limits)
         if matcher.is_error():
             raise ConstraintError(
                 f"llguidance refuses it: {one_message(matcher.get_error())}",

@@ -49,7 +49,7 @@ def row_of(mask: Any, index: int) -> MaskRow:
     try:
         view = memoryview(mask)
     except TypeError as error:
-        raise MaskError(f"a {type(mask).__name__} is no memory for a mask") from error
+        raise MaskError(f"a {type(mask).__name__} is not memory for a mask") from error
     if view.ndim != 2 or view.format not in {"i", "l"} or view.itemsize != WORD_BYTES:  # noqa: PLR2004
         raise MaskError("a mask is two-dimensional and of int32")
     if not view.c_contiguous or view.readonly:

@@ -68,7 +68,7 @@ class Constraint:
                 tag = json.loads(tag)
             except ValueError as error:
                 raise ConstraintError(
-                    f"the structural tag is no JSON: {error}", place="structural_tag"
+                    f"the structural tag is not valid JSON: {error}", place="structural_tag"
                 ) from error
         if not isinstance(tag, Mapping):
             raise ConstraintError(
@@ -166,5 +166,5 @@ def _response_format(given: Mapping[str, Any] | None) -> tuple[str, object] | No
 
 def _text(value: object, place: str) -> str:
     if not isinstance(value, str) or not value:
-        raise ConstraintError("is no text, or empty", place=place)
+        raise ConstraintError("is not text, or empty", place=place)
     return value

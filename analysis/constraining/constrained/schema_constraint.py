@@ -34,7 +34,7 @@ def read_schema(schema: object, place: str = "json_schema") -> dict[str, Any]:
         try:
             schema = json.loads(schema)
         except ValueError as error:
-            raise ConstraintError(f"the schema is no JSON: {error}", place=place) from error
+            raise ConstraintError(f"the schema is not valid JSON: {error}", place=place) from error
     if schema == ANY_JSON or schema is True:
         return {}
     if schema is False:

@@ -137,7 +137,7 @@ class _TagReader:
         for token in self.made.tokenizer.added:
             if given in {token.id, token.text}:
                 return token.text
-        raise ConstraintError(f"{given!r} is no added token of the tokenizer", place=place)
+        raise ConstraintError(f"{given!r} is not an added token of the tokenizer", place=place)
 
     def text_or_token(self, given: object, place: str) -> str:
         if isinstance(given, Mapping):
@@ -173,7 +173,7 @@ class _TagReader:
             case _:
                 least, most = _field(form, "min", place), _field(form, "max", place)
                 if not isinstance(least, int) or not isinstance(most, int) or least < 0:
-                    raise ConstraintError("min and max are no counts", place=place)
+                    raise ConstraintError("min and max are not counts", place=place)
                 if -1 < most < least:
                     raise ConstraintError("max is less than min", place=place)
                 return self.made.repeated(part, least, most if most >= 0 else None)
@@ -271,7 +271,7 @@ def _field(form: Mapping[str, Any], name: str, place: str) -> Any:
 
 def _object(given: object, place: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        raise ConstraintError(f"is no object but {type(given).__name__}", place=place)
+        raise ConstraintError(f"is not an object but {type(given).__name__}", place=place)
     return cast("Mapping[str, Any]", given)
 
 
@@ -281,13 +281,13 @@ def _is_list(given: object) -> TypeGuard[Sequence[Any]]:
 
 def _list(given: object, place: str) -> Sequence[Any]:
     if not _is_list(given):
-        raise ConstraintError(f"is no list but {type(given).__name__}", place=place)
+        raise ConstraintError(f"is not a list but {type(given).__name__}", place=place)
     return given
 
 
 def _text(given: object, place: str) -> str:
     if not isinstance(given, str):
-        raise ConstraintError(f"is no text but {type(given).__name__}", place=place)
+        raise ConstraintError(f"is not text but {type(given).__name__}", place=place)
     return given
 
 

@@ -46,7 +46,7 @@ class WaitingAnswer:
 
 
 class Sampler(Protocol):
-    """What chooses tokens: chance, or a model."""
+    """What chooses tokens: at random, or by a model."""
 
     def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:
         """Choose the next token of each answer that still runs, among those its row allows.

@@ -1,8 +1,7 @@
 """Masked decoding as a check: answers written under a grammar, each of them judged."""
 
-from .answers import DecodedAnswer, DecodingReport, Example, judged
+from .answers import DecodedAnswer, DecodingReport, Example, JudgedAnswer, judged
 from .decoding_trial import DecodingTrial
-from .default_prompt import rendered_prompt
 from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
 from .model import LoadedModel, ModelError, ModelFigures, ModelWriter, load_model
@@ -17,6 +16,7 @@ __all__ = [
     "Example",
     "Fault",
     "Judge",
+    "JudgedAnswer",
     "Judgement",
     "LoadedModel",
     "MarkerFit",
@@ -31,6 +31,5 @@ __all__ = [
     "judged",
     "load_model",
     "made_tokenizer",
-    "rendered_prompt",
     "server_answers",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
@@ -27,11 +27,19 @@ class DecodedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """One answer, and what was found out about it."""
+
+    answer: DecodedAnswer
+    judgement: Judgement
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
-    """The first answer with a fault."""
+    """One answer with a fault, or with what the template does not write so."""
 
     name: str
-    complaint: Complaint
+    detail: str
     text: str
 
 
@@ -39,74 +47,110 @@ class Example:
 class DecodingReport:
     """What came of all answers."""
 
-    answers: int = 0
-    clean: int = 0
-    tokens: int = 0
-    forced: int = 0
-    faults: Mapping[Fault, int] = field(default_factory=dict[Fault, int])
-    """Answers by what is wrong with them; one may count more than once."""
-    examples: Mapping[Fault, Example] = field(default_factory=dict[Fault, Example])
-    renderings: Mapping[Rendering, int] = field(default_factory=dict[Rendering, int])
+    each: tuple[JudgedAnswer, ...] = ()
+    unknown_formats: tuple[str, ...] = ()
+    """Formats of strings in the schemas that nothing here could assert."""
 
     @property
     def ok(self) -> bool:
-        """Whether there was an answer, and nothing is wrong with any."""
-        return 0 < self.answers == self.clean
+        """Whether the template was asked about some answer, and nothing is wrong with any."""
+        asked = any(rendering is not Rendering.UNWRITTEN for rendering in self.renderings)
+        return asked and not self.wrong
+
+    @property
+    def answers(self) -> int:
+        """How many there are."""
+        return len(self.each)
+
+    @property
+    def clean(self) -> int:
+        """Those with which nothing is wrong, and which the template writes so."""
+        return sum(one.judgement.clean for one in self.each)
+
+    @property
+    def wrong(self) -> int:
+        """Those with a fault."""
+        return sum(bool(one.judgement.complaints) for one in self.each)
+
+    @property
+    def not_asked(self) -> int:
+        """Those of which the template does not say how they are written after the prompt."""
+        return sum(one.judgement.not_asked for one in self.each)
+
+    @property
+    def reformed(self) -> int:
+        """Those without a fault that the template writes otherwise, as it may."""
+        return self.answers - self.clean - self.wrong - self.not_asked
 
     @property
     def share(self) -> float:
         """The clean answers among all, 0 to 1."""
         return self.clean / max(self.answers, 1)
 
-
-class Decoding:
-    """A report that grows with every answer."""
-
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-        self._faults: Counter[Fault] = Counter()
-        self._examples: dict[Fault, Example] = {}
-        self._renderings: Counter[Rendering] = Counter()
-        self._answers = self._clean = self._tokens = self._forced = 0
-
-    def add(self, answer: DecodedAnswer) -> Judgement:
-        """Judge one more answer."""
-        if answer.broken:
-            judgement = Judgement((Complaint(Fault.REFUSED, answer.broken),))
-        else:
-            judgement = self._judge.judge(answer.text, answer.tokens, ended=answer.ended)
-        self._answers += 1
-        self._clean += judgement.clean
-        self._tokens += len(answer.tokens)
-        self._forced += answer.forced
-        self._faults.update({complaint.fault for complaint in judgement.complaints})
-        for complaint in judgement.complaints:
-            example = Example(answer.name, complaint, answer.text)
-            self._examples.setdefault(complaint.fault, example)
-        if judgement.rendering is not None:
-            self._renderings[judgement.rendering] += 1
-        return judgement
+    @property
+    def tokens(self) -> int:
+        """Of all answers."""
+        return sum(len(one.answer.tokens) for one in self.each)
 
     @property
-    def report(self) -> DecodingReport:
-        """What came of the answers so far."""
-        return DecodingReport(
-            self._answers,
-            self._clean,
-            self._tokens,
-            self._forced,
-            {fault: self._faults[fault] for fault in Fault if self._faults[fault]},
-            {fault: self._examples[fault] for fault in Fault if fault in self._examples},
-            {each: self._renderings[each] for each in Rendering if self._renderings[each]},
-        )
+    def forced(self) -> int:
+        """Tokens that were the only ones allowed."""
+        return sum(one.answer.forced for one in self.each)
+
+    @property
+    def calling(self) -> int:
+        """Answers that hold calls."""
+        return sum(one.judgement.calls > 0 for one in self.each)
+
+    @property
+    def calls(self) -> int:
+        """Calls in all answers."""
+        return sum(one.judgement.calls for one in self.each)
+
+    @property
+    def faults(self) -> Mapping[Fault, int]:
+        """Answers by what is wrong with them; one may count more than once."""
+        found = Counter(fault for one in self.each for fault in one.judgement.faults)
+        return {fault: found[fault] for fault in Fault if found[fault]}
+
+    @property
+    def examples(self) -> Mapping[Fault, Example]:
+        """The first answer with each fault."""
+        found: dict[Fault, Example] = {}
+        for one in self.each:
+            for complaint in one.judgement.complaints:
+                example = Example(one.answer.name, complaint.detail, one.answer.text)
+                found.setdefault(complaint.fault, example)
+        return {fault: found[fault] for fault in Fault if fault in found}
+
+    @property
+    def renderings(self) -> Mapping[Rendering, int]:
+        """What the template makes of the answers without an earlier fault."""
+        found = Counter(one.judgement.rendering for one in self.each)
+        return {each: found[each] for each in Rendering if found[each]}
+
+    @property
+    def differences(self) -> Mapping[Rendering, Example]:
+        """Of the answers that are neither clean nor wrong, the shortest of each kind."""
+        found: dict[Rendering, Example] = {}
+        for one in sorted(self.each, key=lambda one: len(one.answer.text)):
+            rendering, difference = one.judgement.rendering, one.judgement.difference
+            if rendering is not None and not (one.judgement.clean or one.judgement.complaints):
+                example = Example(one.answer.name, difference, one.answer.text)
+                found.setdefault(rendering, example)
+        return {each: found[each] for each in Rendering if each in found}
 
 
 def judged(
     answers: Iterable[DecodedAnswer], judge: Judge, progress: Callable[[], object] = lambda: None
 ) -> DecodingReport:
     """Judge answers as they come; `progress` is called after each of them."""
-    decoding = Decoding(judge)
+    each: list[JudgedAnswer] = []
     for answer in answers:
-        decoding.add(answer)
+        if answer.broken:
+            judgement = Judgement((Complaint(Fault.REFUSED, answer.broken),))
+        else:
+            judgement = judge.judge(answer.text, answer.tokens, ended=answer.ended)
+        each.append(JudgedAnswer(answer, judgement))
         progress()
-    return decoding.report
+    return DecodingReport(tuple(each), judge.unknown_formats)

@@ -16,12 +16,15 @@ from autoparser.analysis.constraining.constrained import (
     walk,
 )
 from autoparser.analysis.constraining.grammar import Grammar
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun
+from autoparser.analysis.inference.check import TemplateTurns
 from autoparser.analysis.loading.tokens import ModelTokenizer
 from autoparser.analysis.reading.parsing import OutputParser
 
 from .answers import DecodedAnswer
 from .judge import Judge
+from .rendering import NoTurns, TurnWriter
 from .vocabulary import MarkerFit, closing_texts, marker_fit
 
 HASTE = (0.05, 0.2, 0.5)
@@ -38,8 +41,10 @@ class DecodingTrial:
     parser: OutputParser
     """Of the same request."""
     tokenizer: ModelTokenizer
+    turns: TemplateTurns
+    """The template's turns after the request's prompt."""
     prompt: str | None = None
-    """The request's rendered prompt, or its tail; None: the template's default one."""
+    """The prompt that was given, or its tail; None: the one that `turns` renders."""
 
     @cached_property
     def compiled(self) -> GrammarObject:
@@ -54,11 +59,32 @@ class DecodingTrial:
     @cached_property
     def judge(self) -> Judge:
         """The judge of the answers; raises as `compiled` does."""
-        return Judge(self.begun, self.grammar, self.parser, self.compiled)
+        return Judge(self.begun.format, self.grammar, self.parser, self.compiled, self._writer)
+
+    @property
+    def _writer(self) -> TurnWriter:
+        if self.prompt is None or not self.parser.turn.prefill:
+            return self.turns
+        return NoTurns("the prompt has begun the message, and the template writes whole ones")
+
+    @property
+    def asked(self) -> str:
+        """The prompt that a model or a server is given.
+
+        Raises AutoparserError where none was given and the template refuses to render one.
+        """
+        if self.prompt is not None:
+            return self.prompt
+        error = self.turns.prompted.error
+        if error is not None:
+            raise AutoparserError(
+                f"no prompt can be rendered: {error}", hint="give one with --prompt FILE"
+            ) from error
+        return self.turns.prompt
 
     @cached_property
     def fit(self) -> MarkerFit:
-        """Which of the format's markers are no tokens of this tokenizer."""
+        """Which of the format's markers are not tokens of this tokenizer."""
         return marker_fit(self.grammar, self.tokenizer)
 
     def walks(self, count: int, *, seed: int, limit: int) -> Iterator[DecodedAnswer]:

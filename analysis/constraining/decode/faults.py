@@ -25,8 +25,26 @@ class Rendering(StrEnum):
     SAME = "the same text"
     WHITESPACE = "the same but for whitespace that the template strips or adds"
     SPELLING = "the same but for the spelling of equal values, or the numbers of calls"
-    UNWRITTEN = "not compared: the template cannot be given such a message"
+    BEGINNING = "the same after a beginning that every such turn has, and the answer has not"
+    REASONING = "the same but for reasoning, which the template does not write"
+    UNPROMPTED = "not asked: the same, but the template's turn does not go on from the prompt"
+    UNWRITTEN = "not asked: the template cannot be given such a message"
     OTHER = "another text"
+
+    @property
+    def asked(self) -> bool:
+        """Whether the template says how the answer is written after the prompt."""
+        return self not in (Rendering.UNPROMPTED, Rendering.UNWRITTEN)
+
+    @property
+    def same_text(self) -> bool:
+        """Whether the answer is part of the turn to the letter, but for dropped reasoning."""
+        return self in (
+            Rendering.SAME,
+            Rendering.BEGINNING,
+            Rendering.REASONING,
+            Rendering.UNPROMPTED,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +63,22 @@ class Judgement:
     complaints: tuple[Complaint, ...]
     rendering: Rendering | None = None
     """None where an earlier fault leaves nothing to render."""
+    difference: str = ""
+    """What the template does not write so; empty where it writes the same text."""
+    calls: int = 0
+    """How many calls were read."""
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.complaints
+        """Whether nothing is wrong, and the template writes this text after the prompt."""
+        return not self.complaints and self.rendering is Rendering.SAME
+
+    @property
+    def not_asked(self) -> bool:
+        """Whether the template does not say how this is written after the prompt."""
+        return self.rendering is not None and not self.complaints and not self.rendering.asked
+
+    @property
+    def faults(self) -> frozenset[Fault]:
+        """What is wrong."""
+        return frozenset(complaint.fault for complaint in self.complaints)

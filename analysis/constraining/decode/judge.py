@@ -1,4 +1,4 @@
-"""One answer judged: accepted, ended, read cleanly, valid, and rendered to the same text."""
+"""One answer judged: accepted, ended, read cleanly, valid, and written so by the template."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from functools import cached_property
 from autoparser.analysis.constraining.constrained import GrammarObject
 from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Begun
+from autoparser.analysis.core.format import TurnFormat
 from autoparser.analysis.core.schema import Validate, validator
 from autoparser.analysis.reading.parsing import OutputParser, ParsedCall, ParsedMessage, Status
 from autoparser.analysis.reading.text import SpanKind
 
 from .faults import Complaint, Fault, Judgement, Rendering
-from .rendering import Rewriter
+from .rendering import Rewriter, TurnWriter
 
 
 class Judge:
@@ -23,19 +23,27 @@ class Judge:
 
     def __init__(
         self,
-        begun: Begun,
+        format_: TurnFormat,
         grammar: Grammar,
         parser: OutputParser,
         compiled: GrammarObject,
+        turns: TurnWriter,
     ) -> None:
-        """Judge by a grammar and a parser of one request, and what its prompt belongs to.
+        """Judge by a grammar and a parser of one request, and by what the template writes.
 
-        `compiled` is the grammar's state before the first token.
+        `format_` is what the request's prompt belongs to, `compiled` the grammar's state before the
+        first token, `turns` the template's turns after the prompt.
         """
         self._grammar = grammar
         self._parser = parser
         self._compiled = compiled
-        self._rewriter = Rewriter(begun, parser)
+        self._unknown_formats: set[str] = set()
+        self._rewriter = Rewriter(turns, format_, parser)
+
+    @property
+    def unknown_formats(self) -> tuple[str, ...]:
+        """The formats of strings that were met so far, and that nothing here could assert."""
+        return tuple(sorted(self._unknown_formats))
 
     def judge(self, text: str, tokens: Sequence[int], *, ended: bool = True) -> Judgement:
         """Judge an answer; `tokens` are those of its text, without the one that ends it.
@@ -49,22 +57,22 @@ class Judge:
             shown = f"{len(tokens)} tokens, and no end"
             return Judgement((Complaint(Fault.NOT_ENDED, shown),))
         parsed = self._parser.parse(text)
-        complaints = tuple(self._complaints(parsed, text))
+        complaints, calls = tuple(self._complaints(parsed, text)), len(parsed.tool_calls)
         if complaints:
-            return Judgement(complaints)
-        rendering, difference = self._rewriter.compare(text, parsed)
-        if rendering is Rendering.OTHER:
-            complaints = (Complaint(Fault.RENDERING, difference),)
-        return Judgement(complaints, rendering)
+            return Judgement(complaints, calls=calls)
+        found = self._rewriter.compare(text, parsed)
+        if found.rendering is Rendering.OTHER:
+            complaints = (Complaint(Fault.RENDERING, found.difference),)
+        return Judgement(complaints, found.rendering, found.difference, calls)
 
     def _refusal(self, tokens: Sequence[int], *, ended: bool) -> str:
         state = self._compiled.clone()
         for at, token in enumerate(tokens):
             if not state.try_accept(token):
                 before = state.tokenizer.decode(tokens[max(0, at - 10) : at])
-                return f"{state.tokenizer.decode([token])!r} behind {before!r}"
+                return f"{state.tokenizer.decode([token])!r} after {before!r}"
         if ended and not state.is_accepting():
-            return f"it is no end behind {state.tokenizer.decode(tokens[-10:])!r}"
+            return f"it may not end after {state.tokenizer.decode(tokens[-10:])!r}"
         return ""
 
     def _complaints(self, parsed: ParsedMessage, text: str) -> Iterator[Complaint]:
@@ -85,7 +93,7 @@ class Judge:
 
     def _call(self, call: ParsedCall) -> Iterator[Complaint]:
         if call.name not in self._grammar.tools:
-            yield Complaint(Fault.REQUEST, f"{call.name!r} is no tool that may be called")
+            yield Complaint(Fault.REQUEST, f"{call.name!r} is not a tool that may be called")
         elif call.status is not Status.OK:
             yield Complaint(Fault.NOT_READ, f"a call's status is {call.status}")
         else:
@@ -103,26 +111,31 @@ class Judge:
 
     @cached_property
     def _argument_checks(self) -> dict[str, Validate]:
-        return {name: validator(schema) for name, schema in self._grammar.tools.items()}
+        return {
+            name: validator(schema, unknown_formats=self._unknown_formats)
+            for name, schema in self._grammar.tools.items()
+        }
 
     @cached_property
     def _content_check(self) -> Validate | None:
         schema = self._grammar.json_schema
-        return None if schema is None else validator(schema)
+        if schema is None:
+            return None
+        return validator(schema, unknown_formats=self._unknown_formats)
 
 
 def _read_object(text: str) -> tuple[Mapping[str, Json], str]:
-    """Read arguments; return what is wrong with them instead, where they are no JSON object."""
+    """Read arguments; return what is wrong with them instead, where they are not a JSON object."""
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return {}, f"{text!r} is no JSON: {error}"
-    return (value, "") if isinstance(value, dict) else ({}, f"{text!r} is no object")
+        return {}, f"{text!r} is not valid JSON: {error}"
+    return (value, "") if isinstance(value, dict) else ({}, f"{text!r} is not an object")
 
 
 def _invalid_content(check: Validate, content: str) -> str:
     try:
         value: Json = json.loads(content)
     except (ValueError, RecursionError) as error:
-        return f"{content!r} is no JSON: {error}"
+        return f"{content!r} is not valid JSON: {error}"
     return check(value)

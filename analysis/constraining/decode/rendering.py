@@ -1,9 +1,13 @@
 """The message that was read, written again, against the text that it was read from.
 
-The prompt wrote the turn's beginning, and a model may stop before the end that the template
-writes; so the answer has to be the last part of the turn, with or without that end, and what
-stands before it has to be what begins such a turn, or the prompt itself. Where the template keeps
-reasoning out of its history, what stands after the reasoning is compared.
+The template writes it: as the next turn of the same conversation, under the same setting. Only
+where that is the prompt, the answer to the letter, and the end of a turn, is it the same text. A
+model may stop before that end. Some templates drop or reform what they are given; what that is has
+a name of its own (`Rendering`), and words for the smallest difference.
+
+>>> answer = '{"note": "2^10"}'          # where the template has `|replace("^", "")`
+>>> rewriter.compare(answer, parser.parse(answer)).difference
+"the template does not write '^' in the argument 'note' of 'remember': behind …"
 """
 
 from __future__ import annotations
@@ -11,85 +15,156 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import takewhile
+from dataclasses import dataclass, replace
 from math import isfinite
-from typing import cast
+from typing import Protocol, cast
 
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.format import Begun, Part, RefusedMessageError
-from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
+from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.format import Begun, RefusedMessageError, TurnFormat
+from autoparser.analysis.inference.check import WrittenTurn
+from autoparser.analysis.reading.expression import Start
+from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, message_of
 from autoparser.analysis.reading.text import SpanKind
 
+from .difference import message_difference, parting
 from .faults import Rendering
 
 _SPACE = re.compile(r"\s+")
-_SHOWN = 40
-"""Characters that are shown of each text from where they part."""
+_NO_REASONING = "the template does not write the reasoning"
+
+
+class TurnWriter(Protocol):
+    """Who writes turns again: the template, or a format in its place."""
+
+    def written(self, message: Message) -> WrittenTurn:
+        """Write a message as the turn that follows the prompt."""
+        ...
+
+    def beginning(self, message: Message, text: str) -> str:
+        """Return as much of a turn's text as turns of these parts begin with."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    """A message that was read, written again."""
+class FormatTurns:
+    """Turns as a format writes them, for explanations of what was read by it."""
 
-    turn: str
-    first: str
-    """What the template writes before its first part."""
-    dropped: int
-    """Where the text begins that is compared, after reasoning that the template drops."""
+    begun: Begun
+
+    def written(self, message: Message) -> WrittenTurn:
+        """Write a message after the generation prompt alone."""
+        format_, opening = self.begun.format, self.begun.opening
+        prompt = format_.header if opening is None else opening.text
+        try:
+            return WrittenTurn(prompt, "", format_.write(message))
+        except RefusedMessageError as error:
+            return WrittenTurn(prompt, "", refusal=str(error))
+
+    def beginning(self, message: Message, text: str) -> str:
+        """Return what the format writes before the first part."""
+        first = self.begun.format.layouts[message.presence].literals[0]
+        return first if text.startswith(first) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoTurns:
+    """What stands for a template that cannot be asked."""
+
+    reason: str
+
+    def written(self, message: Message) -> WrittenTurn:
+        """Write nothing, and say why."""
+        del message
+        return WrittenTurn("", "", refusal=self.reason)
+
+    def beginning(self, message: Message, text: str) -> str:
+        """Return nothing."""
+        del message, text
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedAgain:
+    """What became of a message that was read."""
+
+    rendering: Rendering
+    difference: str = ""
+    """What is not written so, or why nothing could be asked; empty for the same text."""
+    again: str | None = None
+    """What stands after the prompt instead of the answer; None: the message is refused."""
 
 
 class Rewriter:
-    """Writes messages again, for one request."""
+    """Compares answers to one request with what is written of their messages."""
 
-    def __init__(self, begun: Begun, parser: OutputParser) -> None:
-        """`begun` is what the prompt belongs to."""
-        format_ = begun.format
-        self._format = format_
+    def __init__(self, turns: TurnWriter, format_: TurnFormat, parser: OutputParser) -> None:
+        """`format_` tells what may end a turn, `parser` is the one that the answers are read by."""
+        self._turns = turns
         self._parser = parser
         ends = (text for end in format_.ends for text in (end.text, end.historic or ""))
-        self._ends = tuple(dict.fromkeys(filter(None, (*ends, *format_.stop_strings))))
-        self._prompts = () if begun.opening is None else (begun.opening.text,)
+        # Whitespace before the string that stops a model is for the model to write.
+        stops = (end.lstrip() or end for end in (*ends, *format_.stop_strings))
+        self._ends = tuple(dict.fromkeys(filter(None, stops)))
 
-    def compare(self, text: str, parsed: ParsedMessage) -> tuple[Rendering, str]:
-        """Say what the template makes of the message, and where that is other text."""
-        written = self._written(text, parsed)
-        if written is None:
-            return Rendering.UNWRITTEN, ""
-        answer, first = text[written.dropped :], written.first
-        if self._is_rest(written.turn, answer, first, str):
-            return Rendering.SAME, ""
-        again = text[: written.dropped] + self._behind_prompt(written.turn, first)
-        read = self._parser.parse(again)
-        if _values(read) == _values(parsed):
-            if self._is_rest(written.turn, answer, first, _squeezed):
-                return Rendering.WHITESPACE, ""
-            bare = _squeezed(_markup(text, parsed))
-            if bare in map(_squeezed, self._ended(_markup(again, read))):
-                return Rendering.SPELLING, ""
-        return Rendering.OTHER, _parting(text, again)
-
-    def again(self, text: str, parsed: ParsedMessage) -> str | None:
-        """Return what the template has where a model wrote this text; None where it refuses."""
-        written = self._written(text, parsed)
-        if written is None:
-            return None
-        return text[: written.dropped] + self._behind_prompt(written.turn, written.first)
-
-    def _written(self, text: str, parsed: ParsedMessage) -> _Written | None:
-        """Write the message that was read; None where the template refuses it."""
-        message = _message(parsed, text)
+    def compare(self, text: str, parsed: ParsedMessage) -> RenderedAgain:
+        """Say what is written of the message, and where that is other text."""
+        message = message_of(parsed, text)
         if not all(map(_finite, (call.arguments for call in message.calls))):
-            return None
-        try:
-            turn = self._format.write(message)
-        except RefusedMessageError:
-            return None
-        layout = self._format.layouts[message.presence]
-        dropped = 0
-        if message.reasoning and Part.REASONING not in layout.parts:
-            dropped = self._behind_reasoning(text, parsed)
-        return _Written(turn, layout.literals[0], dropped)
+            reason = "a number in it is beyond what a template can be given"
+            return RenderedAgain(Rendering.UNWRITTEN, reason)
+        turn = self._turns.written(message)
+        if turn.refusal:
+            return RenderedAgain(Rendering.UNWRITTEN, turn.refusal)
+        lead = self._lead(turn, message, text, str)
+        if lead is Rendering.SAME:
+            return RenderedAgain(lead, again=turn.rest)
+        dropped = self._dropped(turn, message, text, parsed)
+        again = text[:dropped] + turn.rest
+        if lead is not None:
+            return RenderedAgain(lead, _lead_words(lead, turn, text), again)
+        if dropped and self._lead(turn, message, text[dropped:], str, whole=False):
+            shown = parting(text, turn.rest)
+            return RenderedAgain(Rendering.REASONING, f"{_NO_REASONING}: {shown}", again)
+        read = self._parser.parse(again)
+        found = self._reformed(turn, message, text, dropped, parsed, read)
+        words = message_difference(text, parsed, again, read)
+        return RenderedAgain(found, ": ".join(filter(None, (words, parting(text, again)))), again)
+
+    def _reformed(
+        self,
+        turn: WrittenTurn,
+        message: Message,
+        text: str,
+        dropped: int,
+        parsed: ParsedMessage,
+        read: ParsedMessage,
+    ) -> Rendering:
+        """Say what kind of another text stands there."""
+        skipped = 1 if dropped else 0
+        if _values(read)[skipped:] != _values(parsed)[skipped:]:
+            return Rendering.OTHER
+        lead = self._lead(turn, message, text[dropped:], _squeezed, whole=not dropped)
+        if lead is not None and dropped:
+            return Rendering.REASONING
+        if lead is not None:
+            return lead if lead is Rendering.UNPROMPTED else Rendering.WHITESPACE
+        bare = _squeezed(_markup(text, parsed, dropped))
+        markup = _markup(text[:dropped] + turn.rest, read, dropped)
+        for each in map(_squeezed, self._ended(markup)):
+            if each == bare or (dropped and each.endswith(bare)):
+                return Rendering.SPELLING
+        return Rendering.OTHER
+
+    def _dropped(
+        self, turn: WrittenTurn, message: Message, text: str, parsed: ParsedMessage
+    ) -> int:
+        """Return where the text begins that is compared, after reasoning that is not written."""
+        if not message.reasoning and self._parser.turn.start is not Start.REASONING:
+            return 0
+        bare = replace(message, reasoning="")
+        if bare != message and self._turns.written(bare).text != turn.text:
+            return 0
+        return self._behind_reasoning(text, parsed)
 
     def _behind_reasoning(self, text: str, parsed: ParsedMessage) -> int:
         """Return the position after the reasoning, its close and the whitespace after it."""
@@ -100,15 +175,50 @@ class Rewriter:
         at = at if found < 0 else found + len(close)
         return len(text) - len(text[at:].lstrip())
 
-    def _is_rest(self, turn: str, answer: str, first: str, form: Callable[[str], str]) -> bool:
-        """Say whether the answer is all of a turn but what begins it and what ends it."""
-        wanted = form(answer)
-        for whole in map(form, self._ended(turn)):
-            before = whole[: len(whole) - len(wanted)]
-            begun = form(first).startswith(before) or before in map(form, self._prompts)
-            if begun and before + wanted == whole:
-                return True
-        return False
+    def _lead(
+        self,
+        turn: WrittenTurn,
+        message: Message,
+        answer: str,
+        form: Callable[[str], str],
+        *,
+        whole: bool = True,
+    ) -> Rendering | None:
+        """Look for the answer, the whole one or its end, at the end of the turn; None: not there.
+
+        Else what stands before it decides: the prompt and nothing else, more than that, as every
+        turn of these parts has it, or a part of the prompt.
+        """
+        found = [
+            self._lead_of(turn, message, ended, answer, form) for ended in self._ended(turn.whole)
+        ]
+        if Rendering.SAME in found or (whole and not answer):
+            return Rendering.SAME if Rendering.SAME in found else None
+        return next(filter(None, found), None)
+
+    def _lead_of(
+        self,
+        turn: WrittenTurn,
+        message: Message,
+        ended: str,
+        answer: str,
+        form: Callable[[str], str],
+    ) -> Rendering | None:
+        prompt, least, whole, wanted = map(form, (turn.prompt, turn.before, ended, answer))
+        if not whole.endswith(wanted):
+            return None
+        before = whole[: len(whole) - len(wanted)]
+        if before == prompt:
+            return Rendering.SAME
+        beginning = form(turn.before + self._turns.beginning(message, turn.text))
+        begun = before.startswith(least) and beginning.startswith(before)
+        if before.startswith(prompt):
+            return Rendering.BEGINNING if begun else None
+        if prompt.startswith(before):
+            # An answer that repeats what the prompt has written is another text.
+            repeated = wanted.startswith(prompt[len(before) :])
+            return Rendering.UNPROMPTED if before.startswith(least) and not repeated else None
+        return Rendering.UNPROMPTED if begun else None
 
     def _ended(self, turn: str) -> Iterator[str]:
         """Return a turn with its end, without the end's last whitespace, and without the end."""
@@ -118,28 +228,12 @@ class Rewriter:
                 yield turn[: len(turn) - len(end) + len(end.rstrip())]
                 yield turn.removesuffix(end)
 
-    def _behind_prompt(self, turn: str, first: str) -> str:
-        """Return what the model would have written of a turn."""
-        for prompt in self._prompts or (self._format.header,):
-            for begun in (prompt, prompt.rstrip()):
-                if begun and turn.startswith(begun):
-                    return turn[len(begun) :]
-        return turn.removeprefix(first)
 
-
-def _message(parsed: ParsedMessage, text: str) -> Message:
-    """Give the message that was read; texts of whitespace alone, which a reader drops, with it."""
-    return Message(
-        parsed.content or _part(parsed, text, SpanKind.CONTENT),
-        parsed.reasoning_content or _part(parsed, text, SpanKind.REASONING),
-        tuple(
-            ToolCall(call.name, json.loads(call.arguments), call.id) for call in parsed.tool_calls
-        ),
-    )
-
-
-def _part(parsed: ParsedMessage, text: str, kind: SpanKind) -> str:
-    return "".join(text[span.start : span.end] for span in parsed.spans if span.kind is kind)
+def _lead_words(lead: Rendering, turn: WrittenTurn, text: str) -> str:
+    if lead is Rendering.BEGINNING:
+        added = turn.rest[: turn.rest.rfind(text)] if text else turn.rest
+        return f"the template writes {added!r} before it"
+    return f"the prompt ends in {turn.prompt[-40:]!r}, and no turn goes on from there"
 
 
 def _finite(value: object) -> bool:
@@ -161,7 +255,7 @@ def _values(parsed: ParsedMessage) -> tuple[object, ...]:
         (call.name, json.dumps(_stripped(json.loads(call.arguments)), sort_keys=True))
         for call in parsed.tool_calls
     ]
-    return (parsed.content or "").strip(), (parsed.reasoning_content or "").strip(), calls
+    return (parsed.reasoning_content or "").strip(), (parsed.content or "").strip(), calls
 
 
 def _stripped(value: Json) -> Json:
@@ -176,18 +270,12 @@ def _stripped(value: Json) -> Json:
             return value
 
 
-def _markup(text: str, parsed: ParsedMessage) -> str:
-    """Return a text without its arguments and the numbers of its calls."""
+def _markup(text: str, parsed: ParsedMessage, start: int) -> str:
+    """Return a text from there on without its arguments and the numbers of its calls."""
     values = (SpanKind.ARGUMENTS, SpanKind.ID)
-    return "".join(text[span.start : span.end] for span in parsed.spans if span.kind not in values)
+    kept = (span for span in parsed.spans if span.kind not in values)
+    return "".join(text[max(start, span.start) : span.end] for span in kept)
 
 
 def _squeezed(text: str) -> str:
     return _SPACE.sub("", text)
-
-
-def _parting(text: str, again: str) -> str:
-    """Show where two texts part."""
-    at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, again, strict=False)))
-    here, there = (repr(each[at : at + _SHOWN]) for each in (text, again))
-    return f"behind {text[max(0, at - _SHOWN) : at]!r} stands {here}, rendered {there}"

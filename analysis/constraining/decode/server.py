@@ -105,7 +105,7 @@ class Server:
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.netloc:
             raise ServerError(
-                "this is no server's address", file=self.url, hint="give http://HOST:PORT"
+                "this is not a server's address", file=self.url, hint="give http://HOST:PORT"
             )
         return f"{self.url.rstrip('/').removesuffix('/v1')}{PATH}"
 

@@ -4,11 +4,12 @@ from autoparser.analysis.core.schema import SchemaError
 
 from .call_writer import GrammarError
 from .grammar import Grammar
-from .requests import grammar_of
+from .requests import format_slices, grammar_of
 
 __all__ = [
     "Grammar",
     "GrammarError",
     "SchemaError",
+    "format_slices",
     "grammar_of",
 ]

@@ -1,7 +1,18 @@
-"""Rules as GBNF, inside what llama.cpp's grammar parser and llguidance's converter read alike.
+r"""Rules as GBNF, inside what llama.cpp's grammar parser and llguidance's converter read alike.
 
 GBNF cannot say "any text but these", so free text is written as states, a rule each. Whitespace
 that a template would strip from the end of a text is left to the text.
+
+Text up to `<e>` is a state for each beginning of `<e>` that may have been written:
+
+    >>> from autoparser.analysis.constraining.grammar.gbnf_table import SchemaTable
+    >>> from autoparser.analysis.constraining.grammar.rules import NOTHING, Exit
+    >>> free = FreeTextNode((Exit(Prose(), "<e>", NOTHING),))
+    >>> written = write_gbnf(GrammarRules(free, {}), SchemaTable()).splitlines()
+    >>> print(written[1], written[2], written[3], sep="\n")
+    text ::= run ("<" text-2)
+    text-2 ::= "<" text-2 | "e" text-3 | [^<e] text
+    text-3 ::= ">" | "<" text-2 | [^<>] text
 """
 
 from __future__ import annotations

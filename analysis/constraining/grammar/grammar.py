@@ -15,7 +15,7 @@ from autoparser.analysis.reading.expression import Turn
 from .call_writer import GrammarError
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable
-from .lark import write_lark
+from .lark import slices_for, write_lark
 from .rules import GrammarRules
 from .structural_tag import write_structural_tag
 from .triggers import GrammarTrigger, triggers_of
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 
 _ALL_TEXT = OpaqueTokens()
+
+
+def _opaque_of(tokenizer: Tokenizer | OpaqueTokens | object) -> OpaqueTokens:
+    return tokenizer if isinstance(tokenizer, OpaqueTokens) else tokenizer_of(tokenizer).opaque
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,18 @@ class Grammar:
 
         `tokenizer` is else all that `tokenizer_of` takes; raises as that and as `rules` does.
         """
-        known = tokenizer if isinstance(tokenizer, OpaqueTokens) else tokenizer_of(tokenizer).opaque
+        known = _opaque_of(tokenizer)
         return write_lark(self.rules(known), known)
+
+    def slices(self, tokenizer: Tokenizer | OpaqueTokens | object) -> tuple[str, ...]:
+        """Return the slices of the vocabulary with which llguidance's masks of `lark` are quick.
+
+        They are for `LLTokenizer(…, slices=…)` or its `with_slices`, in an engine that has its own;
+        `Analysis.backend` uses them by itself. None of them: the usual ones are right. They are
+        those of the format: other tools change nothing. Takes and raises the same as `lark`.
+        """
+        known = _opaque_of(tokenizer)
+        return slices_for(self.rules(known), known)
 
     def gbnf(self) -> str:
         """Write it in GBNF, as llama.cpp takes it; raises as `rules` does.

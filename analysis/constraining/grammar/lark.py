@@ -6,14 +6,16 @@ are written as `<[id]>`.
 Free text that an added token closes is one terminal; whitespace that has to stand before the
 token is its end. llguidance's mask is quick only while some text at hand may be anything at all,
 so such a place gets a second way that takes any text and leads nowhere: the token is masked until
-the right whitespace stands before it, at no cost. Free text that plain text closes is a lazy
-rule, and texts that a reader would take for markup are kept out of it.
+the right whitespace stands before it, at no cost. Free text that plain text closes is written as
+signs and the stretches between them (see `stretches`); where it has a shape or edges of its own, or
+closes with a letter, it is a lazy rule. What a reader would take for markup is kept out of both.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Strip
@@ -35,6 +37,18 @@ from .rules import (
     Ref,
     RepeatNode,
     SequenceNode,
+)
+from .stretches import (
+    OneSign,
+    Stretch,
+    StretchedText,
+    Symbol,
+    Terminal,
+    any_but,
+    signs_of,
+    slices_of,
+    stretched,
+    symbols_of,
 )
 from .string_ways import escaped, quoted
 
@@ -62,6 +76,8 @@ class _LarkWriter:
         self.texts: dict[str, str] = {} if begun is None else begun.texts.copy()
         self.embedded: dict[str, str] = {} if begun is None else begun.embedded.copy()
         """Names of whole grammars that were written by others."""
+        self.signs: dict[str, None] = {} if begun is None else begun.signs.copy()
+        """The signs between which free text is written in stretches."""
         self.plain: bool = begun is None or begun.plain
         """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
         that it would choose itself, and it chooses others where a token ends within a character.
@@ -162,12 +178,127 @@ class _LarkWriter:
             and (exit_.prose is None or self._is_any(exit_.prose))
             for exit_, (_, token, _) in zip(node.exits, closes, strict=True)
         )
+        if not quick:
+            written = self._in_stretches(node)
+            if written is not None:
+                return written
         ways: list[str] = []
         for exit_, close in zip(node.exits, closes, strict=True):
             ways.append(self._exit(exit_, close, quick=quick))
         if quick:
             ways += self._decoy(node, closes)
         return _in_row(self._beside(node, quick=quick), self._either(ways))
+
+    def _in_stretches(self, node: FreeTextNode) -> str | None:
+        """Write free text that plain text closes as signs and stretches; None where it cannot be.
+
+        Whitespace that may stand after the text is part of it, since it may end with any.
+        """
+        prose = _same_prose(node.exits)
+        if prose is None:
+            return None
+        kept_out = [*prose.exclude, *prose.forgiven]
+        cuts = [self._cut(exit_.close, kept_out) for exit_ in node.exits]
+        plain = [piece for before, _ in cuts for piece in before if isinstance(piece, str)]
+        signs = signs_of([*kept_out, *plain])
+        if not signs:
+            return None
+        thens: dict[tuple[Symbol, ...], list[str]] = {}
+        alone: dict[tuple[Symbol, ...], list[str]] = {}
+        for exit_, (before, rest) in zip(node.exits, cuts, strict=True):
+            symbols: list[Symbol] = []
+            for piece in before:
+                symbols += [piece] if isinstance(piece, int) else symbols_of(piece, signs)
+            ways = alone if exit_.prose is None else thens
+            then = _in_row(self.text(rest), self.node(exit_.then))
+            ways.setdefault(tuple(symbols), []).append(then)
+        self.signs[signs] = None
+        exclude = [symbols_of(text, signs) for text in kept_out]
+        return self._closed(prose, thens, alone, exclude, signs)
+
+    def _closed(
+        self,
+        prose: Prose,
+        thens: Mapping[tuple[Symbol, ...], list[str]],
+        alone: Mapping[tuple[Symbol, ...], list[str]],
+        exclude: Sequence[Sequence[Symbol]],
+        signs: str,
+    ) -> str:
+        """Write what follows a text by what closes it, and what follows where there is no text."""
+        both = {
+            symbols for symbols, then in thens.items() if symbols and alone.get(symbols) == then
+        }
+        closes = [symbols for symbols in thens if symbols]
+        not_alone = [] if prose.may_be_empty else [each for each in closes if each not in both]
+        name, found = self._stretched(closes, exclude, signs, not_alone)
+        written = [
+            _in_row(f"{name}_closed_{at}", self._either(thens[symbols]))
+            for at, symbols in enumerate(closes)
+        ]
+        if () in thens:
+            nothing = ['""'] if prose.may_be_empty else []
+            whole = self._either([*nothing, *(f"{name}_{at}" for at in found.ends)])
+            written.append(_in_row(whole, self._either(thens[()])))
+        for symbols, then in alone.items():
+            if symbols not in both:
+                written.append(_in_row(*map(self._symbol, symbols), self._either(then)))
+        return self._either(written)
+
+    def _cut(self, close: str, kept_out: Sequence[str]) -> tuple[list[Symbol], str]:
+        """Cut a close after what tells it from text: its first opaque token, or a text kept out.
+
+        Returns what is before the cut, and the text after it.
+        """
+        before, token, after = self._first_token(close)
+        plain = close if token is None else before
+        ends = [plain.index(text) + len(text) for text in kept_out if text in plain]
+        if ends:
+            return [close[: min(ends)]], close[min(ends) :]
+        pieces: list[Symbol] = [plain] if plain else []
+        return ([*pieces, token], after) if token is not None else (pieces, "")
+
+    def _stretched(
+        self,
+        closes: Sequence[Sequence[Symbol]],
+        exclude: Sequence[Sequence[Symbol]],
+        signs: str,
+        not_alone: Sequence[Sequence[Symbol]],
+    ) -> tuple[str, StretchedText]:
+        """Write the rules of a text from state to state; return what their names begin with."""
+        found = stretched(closes, exclude, signs, not_alone)
+        key = f"{signs} {closes} {exclude} {not_alone}"
+        if key in self.made:
+            return self.made[key], found
+        name = self.made[key] = f"text_{len(self.made)}"
+        rules = [(str(at), steps) for at, steps in found.steps.items()]
+        rules += [(f"closed_{at}", steps) for at, steps in enumerate(found.closes)]
+        for at, steps in rules:
+            ways = [
+                _in_row("" if step.origin is None else f"{name}_{step.origin}", terminal)
+                for step in steps
+                for terminal in self._terminals(step.terminal, signs)
+            ]
+            self.lines[f"{name}_{at}"] = f": {' | '.join(ways)}"
+        return name, found
+
+    def _terminals(self, terminal: Terminal, signs: str) -> list[str]:
+        match terminal:
+            case Stretch(but_not):
+                any_sign = f"{any_but(signs)}+"
+                found = [self.terminal("STRETCH", _but_not(any_sign, but_not))]
+                if but_not:
+                    # The same again, since llguidance does not see that of the first one anything
+                    # is left where one of these texts has just been read.
+                    begun = "|".join(map(escaped, but_not))
+                    found.append(self.terminal("LONGER", f"/(?:{begun}){any_sign}/"))
+                return found
+            case OneSign(some):
+                return [self.terminal("SIGN", f"/[{''.join(map(escaped, some))}]/")]
+            case symbol:
+                return [self._symbol(symbol)]
+
+    def _symbol(self, symbol: Symbol) -> str:
+        return _token(symbol) if isinstance(symbol, int) else self.text(symbol)
 
     def _beside(self, node: FreeTextNode, *, quick: bool) -> str:
         """Write the opaque tokens that free text may hold, each with the text before it."""
@@ -254,11 +385,20 @@ _FRAMES: IdentityCache[_LarkWriter] = IdentityCache(64)
 
 def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> str:
     """Write a grammar in llguidance's Lark, its root as `start`."""
+    return _written(rules, opaque).write()
+
+
+def slices_for(rules: GrammarRules, opaque: OpaqueTokens) -> tuple[str, ...]:
+    """Return the slices of the vocabulary that a grammar's masks are quick with; none: any are."""
+    return slices_of(_written(rules, opaque).signs)
+
+
+def _written(rules: GrammarRules, opaque: OpaqueTokens) -> _LarkWriter:
     frame = rules.frame
     if frame is None:
-        return _LarkWriter(opaque).take(rules).write()
+        return _LarkWriter(opaque).take(rules)
     begun = _FRAMES.of((frame, opaque), None, lambda: _LarkWriter(opaque).take(frame))
-    return _LarkWriter(opaque, begun).take(rules).write()
+    return _LarkWriter(opaque, begun).take(rules)
 
 
 def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:
@@ -272,6 +412,18 @@ def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:
 def _rule(name: str) -> str:
     """Name a rule so that none of the writer's own is meant."""
     return f"r_{name.replace('-', '_')}"
+
+
+def _same_prose(exits: Sequence[Exit]) -> Prose | None:
+    """Return the free text that all exits have alike, where it is any text but for what it holds.
+
+    None where they differ, or where it has a shape, edges, or tokens within it.
+    """
+    proses = {replace(exit_.prose, space="") for exit_ in exits if exit_.prose is not None}
+    prose = proses.pop() if len(proses) == 1 else None
+    if prose is None or prose.shapes or prose.tokens or _EDGES[prose.left] or _EDGES[prose.right]:
+        return None
+    return prose
 
 
 def _token(number: int) -> str:

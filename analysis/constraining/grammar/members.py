@@ -1,4 +1,27 @@
-"""The members of an object: those that its schema names in their order, then others."""
+"""The members of an object: those that its schema names in their order, then others.
+
+Of two members, `city` must be there and `days` may; a rule is made for the members from each on:
+
+    >>> from autoparser.analysis.constraining.grammar.gbnf import write_gbnf
+    >>> from autoparser.analysis.constraining.grammar.gbnf_table import SchemaTable
+    >>> from autoparser.analysis.constraining.grammar.rules import GrammarRules
+    >>> from autoparser.analysis.loading.tokens import OpaqueTokens
+    >>> table = RuleTable(OpaqueTokens())
+    >>> schema = {"properties": {"city": {}, "days": {}}, "required": ["city"]}
+    >>> members = MemberRules(
+    ...     table,
+    ...     schema,
+    ...     Container(separator=" "),
+    ...     entries=lambda name, *_: [(f"{name}=1",)],
+    ...     writes=lambda _: True,
+    ...     close="]",
+    ...     key="f",
+    ... )
+    >>> print(write_gbnf(GrammarRules(members.begin(), table.named), SchemaTable()).strip())
+    root ::= city
+    days ::= "days=1]"
+    city ::= "city=1" (" " days | "]")
+"""
 
 from __future__ import annotations
 

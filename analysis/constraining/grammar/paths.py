@@ -3,6 +3,16 @@
 A way is a row of texts, nodes and free texts. Readers of grammars look at text from the left and
 some of them never go back, so alternatives have to part where they differ, not before. Free text
 takes everything up to a closing text, so what closes it stands with it.
+
+Two ways part where they differ, unless a tokenizer has one token there:
+
+    >>> brancher = Brancher(OpaqueTokens())
+    >>> node = brancher.branch([("<call>a",), ("<call>b",)])
+    >>> node == sequence(LiteralNode("<call>"), choice(LiteralNode("a"), LiteralNode("b")))
+    True
+    >>> brancher = Brancher(OpaqueTokens({"<call>": 7, "<calls>": 8}))
+    >>> brancher.branch([("<call>",), ("<calls>",)])
+    ChoiceNode(options=(LiteralNode(text='<call>'), LiteralNode(text='<calls>')))
 """
 
 from __future__ import annotations

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun, Formats
 from autoparser.analysis.core.schema import Schema, mapped
+from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import RequestError, build, request_of
 
 from .grammar import Grammar
@@ -58,6 +60,27 @@ def grammar_of(
         json_schema=cast("Json", dict(json_schema)) if json_schema is not None else None,
         lazy=lazy,
     )
+
+
+def format_slices(formats: Formats, opaque: OpaqueTokens) -> tuple[str, ...]:
+    """Return the slices of any request to a format (see `Grammar.slices`), by one tool's."""
+    for tools in ([_SAMPLE], []):
+        try:
+            return grammar_of(formats, tools).slices(opaque)
+        except AutoparserError:
+            # This format has no calls that a grammar can say: there is its content still.
+            continue
+    return ()
+
+
+_TEXT: Json = {"type": "string"}
+_SAMPLE: Json = {
+    "name": "f",
+    "parameters": {
+        "type": "object",
+        "properties": {"text": _TEXT, "texts": {"type": "array", "items": _TEXT}},
+    },
+}
 
 
 def _names(tools: Sequence[object] | None) -> Sequence[str]:

@@ -205,7 +205,7 @@ def _members(schema: Json, place: str) -> Schema:
     if isinstance(schema, dict):
         return schema
     raise SchemaError(
-        f"{schema!r} is no JSON schema that a value could meet",
+        f"{schema!r} is not a JSON schema that a value could meet",
         place=place,
         hint='give an object such as {"type": "string"}',
     )

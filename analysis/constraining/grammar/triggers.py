@@ -182,9 +182,9 @@ def _marked(head: _CallHead, calls: CallFormat) -> Iterator[str]:
         yield head.before.rstrip()
 
 
-_SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|]")
+_SPECIAL = re.compile(r"([\\^$.*+?()\[\]{}|])")
 
 
 def _escaped(text: str) -> str:
     """Escape a text for the regular expressions of ECMAScript, as servers read them."""
-    return _SPECIAL.sub(r"\\\g<0>", text)
+    return _SPECIAL.sub(r"\\\1", text)

@@ -1,4 +1,22 @@
-"""Values in a format's notation: the ways to write one that a schema allows."""
+"""Values in a format's notation: the ways to write one that a schema allows.
+
+In the notation of a template that writes strings as they are and all else as Python does:
+
+    >>> from autoparser import analyze, load_template
+    >>> from autoparser.analysis.loading.tokens import OpaqueTokens
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> notation = analyze(template).format.calls.arguments.values
+    >>> def ways(schema):
+    ...     writer = ValueWriter(RuleTable(OpaqueTokens()), SchemaReader(schema))
+    ...     return writer.ways(schema, notation, exclude=["</parameter>"])
+    >>> ways({"enum": ["Oslo", "Rio"]})
+    [('Oslo',), ('Rio',)]
+    >>> ways({"type": ["boolean", "null"]})
+    [('True',), ('False',), ('None',)]
+    >>> [[free]] = ways({"type": "string", "maxLength": 5})
+    >>> free.exclude, free.shapes
+    (('</parameter>',), ('(?s:.{0,5})',))
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,19 @@
-"""Common beginnings and ends of two texts that never cut a unit in two.
+r"""Common beginnings and ends of two texts that never cut a unit in two.
 
 A unit is what a person would not break: a word, something between brackets such as an
 angle-bracketed tag (closed or still open at the end of the text), a run of one punctuation
 character. Cutting between units keeps a marker whole when its neighbour begins alike.
+
+Two tags that begin alike share nothing, a line break before them is shared:
+
+    >>> common_prefix("<tool_call>one", "<tool_response>two")
+    ''
+    >>> common_prefix("\n<arg>days</arg>", "\n<arg>day</arg>")
+    '\n'
+    >>> common_suffix("one\n</call>", "two\n</call>")
+    '\n</call>'
+    >>> edge_units("<call>f</call>")
+    ['<call>', 'f', '</call>']
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class DiffSplit:
 
 
 def diff_split(left: str, right: str) -> DiffSplit:
-    """Split two texts; neither split cuts a unit (the seeds' "tag boundary fixing")."""
+    """Split two texts; neither split cuts a tag or another unit in two."""
     prefix = common_prefix(left, right)
     left_rest, right_rest = left[len(prefix) :], right[len(prefix) :]
     suffix = common_suffix(left_rest, right_rest)

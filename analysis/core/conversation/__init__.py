@@ -3,7 +3,7 @@
 from .beyond_json import beyond_json
 from .dialogue import Dialogue, Entry, ToolResult, User
 from .message import Json, Message, Presence, ToolCall
-from .tools import Tool, tool_for
+from .tools import Tool, function_of, tool_for
 
 __all__ = [
     "Dialogue",
@@ -16,5 +16,6 @@ __all__ = [
     "ToolResult",
     "User",
     "beyond_json",
+    "function_of",
     "tool_for",
 ]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .message import Json
 
 Tool: TypeAlias = dict[str, Json]
+
+
+def function_of(tool: Mapping[str, Any]) -> Any:
+    """Return what a tool says of its function, within OpenAI's wrapper or without it."""
+    return tool.get("function", tool)
 
 
 def tool_for(name: str, description: str, properties: Mapping[str, str]) -> Tool:

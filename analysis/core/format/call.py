@@ -147,7 +147,7 @@ class CallFormat:
 
     @cached_property
     def json_fields(self) -> JsonFields | None:
-        """The fields of a call that is one JSON value; None where it is no such value."""
+        """The fields of a call that is one JSON value; None where it is not one."""
         return json_fields_of(self.row)
 
     @property

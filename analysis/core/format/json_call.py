@@ -18,7 +18,7 @@ _INDEX = 7
 
 @dataclass(frozen=True, slots=True)
 class JsonFields:
-    """The seeds' JSON fields, and where in the text of a call its JSON stands."""
+    """The names of its JSON fields, and where in the text of a call its JSON stands."""
 
     fun_name_is_key: bool = False
     """The function's name is the key, its arguments the value."""

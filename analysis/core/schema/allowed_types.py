@@ -35,7 +35,7 @@ def kinds_of(
         return ANY
     if not isinstance(schema, dict):
         raise SchemaError(
-            f"{schema!r} is no JSON schema that a value could meet",
+            f"{schema!r} is not a JSON schema that a value could meet",
             hint='give an object such as {"type": "string"}',
         )
 
@@ -95,7 +95,7 @@ def _named(declared: Json) -> Iterator[frozenset[JsonType]]:
             yield _with_whole(JsonType(str(name)))
         except ValueError:
             raise SchemaError(
-                f"{name!r} is no type of JSON Schema",
+                f"{name!r} is not a type of JSON Schema",
                 hint=suggest(str(name), JsonType, f"the types are {', '.join(JsonType)}"),
             ) from None
 

@@ -32,19 +32,39 @@ def _dialect(schema: Json) -> Any:
     return library.validators.validator_for(schema, default=latest)
 
 
-def validator(schema: Json) -> Validate:
-    """Make the check of one schema; None as a schema allows everything."""
+def validator(schema: Json, *, unknown_formats: set[str] | None = None) -> Validate:
+    """Make the check of one schema; None as a schema allows everything.
+
+    By the standard `format` is an annotation. With a set of `unknown_formats` it is asserted, and
+    the formats that are met and that no check is known for are put there.
+    """
     if schema is None:
         return lambda _: ""
     library, references = _library()
+    dialect, formats = _dialect(schema), None
+    if unknown_formats is not None:
+        formats = dialect.FORMAT_CHECKER
+        dialect = _asserting_formats(dialect, unknown_formats)
     # Its own registry would fetch what a `$ref` names.
-    checker = _dialect(schema)(schema, registry=references.Registry())
+    checker = dialect(schema, registry=references.Registry(), format_checker=formats)
 
     def complaint(value: Json) -> str:
         error = library.exceptions.best_match(checker.iter_errors(value))
         return "" if error is None else f"{error.message} at {error.json_path}"
 
     return complaint
+
+
+def _asserting_formats(dialect: Any, unknown: set[str]) -> Any:
+    """Return the validator of a draft that notes the formats of which it knows nothing."""
+    asserted, known = dialect.VALIDATORS["format"], dialect.FORMAT_CHECKER.checkers
+
+    def checked(checker: Any, name: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if isinstance(instance, str) and name not in known:
+            unknown.add(str(name))
+        yield from asserted(checker, name, instance, schema) or ()
+
+    return _library()[0].validators.extend(dialect, {"format": checked})
 
 
 def _told(error: Any) -> Any:

@@ -1,127 +1,227 @@
-"""What the phases and the self-check found, as JSON."""
+"""What the phases and the self-check found, as they are told."""
 
 from __future__ import annotations
 
-from autoparser.analysis.constraining.gate import Gate
-from autoparser.analysis.core.conversation import Json
+from typing import Annotated
+
+from msgspec import Meta, convert
+from msgspec.structs import asdict
+
+from autoparser.analysis.constraining.gate import Gate, GateQuestion
+from autoparser.analysis.core.alignment import DiffSplit
+from autoparser.analysis.core.document import AnyJson, Count, JsonDocument, SettingValues
 from autoparser.analysis.inference.check import Check, Crash, Failure
 from autoparser.analysis.inference.phases import Evidence, Finding
 from autoparser.analysis.inference.probing import Probe, Shape
 
-from .plain import plain_mapping
+
+class RenderErrorDocument(JsonDocument, frozen=True):
+    """Why a render gave no text."""
+
+    reason: str
+    line: int | None
+    refused: bool
+    """The template itself raised."""
 
 
-def finding_document(
+class RenderDocument(JsonDocument, frozen=True):
+    """One render: what went in, and the text or the error."""
+
+    messages: tuple[dict[str, AnyJson], ...]
+    """In the shape that the template takes."""
+    tools: bool
+    """Whether tools were given."""
+    add_generation_prompt: bool
+    setting: SettingValues
+    text: str | None
+    error: RenderErrorDocument | None
+
+
+class EvidenceDocument(JsonDocument, frozen=True):
+    """Two renders that differ in one thing."""
+
+    difference: str
+    left: RenderDocument
+    right: RenderDocument
+    split: DiffSplit
+    """left render = prefix + left + suffix, right render = prefix + right + suffix."""
+
+
+class PhaseDocument(JsonDocument, frozen=True):
+    """What a phase concluded, and from which renders."""
+
+    phase: Annotated[str, Meta(pattern="^[A-Z][0-9]$")]
+    title: str
+    conclusion: str
+    """One line for a person."""
+    confirmed: bool
+    """False: only the prompt's words say so, no render."""
+    markers: dict[str, str]
+    """The markers that this phase found."""
+    evidence: tuple[EvidenceDocument, ...]
+
+
+def phase_document(
     finding: Finding, shape: Shape, system: str, markers: dict[str, str]
-) -> dict[str, Json]:
+) -> PhaseDocument:
     """Return what a phase concluded, and from which renders."""
-    return {
-        "phase": finding.phase,
-        "title": finding.title,
-        "conclusion": finding.conclusion,
-        "confirmed": finding.confirmed,
-        "markers": {name: markers[name] for name in finding.markers if markers.get(name)},
-        "evidence": [_evidence(evidence, shape, system) for evidence in finding.evidence],
-    }
+    return PhaseDocument(
+        finding.phase,
+        finding.title,
+        finding.conclusion,
+        finding.confirmed,
+        {name: markers[name] for name in finding.markers if markers.get(name)},
+        tuple(_evidence(evidence, shape, system) for evidence in finding.evidence),
+    )
 
 
-def _evidence(evidence: Evidence, shape: Shape, system: str) -> dict[str, Json]:
-    split = evidence.split
-    return {
-        "difference": evidence.difference,
-        "left": _probe(evidence.left, shape, system),
-        "right": _probe(evidence.right, shape, system),
-        "split": {
-            "prefix": split.prefix,
-            "left": split.left,
-            "right": split.right,
-            "suffix": split.suffix,
-        },
-    }
+def _evidence(evidence: Evidence, shape: Shape, system: str) -> EvidenceDocument:
+    left, right = (_render(probe, shape, system) for probe in (evidence.left, evidence.right))
+    return EvidenceDocument(evidence.difference, left, right, evidence.split)
 
 
-def _probe(probe: Probe, shape: Shape, system: str) -> dict[str, Json]:
+def _render(probe: Probe, shape: Shape, system: str) -> RenderDocument:
     error = probe.error
-    messages = shape.messages(probe.dialogue, system)
-    return {
-        "messages": [plain_mapping(message) for message in messages],
-        "tools": probe.tools,
-        "add_generation_prompt": probe.generation,
-        "setting": plain_mapping(probe.setting),
-        "text": None if error is not None else probe.text,
-        "error": None
-        if error is None
-        else {"reason": error.reason, "line": error.line, "refused": error.refused},
-    }
+    return RenderDocument(
+        tuple(shape.messages(probe.dialogue, system)),
+        probe.tools,
+        probe.generation,
+        probe.setting,
+        None if error is not None else probe.text,
+        None if error is None else RenderErrorDocument(error.reason, error.line, error.refused),
+    )
 
 
-def check_document(check: Check) -> dict[str, Json]:
+class CheckCounts(JsonDocument, frozen=True):
+    """The self-check in figures."""
+
+    passed: Count
+    """Messages on which the template does what the format says, less those on which it crashes
+    although agents send them."""
+    total: Count
+    equal: Count
+    """Written by the format as the template renders them."""
+    refused: Count
+    """Counted as passed: the template refuses them on purpose, and the format says so."""
+    crashed: Count
+    """The template crashes on them, as the format says; not counted as passed where agents send
+    such messages."""
+    not_asked: Count
+    """Counted as passed: in the shape that the template takes they are the same as others."""
+    different: Count
+    """The format is wrong about them; the template may crash."""
+
+
+class CallDocument(JsonDocument, frozen=True):
+    """A call in a message."""
+
+    name: str
+    arguments: dict[str, AnyJson]
+    id: str
+
+
+class MessageDocument(JsonDocument, frozen=True, omit_defaults=True):
+    """A message, the parts that it has."""
+
+    reasoning: str = ""
+    content: str = ""
+    calls: tuple[CallDocument, ...] = ()
+
+
+class FailureDocument(JsonDocument, frozen=True):
+    """A message that does not pass."""
+
+    title: str
+    reason: str
+    message: MessageDocument
+    written: str | None
+    """By the format; null: it says that the template raises on the message."""
+    rendered: str | None
+    """By the template; null: it raised."""
+    crash: Crash | None
+    """Where the template crashes on it; null: it renders or refuses it."""
+    foretold: bool
+    """The format is right about it: the template crashes."""
+
+
+class CheckDocument(CheckCounts, frozen=True):
+    """The self-check of a format."""
+
+    crashes: tuple[Crash, ...]
+    """Where the template crashes, each cause once."""
+    failures: tuple[FailureDocument, ...]
+
+
+def check_document(check: Check) -> CheckDocument:
     """Return the verdict, with every failure."""
-    return {
-        **check_counts(check),
-        "crashes": [_crash(crash) for crash in check.crashes],
-        "failures": [_failure(failure) for failure in check.failures],
-    }
+    failures = tuple(map(_failure, check.failures))
+    counts = asdict(check_counts(check))
+    return CheckDocument(**counts, crashes=tuple(check.crashes), failures=failures)
 
 
-def check_counts(check: Check) -> dict[str, Json]:
+def check_counts(check: Check) -> CheckCounts:
     """Return the verdict in figures: what passed, and what it rests on."""
-    return {
-        "passed": check.passed,
-        "total": check.total,
-        "equal": check.equal,
-        "refused": check.refused,
-        "crashed": check.crashed,
-        "not_asked": check.not_asked,
-        "different": len(check.different),
-    }
+    return CheckCounts(
+        check.passed,
+        check.total,
+        check.equal,
+        check.refused,
+        check.crashed,
+        check.not_asked,
+        len(check.different),
+    )
 
 
-def sandbox_document(check: Check, file: str | None) -> Json:
-    """Return what transformers' sandbox alone forbids; null where it forbids nothing."""
+def _failure(failure: Failure) -> FailureDocument:
+    return convert(failure, FailureDocument, from_attributes=True)
+
+
+class SandboxDocument(JsonDocument, frozen=True):
+    """What transformers' sandbox alone forbids."""
+
+    file: str | None
+    """The file, or standard input."""
+    line: int | None
+    """Of the template."""
+    reason: str
+    """The exception's type and words."""
+    right: Count
+    """Messages that crash by it, and that the format writes as the template renders them there."""
+
+
+def sandbox_document(check: Check, file: str | None) -> SandboxDocument | None:
+    """Return what transformers' sandbox alone forbids; None where it forbids nothing."""
     crash = check.forbidden
     if crash is None:
         return None
-    return {"file": file, "line": crash.line, "reason": crash.reason, "right": check.freed}
+    return SandboxDocument(file, crash.line, crash.reason, check.freed)
 
 
-def _crash(crash: Crash) -> dict[str, Json]:
-    return {
-        "titles": list(crash.titles),
-        "line": crash.line,
-        "reason": crash.reason,
-        "needed": crash.needed,
-        "forbidden": crash.forbidden,
-        "sandbox_alone": crash.sandbox_alone,
-    }
+class GateFaultDocument(JsonDocument, frozen=True):
+    """A text that did not come through."""
+
+    question: GateQuestion
+    setting: SettingValues
+    title: str
+    """Of the message."""
+    text: str
+    """What the template writes after the prompt."""
+    detail: str
 
 
-def _failure(failure: Failure) -> dict[str, Json]:
-    return {
-        "title": failure.title,
-        "reason": failure.reason,
-        "message": plain_mapping(failure.message.to_dict()),
-        "written": failure.written,
-        "rendered": failure.rendered,
-        "crash": None if failure.crash is None else _crash(failure.crash),
-        "foretold": failure.foretold,
-    }
+class GateDocument(JsonDocument, frozen=True):
+    """What became of the texts that the template writes after its prompts."""
+
+    asked: Count
+    """Texts that the template writes after one of its prompts."""
+    passed: Count
+    """Those that the grammar made for the prompt accepts and the parser reads back."""
+    not_asked: Count
+    """Messages with which the template's turn does not go on from the prompt, or which it
+    refuses."""
+    faults: tuple[GateFaultDocument, ...]
 
 
-def gate_document(gate: Gate) -> dict[str, Json]:
+def gate_document(gate: Gate) -> GateDocument:
     """Return what became of the texts that the template writes after its prompts."""
-    return {
-        "asked": gate.asked,
-        "passed": gate.passed,
-        "not_asked": gate.not_asked,
-        "faults": [
-            {
-                "question": fault.question.value,
-                "setting": plain_mapping(fault.setting),
-                "title": fault.title,
-                "text": fault.text,
-                "detail": fault.detail,
-            }
-            for fault in gate.faults
-        ],
-    }
+    return convert(gate, GateDocument, from_attributes=True)

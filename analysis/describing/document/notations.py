@@ -1,66 +1,96 @@
-"""How values are written, as JSON: rows, texts, containers, notations."""
+"""How values are written, as it is told: rows, containers, notations."""
 
 from __future__ import annotations
 
-from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Container, Edges, Notation, Row, Slot, Text
+from typing import Annotated
+
+from msgspec import UNSET, Meta, UnsetType
+
+from autoparser.analysis.core.document import JsonDocument
+from autoparser.analysis.core.format import Container, JsonType, Notation, Order, Row, Slot, Text
+
+ONE = Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})
+"""Of a document's object that has one of its keys."""
 
 
-def row_document(row: Row) -> list[Json]:
-    """Return a row as a list of literals and slots."""
-    return [
-        {"slot": piece.value} if isinstance(piece, Slot) else {"literal": piece} for piece in row
-    ]
+class PieceDocument(JsonDocument, frozen=True):
+    """A literal or a slot."""
+
+    literal: str | UnsetType = UNSET
+    slot: Slot | UnsetType = UNSET
 
 
-def edges_document(edges: Edges) -> dict[str, Json]:
-    """Say what the edges of a text lose."""
-    return {"left": edges.left.value, "right": edges.right.value}
+RowDocument = Annotated[
+    tuple[Annotated[PieceDocument, ONE], ...],
+    Meta(description="Literals and slots, in the order they are written."),
+]
 
 
-def text_document(text: Text) -> dict[str, Json]:
-    """Say how a string or a key is written."""
-    guard = text.guard
-    return {
-        "open": text.open,
-        "close": text.close,
-        "escape": text.escape.value,
-        "edges": edges_document(text.edges),
-        "table": dict(text.table),
-        "guard": None
-        if guard is None
-        else {"characters": guard.characters, "open": guard.open, "close": guard.close},
-    }
+class ContainerDocument(JsonDocument, frozen=True):
+    """How an array or an object is written."""
+
+    open: str
+    close: str
+    separator: str
+    empty: str
+    """Written in its place where it has no entries."""
+    entry: RowDocument
+    """One item or member."""
+    typed: dict[JsonType, RowDocument | None]
+    """Entries written otherwise because of their value's type; null: not written."""
+    key: Text
+    order: Order
+    indent: str
+    """What one level adds to the beginning of a line; empty: all on one line."""
+    values: NotationDocument | None
+    """How the values inside are written; null: like the value that holds them."""
 
 
-def container_document(container: Container) -> dict[str, Json]:
+class NotationDocument(JsonDocument, frozen=True):
+    """How a value of each JSON type is written."""
+
+    string: Text
+    true: str
+    false: str
+    null: str
+    array: ContainerDocument
+    object: ContainerDocument
+    number: Text
+    """What stands around a number."""
+
+
+def row_document(row: Row) -> tuple[PieceDocument, ...]:
+    """Return a row as literals and slots."""
+    return tuple(
+        PieceDocument(slot=piece) if isinstance(piece, Slot) else PieceDocument(literal=piece)
+        for piece in row
+    )
+
+
+def container_document(container: Container) -> ContainerDocument:
     """Say how an array or an object is written."""
-    values = container.values
-    return {
-        "open": container.open,
-        "close": container.close,
-        "separator": container.separator,
-        "empty": container.empty,
-        "entry": row_document(container.entry),
-        "typed": {
-            kind.value: None if row is None else row_document(row)
-            for kind, row in container.typed.items()
-        },
-        "key": text_document(container.key),
-        "order": container.order.value,
-        "indent": container.indent,
-        "values": None if values is None else notation_document(values),
-    }
+    return ContainerDocument(
+        container.open,
+        container.close,
+        container.separator,
+        container.empty,
+        row_document(container.entry),
+        {kind: None if row is None else row_document(row) for kind, row in container.typed.items()},
+        container.key,
+        container.order,
+        container.indent,
+        None if container.values is None else notation_document(container.values),
+    )
 
 
-def notation_document(notation: Notation) -> dict[str, Json]:
+def notation_document(notation: Notation) -> NotationDocument:
     """Say how a value of each type is written."""
-    return {
-        "string": text_document(notation.string),
-        "true": notation.true,
-        "false": notation.false,
-        "null": notation.null,
-        "array": container_document(notation.array),
-        "object": container_document(notation.object),
-        "number": text_document(notation.number),
-    }
+    return NotationDocument(
+        notation.string,
+        notation.true,
+        notation.false,
+        notation.null,
+        container_document(notation.array),
+        container_document(notation.object),
+        notation.number,
+    )

@@ -5,10 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.document import AnyJson, JsonDocument
 from autoparser.analysis.core.format import Formats
 from autoparser.analysis.inference.learning.switches import Effect, Switch
 
-from .plain import plain
+
+class AnyTextDocument(JsonDocument, frozen=True):
+    """A switch whose value is itself written into the text."""
+
+    effects: tuple[Effect, ...]
+
+
+class SwitchValueDocument(JsonDocument, frozen=True):
+    """What a value of a switch changes."""
+
+    value: AnyJson
+    effects: tuple[Effect, ...]
+    generation_prompt: str | None
+    """The generation prompt under this value; null: it was not rendered, because the value does
+    not change it."""
+
+
+class SwitchDocument(JsonDocument, frozen=True):
+    """A variable that changes a render."""
+
+    name: str
+    default: AnyJson
+    """The value that renders as the unset variable does; null: none that was tried."""
+    only: str | None
+    """In words, when alone it changes anything; null: always, as far as was tried."""
+    any_text: AnyTextDocument | None
+    """Where the value itself is written into the text: what any text changes; else null."""
+    values: tuple[SwitchValueDocument, ...]
+    """Values whose renders all differ."""
 
 
 def effects_of(switch: Switch, value: Json) -> tuple[Effect, ...]:
@@ -31,21 +60,17 @@ def prompt_under(formats: Formats, setting: Mapping[str, Json]) -> str | None:
     return begun.opening.text
 
 
-def switch_document(switch: Switch, formats: Formats) -> dict[str, Json]:
+def switch_document(switch: Switch, formats: Formats) -> SwitchDocument:
     """Return a switch with its values and what each changes."""
-    return {
-        "name": switch.name,
-        "default": plain(switch.default),
-        "only": switch.only or None,
-        "any_text": {"effects": [effect.value for effect in effects_of_text(switch)]}
-        if switch.inserted
-        else None,
-        "values": [
-            {
-                "value": plain(value),
-                "effects": [effect.value for effect in effects_of(switch, value)],
-                "generation_prompt": prompt_under(formats, {switch.name: value}),
-            }
+    return SwitchDocument(
+        switch.name,
+        switch.default,
+        switch.only or None,
+        AnyTextDocument(effects_of_text(switch)) if switch.inserted else None,
+        tuple(
+            SwitchValueDocument(
+                value, effects_of(switch, value), prompt_under(formats, {switch.name: value})
+            )
             for value in switch.values
-        ],
-    }
+        ),
+    )

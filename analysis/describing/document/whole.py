@@ -1,20 +1,31 @@
 """The document of a whole analysis.
 
 Contract: the same analysis gives the same document, byte for byte, in any process; it holds
-no time, no machine and nothing that a JSON writer refuses. `docs/json-schema.md` explains it
-and `docs/analysis.schema.json` describes it; a change that is no mere addition counts `SCHEMA` up.
+no time, no machine and nothing that a JSON writer refuses. `docs/json-schema.md` explains it;
+`docs/analysis.schema.json` describes it, and is made of the classes here. A change that is more
+than an addition counts `SCHEMA` up.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Annotated, Final, Literal, Protocol
+
+from msgspec import UNSET, Meta, UnsetType, convert
 
 from autoparser.analysis.constraining.gate import Gate
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Formats, JsonFields, TurnFormat
-from autoparser.analysis.describing.view import View
+from autoparser.analysis.core.document import Count, Digest, JsonDocument, json_of
+from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.describing.view import (
+    CallIdPosition,
+    ContentMode,
+    Flags,
+    ReasoningMode,
+    ToolFormat,
+    View,
+)
 from autoparser.analysis.inference.check import Check
 from autoparser.analysis.inference.learning.switches import Switch
 from autoparser.analysis.inference.phases import Finding
@@ -24,20 +35,107 @@ from autoparser.analysis.inference.probing import (
     StringArguments,
     choose_sentinels,
 )
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.loading.template import ChatTemplate, Provenance
+from autoparser.analysis.reading.expression import ExpressionDocument
 
 from .evidence import (
+    CheckDocument,
+    GateDocument,
+    PhaseDocument,
+    SandboxDocument,
     check_document,
-    finding_document,
     gate_document,
+    phase_document,
     sandbox_document,
 )
-from .source import source_document
-from .switches import switch_document
-from .turns import format_document
+from .switches import SwitchDocument, switch_document
+from .turns import FormatDocument, format_document
 
-SCHEMA = "autoparser.analysis/1"
+SCHEMA: Final = "autoparser.analysis/2"
 """Name and version of the document's schema."""
+
+
+class AnalysedTemplateDocument(JsonDocument, frozen=True):
+    """The template that was analysed."""
+
+    name: str | None
+    origin: str | None
+    """The file, or standard input."""
+    sha256: Digest
+    """Of the template's text in UTF-8."""
+    characters: Count
+    source: Provenance | None
+    """Where it came from; null for a text that was given directly."""
+
+
+class ModesDocument(JsonDocument, frozen=True):
+    """The modes, each one word."""
+
+    reasoning: ReasoningMode
+    content: ContentMode
+    tools: ToolFormat
+    call_id: CallIdPosition
+
+
+class JsonFieldsDocument(JsonDocument, frozen=True):
+    """The fields of a call that is one JSON value."""
+
+    fun_name_is_key: bool
+    function_field: str
+    name_field: str
+    args_field: str
+    id_field: str
+    gen_id_field: str
+    parameter_order: tuple[str, ...]
+
+
+class AnalysisDocument(JsonDocument, frozen=True):
+    """All of an analysis."""
+
+    schema: Literal["autoparser.analysis/2"]
+    """Name and version of the document's schema."""
+    template: AnalysedTemplateDocument
+    modes: ModesDocument
+    flags: Flags
+    json_fields: JsonFieldsDocument | None
+    """Where a call is one JSON value: its fields; an empty text where there is none."""
+    markers: dict[str, str]
+    """Marker texts by name; markers that are not there are left out."""
+    preserved_tokens: tuple[str, ...]
+    switches: tuple[SwitchDocument, ...]
+    format: FormatDocument
+    """How turns are written with nothing set: the first of the formats."""
+    formats: Annotated[tuple[FormatDocument, ...], Meta(min_length=1)]
+    """One format for every setting of the switches that changes a turn or its generation prompt;
+    the openings of each name its settings."""
+    fullest: Count
+    """Which of the formats shows most of a message, counted from 0; modes, markers and phases are
+    of this one."""
+    untried_settings: Count
+    """Combinations of values that were not looked at."""
+    check: CheckDocument
+    """The self-check of the format with nothing set."""
+    checks: Annotated[tuple[CheckDocument, ...], Meta(min_length=1)]
+    """The self-check of each of the formats."""
+    gate: GateDocument
+    """What became of the texts that the template writes after its generation prompts, under every
+    setting."""
+    sandbox: SandboxDocument | None
+    """What transformers' sandbox alone forbids, so that it refuses the template; all else is then
+    from renders in a sandbox that allows it. Null where it forbids nothing."""
+    shape: Shape
+    """What the template wants of its messages."""
+    string_arguments: StringArguments | None
+    """What becomes of arguments given as JSON text; null: calls are not written."""
+    trials: tuple[ShapeTrial, ...]
+    """The shapes that were tried."""
+    phases: tuple[PhaseDocument, ...]
+    stand_ins: dict[str, str]
+    """Special tokens that are not known, and what stood for them."""
+    renders: Count
+    """How many renders the analysis took."""
+    parser: ExpressionDocument | UnsetType = UNSET
+    """The expression by which a model's output is read."""
 
 
 class Documented(Protocol):
@@ -60,7 +158,7 @@ class Documented(Protocol):
 
     @property
     def view(self) -> View:
-        """The format in the seeds' words."""
+        """The format in the words of reports: modes, markers, flags."""
         ...
 
     @property
@@ -120,86 +218,39 @@ def document(analysis: Documented) -> dict[str, Json]:
     markers = dict(view.markers.items())
     # The sentinels are chosen by the template's text alone, so these are the ones of the probes.
     system = choose_sentinels(template.text).system
-    return {
-        "schema": SCHEMA,
-        "template": {
-            "name": template.name,
-            "origin": template.origin,
-            "sha256": _digest(template.text),
-            "characters": len(template.text),
-            "source": source_document(template.source),
-        },
-        **_view(view),
-        "markers": {**markers},
-        "preserved_tokens": list(view.preserved_tokens),
-        "switches": [switch_document(switch, analysis.formats) for switch in analysis.switches],
-        "format": format_document(analysis.format),
-        "formats": [format_document(each) for each in analysis.formats],
-        "fullest": analysis.formats.each.index(analysis.formats.fullest),
-        "untried_settings": analysis.formats.untried,
-        "check": check_document(analysis.check),
-        "checks": [check_document(each) for each in analysis.checks],
-        "gate": gate_document(analysis.gate),
-        "sandbox": sandbox_document(analysis.check, template.origin),
-        "shape": _shape(analysis.shape),
-        "string_arguments": None
-        if analysis.string_arguments is None
-        else analysis.string_arguments.value,
-        "trials": [{"what": trial.what, "outcome": trial.outcome} for trial in analysis.trials],
-        "phases": [
-            finding_document(finding, analysis.shape, system, markers)
-            for finding in analysis.phases
-        ],
-        "stand_ins": {**analysis.stand_ins},
-        "renders": analysis.renders,
-    }
+    shape, formats = analysis.shape, analysis.formats
+    whole = AnalysisDocument(
+        schema=SCHEMA,
+        template=AnalysedTemplateDocument(
+            template.name,
+            template.origin,
+            _digest(template.text),
+            len(template.text),
+            template.source,
+        ),
+        modes=convert(view, ModesDocument, from_attributes=True),
+        flags=view.flags,
+        json_fields=convert(view.json_fields, JsonFieldsDocument | None, from_attributes=True),
+        markers=markers,
+        preserved_tokens=tuple(view.preserved_tokens),
+        switches=tuple(switch_document(switch, formats) for switch in analysis.switches),
+        format=format_document(analysis.format),
+        formats=tuple(map(format_document, formats)),
+        fullest=formats.each.index(formats.fullest),
+        untried_settings=formats.untried,
+        check=check_document(analysis.check),
+        checks=tuple(map(check_document, analysis.checks)),
+        gate=gate_document(analysis.gate),
+        sandbox=sandbox_document(analysis.check, template.origin),
+        shape=shape,
+        string_arguments=analysis.string_arguments,
+        trials=tuple(analysis.trials),
+        phases=tuple(phase_document(each, shape, system, markers) for each in analysis.phases),
+        stand_ins=dict(analysis.stand_ins),
+        renders=analysis.renders,
+    )
+    return json_of(whole)
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _view(view: View) -> dict[str, Json]:
-    flags, fields = view.flags, view.json_fields
-    return {
-        "modes": {
-            "reasoning": view.reasoning.value,
-            "content": view.content.value,
-            "tools": view.tools.value,
-            "call_id": view.call_id.value,
-        },
-        "flags": {
-            "supports_tools": flags.supports_tools,
-            "supports_parallel_calls": flags.supports_parallel_calls,
-            "requires_nonnull_content": flags.requires_nonnull_content,
-            "tools_array_wrapped": flags.tools_array_wrapped,
-        },
-        "json_fields": None if fields is None else _fields(fields),
-    }
-
-
-def _fields(fields: JsonFields) -> dict[str, Json]:
-    return {
-        "fun_name_is_key": fields.fun_name_is_key,
-        "function_field": fields.function_field,
-        "name_field": fields.name_field,
-        "args_field": fields.args_field,
-        "id_field": fields.id_field,
-        "gen_id_field": fields.gen_id_field,
-        "parameter_order": list(fields.parameter_order),
-    }
-
-
-def _shape(shape: Shape) -> dict[str, Json]:
-    return {
-        "system": shape.system,
-        "user_content": shape.user_content.value,
-        "assistant_content": shape.assistant_content.value,
-        "empty_content": shape.empty_content.value,
-        "arguments_as_string": shape.arguments_as_string,
-        "tools": shape.tools.value,
-        "calls": shape.calls.value,
-        "answered": shape.answered,
-        "reasoning_form": shape.reasoning_form.value,
-        "reasoning_field": shape.reasoning_field,
-    }

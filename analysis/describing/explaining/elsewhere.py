@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.constraining.decode.faults import Rendering
-from autoparser.analysis.constraining.decode.rendering import Rewriter
+from autoparser.analysis.constraining.decode.rendering import FormatTurns, Rewriter
 from autoparser.analysis.core.alignment import edge_units, is_unit
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Begun
@@ -33,9 +33,9 @@ def other_setting(others: Sequence[PromptedParser], text: str) -> Mapping[str, J
         junk = any(span.kind is SpanKind.JUNK for span in message.spans)
         if not message.status.regular or junk:
             continue
-        rendering, _ = Rewriter(other.begun, other.parser).compare(text, message)
-        opening = other.begun.opening
-        if opening is not None and rendering in (Rendering.SAME, Rendering.WHITESPACE):
+        rewriter = Rewriter(FormatTurns(other.begun), other.begun.format, other.parser)
+        rendering, opening = rewriter.compare(text, message).rendering, other.begun.opening
+        if opening is not None and (rendering.same_text or rendering is Rendering.WHITESPACE):
             return opening.setting
     return None
 

@@ -6,8 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.constraining.decode.faults import Rendering
-from autoparser.analysis.constraining.decode.rendering import Rewriter
+from autoparser.analysis.constraining.decode.rendering import FormatTurns, Rewriter
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Begun, CallFormat, Slot
 from autoparser.analysis.core.spelling import nearest
@@ -137,26 +136,25 @@ def _rewritten(reader: OutputReading, message: ParsedMessage, text: str) -> list
     """Explain what the template writes otherwise for the message that was read."""
     if message.partial_call is not None or message.status in (Status.MALFORMED, Status.CUT):
         return []
-    rewriter = Rewriter(reader.begun, reader.parser)
+    rewriter = Rewriter(FormatTurns(reader.begun), reader.begun.format, reader.parser)
     try:
-        rendering, _ = rewriter.compare(text, message)
-        again = rewriter.again(text, message)
+        found = rewriter.compare(text, message)
     except (ValueError, RecursionError):
         # Arguments that were repaired may be no JSON.
         return []
-    if rendering is Rendering.SAME or again is None:
+    if found.rendering.same_text or found.again is None:
         return []
-    expected = _ended(again, message, [end.core for end in reader.parser.turn.ends])
-    found, ats = _without_junk(message.spans, text)
+    expected = _ended(found.again, message, [end.core for end in reader.parser.turn.ends])
+    written, ats = _without_junk(message.spans, text)
     # How much whitespace stands at the edges is the prompt's and the end's affair.
-    lead = len(found) - len(found.lstrip())
-    shown = differences(expected.strip(), found.strip())
-    placed = [replace(each, offset=ats[min(lead + each.offset, len(found))]) for each in shown]
+    lead = len(written) - len(written.lstrip())
+    shown = differences(expected.strip(), written.strip())
+    placed = [replace(each, offset=ats[min(lead + each.offset, len(written))]) for each in shown]
     # What is missing at the very end was rather never written.
     missing = (each for each in placed if each.deviation is Deviation.MISSING)
     gone = units_in(each.expected for each in missing if text[each.offset :].strip())
     gone = tuple(marker for marker in gone if marker not in text)
-    if gone and not differences(without(expected, gone).strip(), found.strip()):
+    if gone and not differences(without(expected, gone).strip(), written.strip()):
         cause = PossibleCause(CauseKind.STRIPPED, gone)
         placed = [replace(each, cause=cause) for each in placed]
     return placed

@@ -1,4 +1,4 @@
-"""The seeds' words for a format: modes, markers, flags.
+"""A format in the words of reports: modes, markers, flags.
 
 Reports show them; nothing below reads them: what they say of a format is asked of the format.
 """

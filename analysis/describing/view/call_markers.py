@@ -1,4 +1,4 @@
-"""The markers of tool calls, by the seeds' names."""
+"""The markers of tool calls, by name."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def call_id_position(calls: CallFormat | None, fields: JsonFields | None) -> Cal
 
 
 def section_markers(calls: CallFormat, header: str) -> dict[str, str]:
-    """Name what stands around all calls; brackets of an array and a header are no markers."""
+    """Name what stands around all calls; brackets of an array and a header are not markers."""
     opening, close = calls.section_open.strip(), calls.section_close.strip()
     if is_array(calls):
         opening, close = opening.removesuffix("["), close.removeprefix("]")

@@ -1,4 +1,4 @@
-"""The modes that the seeds sort formats into."""
+"""The modes that formats are sorted into; `docs/modes.md` explains each."""
 
 from __future__ import annotations
 

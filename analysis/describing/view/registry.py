@@ -1,4 +1,4 @@
-"""The seeds' marker registry, read off a format."""
+"""The registry of markers, read off a format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class MarkerRegistry:
-    """Every marker by the seeds' names; cores, without the whitespace at their edges."""
+    """Every marker by its name; cores, without the whitespace at their edges."""
 
     reasoning_start: str = ""
     reasoning_end: str = ""

@@ -1,4 +1,4 @@
-"""A format in the seeds' words, all of it."""
+"""A format in the words of reports, all of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .text_modes import content_mode, reasoning_mode
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The seeds' flags."""
+    """What a format says yes or no to."""
 
     supports_tools: bool
     supports_parallel_calls: bool
@@ -34,7 +34,7 @@ class Flags:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A format in the seeds' words."""
+    """A format in the words of reports."""
 
     reasoning: ReasoningMode
     content: ContentMode

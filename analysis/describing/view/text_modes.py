@@ -1,4 +1,4 @@
-"""The seeds' modes of reasoning and content."""
+"""The modes of reasoning and content."""
 
 from __future__ import annotations
 

@@ -5,11 +5,13 @@ from .prompt_tokens import RenderedTokens
 from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
 from .token_stops import TurnStop, TurnStops
-from .training import Proof, TrainingTemplate, TrainingTemplateError, training_template
+from .training import TrainingTemplate, training_template
+from .training_proof import MismarkedTurn, Proof, TrainingTemplateError
 
 __all__ = [
     "Attributed",
     "BridgeRefusal",
+    "MismarkedTurn",
     "Proof",
     "Reason",
     "RenderedTokens",

@@ -75,7 +75,7 @@ def switches_of(given: object) -> dict[str, object]:
     for name in switches:
         if name in PASSED:
             raise RequestError(
-                f"{name} is no switch", place="switches", hint="give it with each render"
+                f"{name} is not a switch", place="switches", hint="give it with each render"
             )
     return switches
 

@@ -87,22 +87,41 @@ def _sampled(
             continue
         inside = [run.end for run in places.runs if share.start < run.end <= share.end]
         body = max([*inside, share.prompted])
-        found.append((share.prompted, _end(text, body, share.end, format_)))
+        following = [run.start for run in places.runs if run.start >= share.end]
+        limit = min(following, default=len(text))
+        start = _after_header(text, share.prompted, body, format_.header)
+        found.append((start, _end(text, body, share.end, limit, format_)))
     return found
 
 
-def _end(text: str, body: int, end: int, format_: TurnFormat) -> int:
-    """Say where a turn's sampled text ends, whose last text of its message ends at `body`."""
+def _after_header(text: str, start: int, body: int, header: str) -> int:
+    """Return the place after a header that a prompt leaves out, as after the result of a call."""
+    lead = text[start:body]
+    space = len(lead) - len(lead.lstrip())
+    return start + space + len(header) if header and lead.startswith(header, space) else start
+
+
+def _end(text: str, body: int, end: int, limit: int, format_: TurnFormat) -> int:
+    """Say where a turn's sampled text ends, whose last text of its message ends at `body`.
+
+    The stop may be the first of what is written after the turn: where nothing else closes a turn,
+    the model ends it by opening the next. Before `limit` stands no text of another message.
+    """
     stops = [
         at + len(stop)
         for stop in format_.stop_strings
-        if stop and (at := text.find(stop, body, end)) >= 0
+        if stop and (at := text.find(stop, body, limit)) >= 0 and not text[end:at].strip()
     ]
     if stops:
         return min(stops)
-    closes = [close.text if close.historic is None else close.historic for close in format_.ends]
-    written = [len(close) for close in closes if close and text[body:end].endswith(close)]
+    written = [len(close) for close in historic_closes(format_) if text[body:end].endswith(close)]
     return end - max(written, default=0)
+
+
+def historic_closes(format_: TurnFormat) -> list[str]:
+    """Return what stands after turns in the history, the longest first."""
+    closes = {each.text if each.historic is None else each.historic for each in format_.ends}
+    return sorted(filter(None, closes), key=len, reverse=True)
 
 
 def _segments(

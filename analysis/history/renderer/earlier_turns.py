@@ -22,7 +22,7 @@ class EarlierTurns(StrEnum):
     NOT_REASONING = "reasoning is dropped"
     NOT_BLOCKS = "reasoning is dropped, and the blocks that held none"
     CHANGED = "other text changes, too"
-    DEPENDS = "all stays, but what is new is written otherwise behind a longer history"
+    DEPENDS = "all stays, but what is new is written otherwise after a longer history"
 
 
 class History:

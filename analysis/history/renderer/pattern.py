@@ -1,4 +1,4 @@
-"""How a template wrote new messages after a turn, kept for the next time.
+"""How a template wrote new messages after a turn, cached for the next time.
 
 An attribution costs a second render. Where messages of the same roles come again, the text that
 they should make is put together from what stood around their texts the last time. If that is
@@ -14,7 +14,7 @@ from .attribution import Segment
 from .renders import Messages
 
 MOST_PATTERNS = 8
-"""Kept for the same roles after the same kind of turn."""
+"""Cached for the same roles after the same kind of turn."""
 
 
 @dataclass(frozen=True, slots=True)

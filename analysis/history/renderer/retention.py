@@ -32,7 +32,7 @@ class Reason(StrEnum):
     HISTORY_REWRITTEN = "the template changes the text of earlier messages"
     END_DIFFERS = "the template ends the turn in the history otherwise than the model did"
     END_UNKNOWN = "it is not known how the template ends such a turn"
-    BEHIND_STOP = "behind the stop token stands what the template does not write"
+    BEHIND_STOP = "after the stop token stands what the template does not write"
     DEPENDS = "what the template writes of new messages depends on the whole conversation"
     NO_CALL = "a tool result follows, but no call could be read from the output"
     REFUSED = "the template refuses the conversation"

@@ -15,7 +15,7 @@ from itertools import count, product
 from .leaves import Leaf
 
 _DIGITS = "bcdfghjklm"
-_WIDTH = 5
+MARK_DIGITS = 5
 """Digits of a mark's number: enough for fifty thousand texts."""
 
 
@@ -44,10 +44,8 @@ class Marks:
     def __init__(self, leaves: Sequence[Leaf], haystack: str) -> None:
         """Choose marks that do not occur in `haystack`."""
         self.leaves = leaves
-        lower = haystack.lower()
-        words = ("".join(letters) for n in count(4) for letters in product("zqxvw", repeat=n))
-        self._prefix = next(word for word in words if word not in lower)
-        self._pattern = re.compile(f"{self._prefix}([{_DIGITS}]{{{_WIDTH}}})", re.IGNORECASE)
+        self._prefix = unused_word(haystack)
+        self._pattern = re.compile(f"{self._prefix}([{_DIGITS}]{{{MARK_DIGITS}}})", re.IGNORECASE)
 
     def put(self, leaf: int, style: Style) -> str:
         """Return a text with its marks."""
@@ -120,8 +118,15 @@ class Marks:
         return Run(place - _common_end(text[:place], core), place, leaf)
 
     def _word(self, number: int) -> str:
-        digits = f"{number:0{_WIDTH}d}"
+        digits = f"{number:0{MARK_DIGITS}d}"
         return self._prefix + "".join(_DIGITS[int(digit)] for digit in digits)
+
+
+def unused_word(haystack: str, least: int = 4) -> str:
+    """Return a word of at least so many letters that occurs in `haystack` in no case."""
+    lower = haystack.lower()
+    words = ("".join(letters) for n in count(least) for letters in product("zqxvw", repeat=n))
+    return next(word for word in words if word not in lower)
 
 
 def _edges(text: str) -> tuple[int, int]:

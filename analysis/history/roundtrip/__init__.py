@@ -1,9 +1,9 @@
 """Round trips: does what the model wrote come back token for token in the next prompt."""
 
-from .advice import Advice, AdviceReader, advice_of, changed, mending
+from .advice import Advice, AdviceReader, advice_of, changed, fixing
 from .cause import Cause
-from .fault import Fault
-from .profiles import PROFILES, EngineProfile
+from .fault import Culprit
+from .profiles import PROFILES, EngineProfile, engine_decides, played_by
 from .round_trips import RoundTrip, Row, code_of, failing, round_trip, settings_of
 from .scenario import (
     Answers,
@@ -29,10 +29,10 @@ __all__ = [
     "ArgumentsAs",
     "BesideCalls",
     "Cause",
+    "Culprit",
     "Difference",
     "EngineHabits",
     "EngineProfile",
-    "Fault",
     "Ids",
     "Next",
     "Outcome",
@@ -46,8 +46,10 @@ __all__ = [
     "advice_of",
     "changed",
     "code_of",
+    "engine_decides",
     "failing",
-    "mending",
+    "fixing",
+    "played_by",
     "round_trip",
     "scenarios_of",
     "settings_of",

@@ -1,4 +1,4 @@
-"""What would mend a round trip: for whoever writes the template, runs the engine, or calls it."""
+"""What would fix a round trip: for whoever writes the template, runs the engine, or calls it."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _texts(row: Row, cause: Cause) -> tuple[str, str, str]:
 
 
 def advice_of(row: Row) -> tuple[Advice, ...]:
-    """Say what would mend a row; nothing where it holds.
+    """Say what would fix a row; nothing where it holds.
 
     A setting under which it was seen to hold comes before all else.
     """
@@ -173,14 +173,14 @@ def advice_of(row: Row) -> tuple[Advice, ...]:
         return ()
     texts = _texts(row, cause)
     given = [Advice(reader, text) for reader, text in zip(AdviceReader, texts, strict=True)]
-    setting = mending(row)
+    setting = fixing(row)
     if setting is not None:
         words = ", ".join(f"{name}={_json(value)}" for name, value in setting.items())
         given[-1] = Advice(AdviceReader.CALLER, f"set {words}: it holds then")
     return tuple(given)
 
 
-def mending(row: Row) -> Setting | None:
+def fixing(row: Row) -> Setting | None:
     """Return the setting nearest to the usual one under which the row holds."""
     usual = row.verdict.setting
     holding = [each.setting for each in row.others if each.holds]

@@ -13,23 +13,23 @@ from .remembering import unreadable
 from .replay import Replay, ReplayStage
 from .scenario import EngineHabits
 
-__all__ = ["Fault", "fault_of"]
+__all__ = ["Culprit", "fault_of"]
 
 
-class Fault(StrEnum):
+class Culprit(StrEnum):
     """Whose fault a break is."""
 
     TEMPLATE = "template"
     """The message in the history holds what was sampled, and the template writes it otherwise."""
     ENGINE = "engine"
-    """An engine that keeps all of the message, in the form that the template takes, mends it."""
+    """An engine that keeps all of the message, in the form that the template takes, fixes it."""
     MODEL = "model"
     """The messages do not hold how the model wrote: it departs from what the template writes."""
 
 
 def fault_of(
     stage: ReplayStage, replay: Replay, cause: Cause | None, plain: str | None
-) -> Fault | None:
+) -> Culprit | None:
     """Say whose fault it is; None where nothing breaks.
 
     `plain` is what the format itself writes in this place; None where a person gave the text. For
@@ -41,18 +41,18 @@ def fault_of(
         return None
     exchange = replay.exchange
     if cause is Cause.RETOKENIZED:
-        return Fault.ENGINE if plain is None or plain != exchange.sampled else Fault.MODEL
+        return Culprit.ENGINE if plain is None or plain != exchange.sampled else Culprit.MODEL
     case = BrokenStep(stage, replay, len(replay.text) if replay.at is None else replay.at)
     if exchange.engine != EngineHabits() and case.moves(replace(exchange, engine=EngineHabits())):
-        return Fault.ENGINE
+        return Culprit.ENGINE
     if plain is not None and plain != exchange.sampled:
         departs = len(replay.prompt.text) + prefix_length(plain, exchange.sampled)
         if case.at < departs:
-            return Fault.TEMPLATE
+            return Culprit.TEMPLATE
     if unreadable(replay.parsed):
-        return Fault.MODEL
+        return Culprit.MODEL
     if plain is not None and plain != exchange.sampled:
         straight = stage.play(replace(exchange, sampled=plain, cut=False))
         if straight.kept.message == replay.kept.message:
-            return Fault.MODEL
-    return Fault.TEMPLATE
+            return Culprit.MODEL
+    return Culprit.TEMPLATE

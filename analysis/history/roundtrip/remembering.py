@@ -75,10 +75,10 @@ def _makes_ids(format_: TurnFormat, engine: EngineHabits) -> bool:
 
 def unreadable(parsed: ParsedMessage) -> bool:
     """Say whether a call was not written whole; a forgiving parser may read it all the same."""
-    return parsed.partial_call is not None or any(map(_mended, parsed.tool_calls))
+    return parsed.partial_call is not None or any(map(_repaired, parsed.tool_calls))
 
 
-def _mended(call: ParsedCall) -> bool:
+def _repaired(call: ParsedCall) -> bool:
     return call.status is Status.REPAIRED
 
 
@@ -89,7 +89,7 @@ def _calls(
     if engine.malformed is UnreadCalls.CONTENT and unreadable(parsed):
         return ()
     if engine.malformed is UnreadCalls.DROPPED:
-        return [call for call in parsed.tool_calls if not _mended(call)]
+        return [call for call in parsed.tool_calls if not _repaired(call)]
     broken = [*parsed.malformed_calls[-1:], *filter(None, [parsed.partial_call])]
     if not any(call.name for call in broken):
         return parsed.tool_calls

@@ -5,8 +5,10 @@ Contract: a replay is a pure function of its exchange; a template's refusal is p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
@@ -14,6 +16,7 @@ from autoparser.analysis.core.conversation import Dialogue, Json, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Begun, TurnFormat, ending
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
+from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 from .remembering import Remembered, continued, following, remembered
@@ -74,10 +77,13 @@ class Replay:
 class ReplayStage:
     """Plays exchanges through one analysis."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        """Prepare to render through the template of an analysis, in the shape that it takes."""
+    def __init__(self, analysis: Analysis, template: ChatTemplate | None = None) -> None:
+        """Prepare to render through the template of an analysis, in the shape that it takes.
+
+        `template` is another one that writes turns alike, as an edit of it may.
+        """
         self.analysis = analysis
-        template = analysis.rendering
+        template = analysis.rendering if template is None else template
         self._prober = Prober(
             template,
             choose_sentinels(template.text),
@@ -133,6 +139,40 @@ class ReplayStage:
             self.analysis.shape, begun.format, parsed, exchange.sampled, exchange.engine
         )
         return self._rendered(exchange, begun.format, prompt, parsed, kept)
+
+    def again(self, replay: Replay) -> Replay:
+        """Render a step that was played through another template, as far as it was read there.
+
+        Raises TemplateRenderError where there is no prompt to begin with.
+        """
+        exchange = replay.exchange
+        prompt = self.prompt(exchange.history, exchange.tools, exchange.setting)
+        return self._rendered(exchange, replay.format, prompt, replay.parsed, replay.kept)
+
+    def places_at(self, replay: Replay, at: int) -> Iterator[int]:
+        """Return the places of the template that wrote what stands there in the next prompt.
+
+        And those that wrote it while the turn was the last one. Nothing where it cannot be
+        rendered.
+        """
+        exchange = replay.exchange
+        turn = [*self.analysis.shape.messages(exchange.history, SYSTEM), replay.kept.message]
+        after = following(replay.kept.calls, exchange.next, exchange.answers)
+        prober = self._offering(exchange.tools)
+        for messages in (turn, [*turn, *self.analysis.shape.messages(after)]):
+            try:
+                spans = prober.mapped_messages(
+                    messages,
+                    tools=bool(exchange.tools),
+                    generation=messages is not turn,
+                    setting=exchange.setting,
+                )
+            except TemplateRenderError:
+                continue
+            ends = [*accumulate(len(span.text) for span in spans)]
+            here = bisect_right(ends, at)
+            if here < len(spans):
+                yield spans[here].start
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Return the next prompt with another message in the history; empty where it raises."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal
 
 import yaml
 from msgspec import Meta, Struct
@@ -18,17 +18,19 @@ from msgspec import Meta, Struct
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Entry,
-    Json,
     Message,
     Tool,
     ToolCall,
     ToolResult,
     User,
     beyond_json,
+    function_of,
 )
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.given import read
-from autoparser.analysis.core.spelling import nearest, suggest
+from autoparser.analysis.core.given_requests import given_tools
+from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.value_kind import is_list
 
 from .profiles import PROFILES
 from .remembering import PLAIN_IDS
@@ -63,7 +65,7 @@ class _Given(Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Call(_Given, frozen=True):
     name: Annotated[str, Meta(description="the name of a function")]
-    arguments: Annotated[dict[str, object], Meta(description="{name: value}")] = {}
+    arguments: Annotated[dict[str, Any], Meta(description="{name: value}")] = {}
     id: str | None = None
 
 
@@ -117,14 +119,7 @@ _TOOL = "{name: …, parameters: …}"
 
 class _File(_Given, frozen=True):
     scenarios: Annotated[tuple[_Scenario, ...], Meta(min_length=1, description="a list of them")]
-    tools: Annotated[tuple[dict[str, object], ...] | None, Meta(description=_TOOL)] = None
-
-
-class _Function(Struct, frozen=True):
-    """What is read of a tool; a schema may say more, and a template may read it."""
-
-    name: Annotated[str, Meta(description=_TOOL)]
-    parameters: Annotated[dict[str, object], Meta(description="a schema")] = {}
+    tools: Annotated[tuple[dict[str, Any], ...] | None, Meta(description=_TOOL)] = None
 
 
 def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
@@ -135,10 +130,14 @@ def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
     reader = _ScenarioReader(file)
     if value is None:
         raise reader.wrong("", "this is empty", "give a list of scenarios")
-    if isinstance(value, list):
-        value = {"scenarios": cast("list[object]", value)}
+    if is_list(value):
+        value = {"scenarios": value}
     given = read(value, _File, file=file, wrong=ScenarioError)
-    tools = shipped_scenarios()[0].tools if given.tools is None else reader.tools(given.tools)
+    if given.tools is None:
+        tools = shipped_scenarios()[0].tools
+    else:
+        offered = given_tools(list(given.tools), file, ScenarioError)
+        tools = tuple(map(function_of, offered))
     found: dict[str, Scenario] = {}
     for at, each in enumerate(given.scenarios):
         place = f"scenarios[{at}]"
@@ -213,7 +212,7 @@ class _ScenarioReader:
         for where, what in beyond_json(given.arguments, f"{place}.arguments"):
             raise self.wrong(where, f"{what} is nothing that JSON has", "put it in quotes")
         plain = PLAIN_IDS[at % len(PLAIN_IDS)] if given.id is None else given.id
-        return ToolCall(given.name, cast("dict[str, Json]", given.arguments), plain)
+        return ToolCall(given.name, given.arguments, plain)
 
     def history(self, given: tuple[_ScenarioEntry, ...], place: str) -> Dialogue:
         entries: list[Entry] = []
@@ -239,18 +238,6 @@ class _ScenarioReader:
             words, hint = "this history ends with the model", "end it with user or tool"
             raise self.wrong(f"{place}.history", words, hint)
         return tuple(entries)
-
-    def tools(self, given: tuple[dict[str, object], ...]) -> tuple[Tool, ...]:
-        found: list[Tool] = []
-        for at, each in enumerate(given):
-            inner, place = each.get("function", each), f"tools[{at}]"
-            read(inner, _Function, file=self.file, place=place, wrong=ScenarioError)
-            function = cast("Tool", inner)
-            close = nearest("parameters", function)
-            if close is not None and close != "parameters":
-                self.known(place, "key", close, ("parameters",))
-            found.append(dict(function))
-        return tuple(found)
 
 
 def _habits(given: _Engine) -> EngineHabits:

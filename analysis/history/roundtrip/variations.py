@@ -155,7 +155,7 @@ def _newline_before_calls(pieces: Pieces, format_: TurnFormat, message: Message)
 VARIATIONS: Mapping[str, Variation] = {
     "compact-json": Variation("JSON without spaces", respell=_spelled(comma=",", colon=":")),
     "spaced-json": Variation(
-        "JSON with a space behind every comma and colon", respell=_spelled(comma=", ", colon=": ")
+        "JSON with a space after every comma and colon", respell=_spelled(comma=", ", colon=": ")
     ),
     "escaped-json": Variation(
         "JSON with letters beyond ASCII as escapes", respell=_spelled(ascii_only=True)
@@ -165,11 +165,11 @@ VARIATIONS: Mapping[str, Variation] = {
         "true, false and null as Python", respell=_spelled(literals="python")
     ),
     "newline-after-reasoning": Variation(
-        "a newline more behind the reasoning's end",
+        "a newline more after the reasoning's end",
         rewrite=_close_of_reasoning(lambda text: text + "\n"),
     ),
     "no-space-after-reasoning": Variation(
-        "no whitespace behind the reasoning's end", rewrite=_close_of_reasoning(str.rstrip)
+        "no whitespace after the reasoning's end", rewrite=_close_of_reasoning(str.rstrip)
     ),
     "newline-ends-reasoning": Variation(
         "a newline more at the reasoning's end", rewrite=_behind(SampledKind.REASONING, "\n")
@@ -181,7 +181,7 @@ VARIATIONS: Mapping[str, Variation] = {
         "a newline before the content", rewrite=_before(SampledKind.CONTENT, "\n")
     ),
     "newline-ends-content": Variation(
-        "a newline behind the content", rewrite=_behind(SampledKind.CONTENT, "\n")
+        "a newline after the content", rewrite=_behind(SampledKind.CONTENT, "\n")
     ),
     "newline-before-calls": Variation(
         "a newline more before the calls", rewrite=_newline_before_calls

@@ -13,7 +13,7 @@ from autoparser.analysis.reading.parsing import SpanKind, Status
 
 from .cause import Cause
 from .causes import cause_of
-from .fault import Fault, fault_of
+from .fault import Culprit, fault_of
 from .remembering import unreadable
 from .replay import Exchange, Replay, ReplayStage
 from .sampled import NotWrittenError, Sample, SampledKind, SampledPiece, sample
@@ -69,7 +69,7 @@ class Verdict:
     sampled: str = ""
     status: Status | None = None
     """How the sampled text was parsed."""
-    fault: Fault | None = None
+    fault: Culprit | None = None
     """Whose fault it is; None where both levels hold."""
 
     @property
@@ -88,7 +88,7 @@ def judge(
 ) -> Verdict:
     """Play a scenario and judge it."""
     try:
-        exchange, written = _exchange(stage, scenario, coming, setting)
+        exchange, written = exchange_of(stage, scenario, coming, setting)
         replay = stage.play(exchange)
     except NotWrittenError as reason:
         return Verdict(setting, coming, Outcome.NOT_APPLICABLE, reason=str(reason))
@@ -98,7 +98,7 @@ def judge(
     return _judged(stage, replay, encoder, written)
 
 
-def _exchange(
+def exchange_of(
     stage: ReplayStage, scenario: Scenario, coming: Next, setting: Setting
 ) -> tuple[Exchange, Sample]:
     """Write what the model wrote. Raises NotWrittenError, TemplateRenderError."""
@@ -220,4 +220,4 @@ def _part(replay: Replay, at: int) -> str:
     return "the end" if found is None else f"the {_WORDS.get(found.kind, found.kind.value)}"
 
 
-_WORDS = {SpanKind.JUNK: "text behind the turn", SpanKind.NAME: "name of a call"}
+_WORDS = {SpanKind.JUNK: "text after the turn", SpanKind.NAME: "name of a call"}

@@ -4,6 +4,7 @@ from .battery import BatteryCase, battery, battery_tools, loose_tools
 from .continuations import TemplateContinuation, continuations
 from .crash import Crash
 from .selfcheck import Check, Failure, self_check
+from .template_turns import TemplateTurns, WrittenTurn
 
 __all__ = [
     "BatteryCase",
@@ -11,6 +12,8 @@ __all__ = [
     "Crash",
     "Failure",
     "TemplateContinuation",
+    "TemplateTurns",
+    "WrittenTurn",
     "battery",
     "battery_tools",
     "continuations",

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import Formats, Opening, TurnFormat
-from autoparser.analysis.inference.learning.observer import Observer
-from autoparser.analysis.inference.probing import Prober, ToolForm
+from autoparser.analysis.inference.probing import Prober
 
 from .battery import BatteryCase, battery, battery_tools
+from .template_turns import TemplateTurns
 
 ASKED = (
     "content",
@@ -59,18 +59,19 @@ def _different(format_: TurnFormat) -> Iterator[Opening]:
 def _behind(
     format_: TurnFormat, opening: Opening, prober: Prober
 ) -> Iterator[TemplateContinuation]:
-    tools = opening.tools and prober.shape.tools is not ToolForm.NONE
-    settled = prober.using(setting=opening.setting, tools=battery_tools() if tools else ())
-    observer = Observer(settled)
-    prompt = settled.probe((settled.user,), tools=tools, generation=True)
-    for case in _cases(calls=tools):
+    turns = turns_behind(format_, opening, prober)
+    for case in _cases(calls=turns.offers):
         message = format_.with_naming_ids(case.message)
-        turn = observer.turn(message)
-        whole = observer.before + turn.text
-        text = None
-        if prompt.rendered and not turn.refusal and not turn.rewrites:
-            text = whole[len(prompt.text) :] if whole.startswith(prompt.text) else None
+        text = turns.written(message).continuation if turns.prompted.rendered else None
         yield TemplateContinuation(opening, case.title, message, text)
+
+
+def turns_behind(format_: TurnFormat, opening: Opening, prober: Prober) -> TemplateTurns:
+    """Return the template's turns after a generation prompt, the tools of the battery offered."""
+    tools = battery_tools() if opening.tools else ()
+    return TemplateTurns(
+        prober, setting=opening.setting, tools=tools, named=format_.with_naming_ids
+    )
 
 
 def _cases(*, calls: bool) -> Iterator[BatteryCase]:

@@ -1,7 +1,7 @@
 """Where a template crashes: which line, on which messages, and whether agents send those.
 
-What a template does not mean to do is no refusal. A crash on a call, on text, or on both means that
-requests fail; a crash on what nobody sends, such as an empty message, means nothing.
+What a template does not mean to do is not a refusal. A crash on a call, on text, or on both means
+that requests fail; a crash on what nobody sends, such as an empty message, means nothing.
 """
 
 from __future__ import annotations

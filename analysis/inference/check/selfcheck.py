@@ -2,8 +2,8 @@
 
 A verdict says what it rests on. Of every message of the battery one thing is true: it is written as
 the template renders it, the template refuses it, it crashes on it, it could not be asked about, or
-the format is wrong about it, crash or not. A crash is no answer, so the messages that agents send
-do not pass where the template crashes on them, even if the format foretells it.
+the format is wrong about it, crash or not. A crash is not an answer, so the messages that agents
+send do not pass where the template crashes on them, even if the format foretells it.
 """
 
 from __future__ import annotations

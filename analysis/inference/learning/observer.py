@@ -70,8 +70,14 @@ class Observer:
         marks = self.prober.sentinels
         alone = self.prober.probe((self.prober.user,))
         full = self.prober.probe((self.prober.user, Message(marks.content)))
-        if alone.rendered and full.text.startswith(alone.text.removesuffix(self.behind)):
-            return alone.text.removesuffix(self.behind)
+        kept = alone.text.removesuffix(self.behind)
+        if alone.rendered and full.text.startswith(kept):
+            return kept
+        end = full.text.rfind(marks.user) + len(marks.user)
+        after = kept.rpartition(marks.user)[2]
+        if alone.rendered and after.strip() and full.text.startswith(after, end):
+            # An answered message is written otherwise, as where the last one offers the tools.
+            return full.text[:end] + after
         prompt = self.prober.probe((self.prober.user,), generation=True)
         shared = common_prefix(full.text, alone.text if alone.rendered else prompt.text)
         end = full.text.find(marks.user) + len(marks.user)

@@ -20,7 +20,7 @@ PHASES: tuple[Phase, ...] = tuple(
 what A3 found of objects is true of all arguments together."""
 
 _TOLD = "RCTA"
-"""The seeds' order of the findings: of reasoning, of content, of calls, of arguments."""
+"""The order of the findings: of reasoning, of content, of calls, of arguments."""
 
 
 def run_phases(observer: Observer, draft: Draft) -> tuple[Draft, tuple[Finding, ...]]:

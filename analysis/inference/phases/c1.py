@@ -72,7 +72,7 @@ def _beside_calls(layout: Layout) -> str:
     if Part.CALLS not in layout.parts:
         return "calls are dropped beside content"
     before = layout.parts.index(Part.CONTENT) < layout.parts.index(Part.CALLS)
-    return "content stands before calls" if before else "content stands behind calls"
+    return "content stands before calls" if before else "content stands after calls"
 
 
 def _stripped(edges: Edges) -> str:

@@ -33,7 +33,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         cut = find_cut(observer, draft.suggestions)
         if cut is not None:
             plain = observer.shown(PLAIN).probe
-            evidence.append(Evidence("content / content behind a text", plain, cut.kept))
+            evidence.append(Evidence("content / content after a text", plain, cut.kept))
     field = observer.prober.shape.reasoning_field
     if shown:
         conclusion = f"reasoning is written before the content (field {field})"

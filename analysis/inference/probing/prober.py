@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Tool, User
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
-from autoparser.analysis.loading.template import ChatTemplate, Sandbox
+from autoparser.analysis.loading.template import ChatTemplate, Sandbox, SourceSpan
 
 from .sentinels import Sentinels
 from .shape import Setting, Shape, offered
@@ -91,21 +91,22 @@ class Prober:
         shape: Shape | None = None,
         setting: Setting | None = None,
         tools: Sequence[Tool] | None = None,
+        sentinels: Sentinels | None = None,
     ) -> Prober:
-        """Return a prober that differs in shape, setting or tools, on the same meter.
+        """Return a prober that differs in shape, setting, tools or words, on the same meter.
 
         Where only the setting differs, both share what they have rendered.
         """
         other = Prober(
             self.template,
-            self.sentinels,
+            sentinels or self.sentinels,
             tokens=self.tokens,
             tools=self.tools if tools is None else tools,
             shape=shape or self.shape,
             setting=self.setting if setting is None else setting,
         )
         other.meter = self.meter
-        if other.shape == self.shape and tools is None:
+        if other.shape == self.shape and tools is None and sentinels is None:
             other._renders = self._renders
         return other
 
@@ -164,8 +165,38 @@ class Prober:
         setting: Setting | None = None,
     ) -> str:
         """Render messages that are already shaped. Raises TemplateRenderError."""
+        variables = self._variables(messages, tools=tools, generation=generation, setting=setting)
+        self.meter.renders += 1
+        text = self.template.render_prepared(variables)
+        if not text.isascii():
+            self._check_text(text)
+        self.meter.characters += len(text)
+        return text
+
+    def mapped_messages(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: bool = True,
+        generation: bool = False,
+        setting: Setting | None = None,
+    ) -> list[SourceSpan]:
+        """Render as `render_messages` does, and tell which place of the template wrote what."""
+        self.meter.renders += 1
+        return self.template.source_map(
+            self._variables(messages, tools=tools, generation=generation, setting=setting)
+        )
+
+    def _variables(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: bool,
+        generation: bool,
+        setting: Setting | None,
+    ) -> dict[str, object]:
         clock: Callable[[str], str] = _strftime_now
-        variables: dict[str, object] = {
+        return {
             "strftime_now": clock,
             **self.tokens,
             "messages": messages,
@@ -174,12 +205,6 @@ class Prober:
             "add_generation_prompt": generation,
             **(self.setting if setting is None else setting),
         }
-        self.meter.renders += 1
-        text = self.template.render_prepared(variables)
-        if not text.isascii():
-            self._check_text(text)
-        self.meter.characters += len(text)
-        return text
 
     def _check_text(self, text: str) -> None:
         """Raise TemplateRenderError where the template has put together what is not text."""

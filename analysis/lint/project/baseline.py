@@ -105,7 +105,7 @@ def read_baseline(file: Path) -> Baseline:
     except OSError as error:
         raise _wrong(file, f"cannot be read ({error.strerror})", "name a baseline") from None
     except (ValueError, RecursionError) as error:
-        raise _wrong(file, f"this is no baseline ({error})", "write it anew") from None
+        raise _wrong(file, f"this is not a baseline ({error})", "write it anew") from None
     again = "write it anew with --write-baseline"
     version = read(document, _Head, file=str(file), wrong=BaselineError, hint=again).schema
     if version != VERSION:
@@ -113,7 +113,7 @@ def read_baseline(file: Path) -> Baseline:
             file,
             f"this is a baseline of another version ({version!r} instead of {VERSION!r})"
             if "baseline" in version
-            else f"this is no baseline: its schema is not {VERSION!r}",
+            else f"this is not a baseline: its schema is not {VERSION!r}",
             again,
         )
     known = read(document, _Known, file=str(file), wrong=BaselineError, hint=again)

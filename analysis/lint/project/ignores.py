@@ -64,7 +64,7 @@ def _ignore(verb: str, rest: str, line: int) -> Ignore:
     if not reason:
         raise AutoparserError(
             f"this ignore of {', '.join(selectors)} gives no reason",
-            hint="say why behind the codes, for whoever reads it next",
+            hint="say why after the codes, for whoever reads it next",
         )
     return Ignore(selectors, codes, reason, line)
 

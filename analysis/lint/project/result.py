@@ -61,7 +61,7 @@ class LintRun:
     baseline: bool = False
     """Whether there was one."""
     vanished: int = 0
-    """Entries of the baseline that are no more."""
+    """Entries of the baseline that match nothing any more."""
 
     @property
     def findings(self) -> Iterator[tuple[Inspected, LintFinding]]:

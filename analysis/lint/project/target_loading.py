@@ -20,7 +20,7 @@ from .gathering import MODEL_FILES, Source, nothing_below
 from .problem import Problem, problem_of
 
 _NO_LINES = (".json", ".gguf")
-"""Files in which a template's lines are no lines of the file."""
+"""Files in which a template's lines are not lines of the file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ def _module_at(path: Path) -> ModuleType:
     name = f"autoparser_encoder_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no module")
+        raise ImportError(f"{path} is not a module")
     module = importlib.util.module_from_spec(spec)
     # Dataclasses and pickles look their module up by its name; neighbours are found beside it.
     sys.modules[name] = module

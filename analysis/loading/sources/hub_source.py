@@ -9,19 +9,19 @@ from urllib.parse import quote
 
 from autoparser.analysis.core.errors import TemplateNotFoundError
 from autoparser.analysis.loading.sources.gguf import (
+    CachedWindow,
     FileWindow,
     GgufContents,
-    KeptWindow,
     contents_of,
 )
 from autoparser.analysis.loading.sources.hub import (
     HubName,
     HubWindow,
     Listing,
+    cache_answer,
+    cached_answer,
     fetched,
     is_cached,
-    keep,
-    kept,
     listing_of,
 )
 from autoparser.analysis.loading.template import Provenance, SourceKind
@@ -122,17 +122,17 @@ def _gguf_file(files: Mapping[str, object], name: HubName) -> str | None:
 
 
 def _contents(listing: Listing, file: str) -> GgufContents:
-    """Read a header: of the whole file where the cache has it, else as it was kept, or anew."""
+    """Read a header: of the whole file where the cache has it, else as it was cached, or anew."""
     path = is_cached(listing, file)
     if path is not None:
         return replace(contents_of(FileWindow(path)), file=f"{listing.repository}/{file}")
     key = f"{listing.commit}-{quote(file, safe='')}"
-    known = kept(listing.repository, key)
+    known = cached_answer(listing.repository, key)
     if known is not None:
-        return contents_of(KeptWindow(f"{listing.repository}/{file}", known))
+        return contents_of(CachedWindow(f"{listing.repository}/{file}", known))
     window = HubWindow(listing, file)
     contents = contents_of(window)
-    keep(listing.repository, key, bytes(window.content[: contents.end]))
+    cache_answer(listing.repository, key, bytes(window.content[: contents.end]))
     return contents
 
 

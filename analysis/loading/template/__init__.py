@@ -6,9 +6,11 @@ from .emission import Emission
 from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
 from .isolated import IsolatedTemplate, isolated
+from .places import TemplateToken, template_tokens
 from .plain_messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 from .provenance import Provenance, SourceKind
 from .python_source import compared_values, mentioned_fields, text_constants
+from .source_map import SourceSpan
 from .variables import PASSED, variable_value
 
 __all__ = [
@@ -24,6 +26,8 @@ __all__ = [
     "Provenance",
     "Sandbox",
     "SourceKind",
+    "SourceSpan",
+    "TemplateToken",
     "comments",
     "compared_values",
     "isolated",
@@ -31,6 +35,7 @@ __all__ = [
     "plain",
     "prepared_messages",
     "prepared_tools",
+    "template_tokens",
     "text_constants",
     "variable_value",
 ]

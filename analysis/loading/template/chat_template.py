@@ -30,6 +30,7 @@ from .environment import Refusal, Sandbox, chat_environment
 from .excerpt import excerpt, find_column
 from .plain_messages import plain, prepared_messages, prepared_tools
 from .provenance import Provenance
+from .source_map import SourceMap, SourceSpan, numbered, spans
 
 if TYPE_CHECKING:
     from types import CodeType, TracebackType
@@ -119,6 +120,25 @@ class ChatTemplate:
             return [*pieces] if guard is None else guard.kept(pieces, _length)
 
         return self._held(traced)
+
+    def source_map(self, variables: Mapping[str, object]) -> list[SourceSpan]:
+        """Render as `render_prepared` does, and tell which place of the template wrote what.
+
+        Places are of the text with each line ended by one newline. Raises TemplateSyntaxError,
+        TemplateRenderError.
+        """
+        numbered_ = self._numbered
+
+        def mapped(guard: RenderGuard | None) -> list[SourceSpan]:
+            pieces = spans(numbered_, self._own(variables))
+            return [*pieces] if guard is None else guard.kept(pieces, _length)
+
+        return self._held(mapped)
+
+    @cached_property
+    def _numbered(self) -> SourceMap:
+        self.check_syntax()
+        return numbered(self.text, self.sandbox)
 
     @cached_property
     def marks_generation(self) -> bool:
@@ -290,8 +310,8 @@ class _Compiled:
     template: Template
 
 
-def _length(emission: Emission) -> int:
-    return len(emission.text)
+def _length(piece: Emission | SourceSpan) -> int:
+    return len(piece.text)
 
 
 def _cut(words: str) -> str:

@@ -25,6 +25,7 @@ from .chat_template import ChatTemplate, Rendered
 from .emission import Emission
 from .encoded import EncodedTemplate
 from .environment import Sandbox
+from .source_map import SourceSpan
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -64,6 +65,10 @@ class IsolatedTemplate(ChatTemplate):
     def trace(self, variables: Mapping[str, object]) -> list[Emission]:
         """Render in a worker, and tell which line wrote what. Otherwise as `ChatTemplate` does."""
         return self._asked(_traced, variables)
+
+    def source_map(self, variables: Mapping[str, object]) -> list[SourceSpan]:
+        """Render in a worker, and tell which place wrote what. Otherwise as `ChatTemplate` does."""
+        return self._asked(_mapped, variables)
 
     def check_syntax(self) -> None:
         """Compile in a worker; raises TemplateSyntaxError where Jinja cannot."""
@@ -155,6 +160,10 @@ def _marked(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> s
 
 def _traced(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> list[Emission]:
     return _kept(given).trace(variables)
+
+
+def _mapped(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> list[SourceSpan]:
+    return _kept(given).source_map(variables)
 
 
 def _checked(given: _Source | ChatTemplate) -> None:

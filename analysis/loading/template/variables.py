@@ -1,21 +1,23 @@
-"""A template's variables as texts, and those that are no switches."""
+"""A template's variables as texts, and those that are not switches."""
 
 from __future__ import annotations
 
 import json
-from typing import cast
+
+from autoparser.analysis.core.conversation import Json
 
 __all__ = ["PASSED", "variable_value"]
 
 PASSED = ("messages", "tools", "documents", "add_generation_prompt")
 """Variables that every render passes itself."""
 
-_WORDS: dict[str, object] = {"True": True, "False": False, "None": None}
+_WORDS: dict[str, Json] = {"True": True, "False": False, "None": None}
 
 
-def variable_value(text: str) -> object:
+def variable_value(text: str) -> Json:
     """Return the value that a text stands for: JSON, Python's and YAML's words, else the text."""
     try:
-        return cast("object", json.loads(text))
+        value: Json = json.loads(text)
     except ValueError:
         return _WORDS.get(text, text)
+    return value

@@ -55,7 +55,7 @@ class Marker:
         return matched, None
 
     def overshooting(self, matched: int, index: TokenIndex) -> Iterator[tuple[int, bytes]]:
-        """Return the tokens that end the marker and go on after it, each with what is behind.
+        """Return the tokens that end the marker and go on beyond it, each with what comes then.
 
         ``matched`` bytes of the marker stand before the token.
         """

@@ -25,7 +25,7 @@ _MOST = 8192
 
 @dataclass(frozen=True)
 class OpaqueTokens:
-    """The tokens of a tokenizer that are no text in a grammar; without any, all is text."""
+    """The tokens of a tokenizer that are not text in a grammar; without any, all is text."""
 
     ids: Mapping[str, int] = field(default_factory=dict[str, int])
     """By their texts."""

@@ -3,7 +3,7 @@
 Facts from the wheel tiktoken 0.14.0, ``load.py``: a line is a token's bytes in base64, a space,
 and its rank, which is its id. The merges are what the ranks say: a token is made of the two
 parts that tokens of lower ranks leave. The rule that cuts text into words, and the added tokens,
-are no part of the file; the added ones are in the directory's ``tokenizer_config.json``.
+are not part of the file; the added ones are in the directory's ``tokenizer_config.json``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _entries(path: Path) -> Iterator[tuple[bytes, int]]:
         if line.strip():
             entry = _entry(line)
             if entry is None:
-                raise _wrong(path, "this is no token in base64 with its rank", number)
+                raise _wrong(path, "this is not a token in base64 with its rank", number)
             yield entry
 
 

@@ -152,7 +152,7 @@ class TokenText:
         return text.removeprefix(head)
 
     def check(self, given: object, what: str, first: int = 0) -> None:
-        """Raise TokenizerError where an id is not in the vocabulary, or these are no ids.
+        """Raise TokenizerError where an id is not in the vocabulary, or these are not ids.
 
         `first` is the place of the first of them in what the caller gave.
         """
@@ -214,7 +214,7 @@ def _cannot_encode(text: str, reason: str) -> TokenizerError:
     if broken is not None:
         before = text[max(0, broken - 20) : broken]
         return TokenizerError(
-            f"half of a pair of UTF-16 ({text[broken]!r}) stands behind {before!r}",
+            f"half of a pair of UTF-16 ({text[broken]!r}) stands after {before!r}",
             place=f"character {broken} of the prompt",
             hint="no tokenizer encodes it: put the whole character there",
         )

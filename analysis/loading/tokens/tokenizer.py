@@ -29,7 +29,7 @@ Eos = int | str | Sequence[int | str]
 """Tokens that end an answer, by id or by text."""
 
 KEPT = 8
-"""Tokenizers in llguidance that are kept; the oldest goes first."""
+"""Tokenizers in llguidance that are cached; the oldest goes first."""
 
 _loaded: dict[str, LLTokenizer] = {}
 _lock = Lock()
@@ -62,7 +62,7 @@ class ModelTokenizer:
 
     @cached_property
     def opaque(self) -> OpaqueTokens:
-        """The added tokens that are no text in a grammar."""
+        """The added tokens that are not text in a grammar."""
         return opaque_tokens(self.hf)
 
     @cached_property
@@ -147,6 +147,22 @@ class ModelTokenizer:
                     del _loaded[next(iter(_loaded))]
                 _loaded[key] = made
             return _loaded[key]
+
+    def ll_with(self, slices: Sequence[str]) -> LLTokenizer:
+        """Return llguidance's with these slices of the vocabulary; none of them: its own.
+
+        To sort a large vocabulary takes a second, so the same slices are sorted once.
+        """
+        if not slices:
+            return self.ll
+        known = self._sliced.get(tuple(slices))
+        if known is None:
+            known = self._sliced.setdefault(tuple(slices), self.ll.with_slices(list(slices)))
+        return known
+
+    @cached_property
+    def _sliced(self) -> dict[tuple[str, ...], LLTokenizer]:
+        return {}
 
     def _in_llguidance(self, text: str, ends: list[int] | None) -> LLTokenizer:
         from llguidance import LLTokenizer  # noqa: PLC0415 - only those who decode need it

@@ -49,7 +49,7 @@ def read_tokenizer_json(path: Path) -> Tokenizer:
         _check_growth(tokenizer, path)
         return tokenizer
     raise TokenizerError(
-        f"this is no tokenizer ({reason})",
+        f"this is not a tokenizer ({reason})",
         file=str(path),
         hint="give a tokenizer.json as the tokenizers library writes it",
     )

@@ -158,7 +158,7 @@ def _calls(calls: CallFormat) -> Iterator[Fact]:
         "between two calls": calls.separator,
         "a call": _row(calls.row),
         "a call without arguments": "" if calls.empty_row is None else _row(calls.empty_row),
-        "behind later calls": calls.later_close,
+        "after later calls": calls.later_close,
         "several calls": calls.limit.value,
         "arguments open": members.open,
         "arguments close": members.close,

@@ -68,6 +68,7 @@ def _timed(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, walk
         analysis.grammar(list(tools)),
         analysis.parser(list(tools)),
         decoding,
+        analysis.turns(tools),
     )
     mask = new_mask(1, decoding.mask_words)
     times: list[float] = []

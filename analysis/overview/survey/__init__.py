@@ -1,18 +1,18 @@
 """A corpus at a glance: one record a template, and what a set of records adds up to."""
 
-from .journal import SURVEY_SCHEMA, Journal, journal_of, line_of
+from .journal import Journal, SurveyLine, journal_of, line_of
 from .record import Record, digest_of, record_of
 from .summary import Family, RecordShare, Summary, summary_of
 from .template_files import templates_in
 from .work import surveying
 
 __all__ = [
-    "SURVEY_SCHEMA",
     "Family",
     "Journal",
     "Record",
     "RecordShare",
     "Summary",
+    "SurveyLine",
     "digest_of",
     "journal_of",
     "line_of",

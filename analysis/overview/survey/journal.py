@@ -9,18 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, cast
+from typing import Annotated, Literal
 
-import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from autoparser.analysis.core.document import Count, Digest, json_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.given import read
+from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 
 from .record import Record
 
-SURVEY_SCHEMA: Final = "autoparser.survey/1"
-"""Name and version of a line's schema; a change that is not a mere addition counts it up."""
 _OTHER = "name another file with --records; nothing was written to this one"
 
 
@@ -32,49 +31,59 @@ class Journal:
     """By source and digest."""
     size: int = 0
     """Bytes of its whole lines."""
-    mended: bool = False
+    repaired: bool = False
     """Whether there is half a line after them."""
 
 
-class _Check(Struct, frozen=True):
-    passed: int
-    total: int
-    equal: int = 0
-    refused: int = 0
-    crashed: int = 0
-    not_asked: int = 0
+class SurveyCheck(Struct, frozen=True):
+    """The self-check in figures."""
+
+    passed: Count
+    total: Count
+    equal: Count = 0
+    refused: Count = 0
+    crashed: Count = 0
+    not_asked: Count = 0
     crash: str | None = None
+    """The first crash on what agents send: its line, and what was raised."""
 
 
-class _Line(Struct, frozen=True):
+class SurveyLine(Struct, frozen=True):
     """A line as it stands in the file; what is empty in a record is null in it."""
 
     schema: Literal["autoparser.survey/1"]
+    """Name and version; a change that is more than an addition counts it up."""
     source: str
-    sha256: str
+    """The file, as it was found below what was named."""
+    sha256: Digest
+    """Of the template's text; of its file where no text can be read from it."""
     error: str | None
-    reasoning: str | None
-    content: str | None
-    tools: str | None
+    """Why there is no analysis; all below is then empty."""
+    reasoning: ReasoningMode | None
+    content: ContentMode | None
+    tools: ToolFormat | None
     call: str | None
+    """One call as it is written, its slots by name in «»; templates that share it are a family."""
     switches: tuple[str, ...]
-    check: _Check
-    round_trip: dict[str, int]
+    """Names, sorted."""
+    check: SurveyCheck
+    round_trip: dict[str, Annotated[int, Meta(ge=1)]]
+    """Verdicts counted: `holds`, and the codes of causes."""
 
 
 def line_of(record: Record) -> str:
     """Write a record as one line, the newline at its end included."""
-    line = _Line(
-        SURVEY_SCHEMA,
+    line = SurveyLine(
+        "autoparser.survey/1",
         record.source,
         record.sha256,
         record.error or None,
-        record.reasoning or None,
-        record.content or None,
-        record.tools or None,
+        ReasoningMode(record.reasoning) if record.reasoning else None,
+        ContentMode(record.content) if record.content else None,
+        ToolFormat(record.tools) if record.tools else None,
         record.call or None,
         record.switches,
-        _Check(
+        SurveyCheck(
             record.passed,
             record.total,
             record.equal,
@@ -86,7 +95,7 @@ def line_of(record: Record) -> str:
         dict(record.trips),
     )
     # The standard library's writer: what a template says may hold half a surrogate pair.
-    return json.dumps(msgspec.to_builtins(line)) + "\n"
+    return json.dumps(json_of(line)) + "\n"
 
 
 def journal_of(content: bytes, file: str) -> Journal:
@@ -100,7 +109,7 @@ def journal_of(content: bytes, file: str) -> Journal:
         records[record.source, record.sha256] = record
     if not newline and rest and not rest.startswith(b'{"schema": "autoparser.survey/'[: len(rest)]):
         raise AutoparserError(
-            "this is no survey",
+            "this is not a survey",
             file=file,
             hint=_OTHER,
         )
@@ -109,13 +118,11 @@ def journal_of(content: bytes, file: str) -> Journal:
 
 def _record(line: bytes, file: str, place: str) -> Record:
     try:
-        document = json.loads(line)
+        document: object = json.loads(line)
     except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        words = "this is no line of a survey"
-        raise AutoparserError(words, file=file, place=place, hint=_OTHER)
-    found = read(cast("object", document), _Line, file=file, place=place, hint=_OTHER)
+        words = "this is not a line of a survey"
+        raise AutoparserError(words, file=file, place=place, hint=_OTHER) from None
+    found = read(document, SurveyLine, file=file, place=place, hint=_OTHER)
     return Record(
         found.source,
         found.sha256,

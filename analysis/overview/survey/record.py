@@ -116,7 +116,7 @@ def _crash(check: Check) -> str:
 
 
 def _call(calls: CallFormat) -> str:
-    """Write a call's row, its arguments by one of their entries where they are no JSON."""
+    """Write a call's row, its arguments by one of their entries where they are not JSON."""
     members = calls.arguments.members
     arguments = "«arguments»"
     if not (members.values or calls.arguments.values).is_json or members.values is not None:

@@ -1,7 +1,7 @@
 """The expression of a turn: what a model may write, for one request."""
 
 from .build import belonging, build
-from .expression_document import expression_document
+from .expression_document import ExpressionDocument, expression_document
 from .identity_cache import IdentityCache
 from .nodes import (
     ArgumentList,
@@ -24,6 +24,7 @@ from .request import Request, RequestError, request_of
 __all__ = [
     "ArgumentList",
     "Body",
+    "ExpressionDocument",
     "FreeText",
     "IdentityCache",
     "JsonCall",

@@ -1,4 +1,4 @@
-"""What was made of a format is kept for the requests that follow: engines ask again and again."""
+"""What was made of a format is cached for the requests that follow: engines ask again and again."""
 
 from __future__ import annotations
 

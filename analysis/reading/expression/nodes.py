@@ -106,9 +106,9 @@ class Start(StrEnum):
     """Where in the turn the prompt has ended."""
 
     TURN = "at the turn's beginning"
-    HEADER = "behind the header"
+    HEADER = "after the header"
     REASONING = "in the reasoning"
-    CONTENT = "behind the reasoning"
+    CONTENT = "after the reasoning"
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def request_of(
     parallel_tool_calls: bool = True,
     json_schema: Mapping[str, object] | None = None,
 ) -> Request:
-    """Read a request in OpenAI's words. Raises RequestError for tools that are no tools.
+    """Read a request in OpenAI's words. Raises RequestError for tools that are not valid tools.
 
     Where a schema for the answer is given and no tools are, nothing in the answer is a call.
     """
@@ -71,14 +71,14 @@ def _tool(at: int, tool: object) -> tuple[str, Json]:
     name = None if function is None else function.get("name")
     if function is None or not isinstance(name, str) or not name:
         raise RequestError(
-            "this is no tool",
+            "this is not a valid tool",
             place=f"tools[{at}]",
             hint='give {"type": "function", "function": {"name": …, "parameters": …}}',
         )
     parameters = function.get("parameters")
     if parameters is not None and not isinstance(parameters, Mapping | bool):
         raise RequestError(
-            f"the parameters of {name} are no JSON schema",
+            f"the parameters of {name} are not a valid JSON schema",
             place=f"tools[{at}]",
             hint='give an object such as {"type": "object", "properties": …}',
         )

@@ -4,6 +4,7 @@ from autoparser.analysis.reading.text import Span, SpanKind
 
 from .call_ids import CallIds
 from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
+from .message_read import message_of
 from .parser import OutputParser, after_reasoning
 from .stream import StreamParser
 
@@ -20,4 +21,5 @@ __all__ = [
     "Status",
     "StreamParser",
     "after_reasoning",
+    "message_of",
 ]

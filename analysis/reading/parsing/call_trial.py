@@ -53,7 +53,7 @@ class CallTrial:
         return bool(calls) and calls[0].status is Status.OK
 
     def _tried(self, text: str, *, complete: bool) -> tuple[Sequence[ParsedCall], bool, str]:
-        """Read a text; return its calls, whether they were cut, and what is behind them."""
+        """Read a text; return its calls, whether they were cut, and what comes after them."""
         tape = Tape()
         tape.feed(text)
         tape.closed, tape.complete = True, complete

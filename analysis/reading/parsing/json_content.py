@@ -18,7 +18,7 @@ class JsonContent:
     def __init__(self, turn: Turn, marks: Sequence[str], *, fenced: bool) -> None:
         """Prepare for turns of this expression; what ends the turn ends the value too.
 
-        `marks` begin with a bracket, and are no arrays. Of a `fenced` value the fence is left out.
+        `marks` begin with a bracket, and are not arrays. Of a `fenced` value the fence is left out.
         """
         self._marks = tuple(marks)
         self._fenced = fenced

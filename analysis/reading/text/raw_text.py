@@ -326,7 +326,7 @@ _LONGEST_KEY = 4096
 _LONGEST_DOUBT = 16384
 """Characters in which what decides has to follow what may or may not end a value."""
 _SHORT = 2
-"""So short texts are no markers."""
+"""So short texts are not markers."""
 
 
 _NUMBERED = frozenset({"number", "array", "object"})

@@ -42,7 +42,7 @@ def survey(document: Document) -> None:
     try:
         json.dumps(document.root, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
-        raise SchemaError(f"the schema is no JSON value: {error}", pointer=ROOT) from None
+        raise SchemaError(f"the schema is not a JSON value: {error}", pointer=ROOT) from None
     seen: set[str] = set()
     waiting: list[tuple[Json, str]] = [(document.root, ROOT)]
     while waiting:

@@ -1,4 +1,15 @@
-"""How the target reads a call's arguments: as JSON, as its JSON with quirks, or pair by pair."""
+r"""How the target reads a call's arguments: as JSON, as its JSON with quirks, or pair by pair.
+
+For example `<parameter=days>3</parameter>` is read pair by pair:
+
+    >>> from autoparser import analyze, load_template
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> reader = arguments_reader(analyze(template).format.calls.arguments)
+    >>> reader.content
+    'xml-inline'
+    >>> print(reader.settings["tag_pattern"])
+    <parameter=(?P<key>[^\s{}()\[\]<>"'=,]+?)>\n?(?P<value>.*?)\n?</parameter>
+"""
 
 from __future__ import annotations
 

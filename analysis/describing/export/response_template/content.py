@@ -1,4 +1,20 @@
-"""The field of the target that reads content."""
+r"""The field of the target that reads content.
+
+For example, of content that nothing opens and the end of the turn closes:
+
+    >>> from autoparser import analyze, load_template
+    >>> from autoparser.analysis.core.format import Formats
+    >>> from autoparser.analysis.reading.expression import Request, build
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> format_ = analyze(template).format.whole
+    >>> turn = build(Formats.of(format_), Request())
+    >>> from autoparser.analysis.describing.export.response_template.joints import joints_of
+    >>> field = content_field(TargetSurroundings(format_, turn, joints_of(format_)))
+    >>> "open_pattern" in field, field["content"]
+    (False, 'text')
+    >>> field["close_pattern"].endswith(r"\A\s*)\s+\Z)")
+    True
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""The texts that stand around the parts of a turn, collected from all its layouts."""
+r"""The texts that stand around the parts of a turn, collected from all its layouts.
+
+For example, what stands after reasoning:
+
+    >>> from autoparser import analyze, load_template
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> joints = joints_of(analyze(template).format.whole)
+    >>> for joint in between(joints, left=[Part.REASONING], right=ANY):
+    ...     print(joint.right, repr(joint.text))
+    content '\n</think>\n\n'
+    None '\n</think>\n\n<|im_end|>\n'
+    calls '\n</think>\n\n'
+"""
 
 from __future__ import annotations
 

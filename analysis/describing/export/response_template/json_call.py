@@ -1,4 +1,15 @@
-"""Calls that are JSON as a whole: the target's `json` reads them, a transform arranges them."""
+r"""Calls that are JSON as a whole: the target's `json` reads them, a transform arranges them.
+
+For example, of `<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>`:
+
+    >>> from autoparser import analyze, load_template
+    >>> calls = analyze(load_template("fixtures/templates/j1-json-in-tags.jinja")).format.calls
+    >>> field = json_field(calls, calls.json_fields, "")
+    >>> print(field.open, field.close)
+    <tool_call>\s*(?=\{) (?<=\}\s*)</tool_call>
+    >>> field.settings["transform"]["function"]
+    {'name': '{content.name}', 'arguments': '{content.arguments}'}
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,19 @@
-"""The markup between the fields that none of them takes, so that it does not become content."""
+r"""The markup between the fields that none of them takes, so that it does not become content.
+
+For example an empty block of reasoning, which is neither reasoning nor content:
+
+    >>> from autoparser import analyze, load_template
+    >>> from autoparser.analysis.core.format import Formats
+    >>> from autoparser.analysis.reading.expression import Request, build
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> format_ = analyze(template).format.whole
+    >>> turn = build(Formats.of(format_), Request())
+    >>> from autoparser.analysis.describing.export.response_template.joints import joints_of
+    >>> import re
+    >>> pattern = markup(TargetSurroundings(format_, turn, joints_of(format_)))
+    >>> re.match(pattern, "<think>\n\n</think>\n\nHello.").group()
+    '<think>\n\n</think>\n\n'
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,16 @@
-"""Regular expressions as transformers' parser searches them, from literals.
+r"""Regular expressions as transformers' parser searches them, from literals.
 
 A pattern is searched for again with every piece of text that comes, as a partial match, and what
 may still become a match is held back. An optional end is not: once the text goes on otherwise,
 the match without it counts. So nothing optional stands at a pattern's end here, except
 whitespace of which every beginning matches, too.
+
+For example:
+
+    >>> exact("[call]"), loose("<call>\n"), at_most("\n\n")
+    ('\\[call\\]', '<call>\\s*', '\\n{0,2}')
+    >>> either(["a", "b"]), optional("a"), behind("a")
+    ('(?:a|b)', '(?:a)?', '(?<=a\\s*)')
 """
 
 from __future__ import annotations

@@ -1,4 +1,19 @@
-"""The field of the target that reads reasoning."""
+r"""The field of the target that reads reasoning.
+
+For example, of `<think>\n…\n</think>\n\n`:
+
+    >>> from autoparser import analyze, load_template
+    >>> from autoparser.analysis.core.format import Formats
+    >>> from autoparser.analysis.reading.expression import Request, build
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> format_ = analyze(template).format.whole
+    >>> turn = build(Formats.of(format_), Request())
+    >>> from autoparser.analysis.describing.export.response_template.joints import joints_of
+    >>> around = TargetSurroundings(format_, turn, joints_of(format_))
+    >>> field = reasoning_field(around, turn.reasoning)
+    >>> print(field["open_pattern"], field["close_pattern"])
+    <think>\n? (?:\n?</think>\n{0,2}|(?=<\|im_end\|>))
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""Calls that are literals and slots in a row: the target captures what stands before arguments."""
+r"""Calls that are literals and slots in a row: the target captures what stands before arguments.
+
+For example, of `<tool_call>\n<function=f>\n…</function>\n</tool_call>`:
+
+    >>> from autoparser import analyze, load_template
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> field = row_field(analyze(template).format.calls, r"\A", "")
+    >>> print(field.open)
+    <tool_call>\s*<function=(?P<name>[^\s{}\[\]<>"']+?)>\s*
+    >>> print(field.close)
+    \n?</function>\s*</tool_call>
+    >>> field.settings["transform"]["function"]
+    {'name': '{name}', 'arguments': '{content}'}
+"""
 
 from __future__ import annotations
 
@@ -103,7 +116,7 @@ def _body_end(calls: CallFormat, reader: ContentParser) -> str:
 def _ids(tail: Sequence[str | Slot]) -> tuple[ExportLimit, ...]:
     if Slot.ID not in tail:
         return ()
-    why = "they stand behind the arguments, and the target captures only what opens a call"
+    why = "they stand after the arguments, and the target captures only what opens a call"
     return (ExportLimit(MessagePiece.IDS, why),)
 
 

@@ -1,4 +1,18 @@
-"""What the fields of one document need to know of the whole turn."""
+r"""What the fields of one document need to know of the whole turn.
+
+For example, of a turn whose header the prompt has written:
+
+    >>> from autoparser import analyze, load_template
+    >>> from autoparser.analysis.core.format import Formats
+    >>> from autoparser.analysis.reading.expression import Request, build
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> format_ = analyze(template).format.whole
+    >>> turn = build(Formats.of(format_), Request())
+    >>> from autoparser.analysis.describing.export.response_template.joints import joints_of
+    >>> around = TargetSurroundings(format_, turn, joints_of(format_))
+    >>> around.begins, around.ends, around.end
+    ('\\A', ('<|im_end|>',), '<\\|im_end\\|>')
+"""
 
 from __future__ import annotations
 

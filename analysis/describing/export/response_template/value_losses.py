@@ -2,6 +2,13 @@
 
 Its content parsers are few: text, JSON, JSON or else text. A text is then typed by the schema of
 its parameter, where the tools are given (`_coerce` in transformers' `response_parser.py`).
+
+For example, where all but arrays come back as they were:
+
+    >>> losses(lambda value: not isinstance(value, list), unwritten=[]).types
+    frozenset({<JsonType.ARRAY: 'array'>})
+    >>> typed("3", JsonType.INTEGER), typed("three", JsonType.INTEGER)
+    (3, 'three')
 """
 
 from __future__ import annotations

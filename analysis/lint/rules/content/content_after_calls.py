@@ -1,4 +1,4 @@
-"""What the model said before its call is written behind it.
+"""What the model said before its call is written after it.
 
 The model speaks first and calls then; in the history it is the other way round. It learns to
 call before it explains, and the prefix cache ends at the first of the two.
@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     value = turn.find(subject.marks.values[0])
     if -1 < value < turn.find(word):
         yield Hit(
-            "what the model said before its call is written behind the call",
+            "what the model said before its call is written after the call",
             (alone(render, "content and a call"),),
             line=render.line_of(word) or render.line_of(subject.marks.values[0]),
         )

@@ -25,7 +25,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a user message behind a system message, and behind a developer's."""
+    """Render a user message after a system message, and after a developer's."""
     marks, shape = subject.marks, subject.shape
     asked = shape.messages((subject.user,))
     setting = subject.usual_setting

@@ -25,7 +25,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a user message behind a system message."""
+    """Render a user message after a system message."""
     marks = subject.marks
     led = subject.play((subject.user,), system=marks.system, generation=True)
     if led.rendered and marks.user in led.text and marks.system not in led.text:

@@ -1,6 +1,6 @@
 """Two user messages in a row raise.
 
-Clients send them: a file and a question about it, a reminder behind the question, a second
+Clients send them: a file and a question about it, a reminder after the question, a second
 message while the first one is still being answered. The request fails although nothing is
 ambiguous about it.
 
@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     two = subject.play((subject.user, subject.next_user))
     if one.rendered and two.error is not None:
         yield Hit(
-            f"a second user message behind the first {failed(two)}",
+            f"a second user message after the first {failed(two)}",
             (compared(one, "one user message", two, "two in a row"),),
             line=two.error.line,
             cause=two.cause,

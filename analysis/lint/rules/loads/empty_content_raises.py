@@ -9,7 +9,7 @@ Before:
 
 After:
 
-    {%- if message.content is not string %}{{ raise_exception('Content is no text.') }}{% endif %}
+    {%- if message.content is not string %}{{ raise_exception('Content is not text.') }}{% endif %}
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render one question, then a second one behind its answer."""
+    """Render one question, then a second one after its answer."""
     for words, messages in (
         ("a conversation of one user message", question(subject)),
-        ("a user message behind an answer", second_question(subject)),
+        ("a user message after an answer", second_question(subject)),
     ):
         render = subject.render(messages, generation=True)
         if not render.rendered:

@@ -25,7 +25,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a user message alone, and behind a system message."""
+    """Render a user message alone, and after a system message."""
     bare = subject.play((subject.user,), generation=True)
     led = subject.play((subject.user,), system=subject.marks.system, generation=True)
     if not bare.rendered or led.error is None:

@@ -1,7 +1,7 @@
 """The newline at the end of the file decides how the prompt ends.
 
 Jinja leaves out one newline at a template's end; some engines keep it, and editors add and remove
-it. Here it stands behind the generation prompt, where the model's turn begins.
+it. Here it stands after the generation prompt, where the model's turn begins.
 
 Before:
 
@@ -23,7 +23,7 @@ from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
 ENDS = ("%}", "#}", "-}}")
-"""Behind these the newline is left out in any case: a quick way out."""
+"""After these the newline is left out in any case: a quick way out."""
 
 
 def check(subject: Subject) -> Iterator[Hit]:
@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     for each in elsewhere(subject, other, compiled(subject, other)):
         if each.differs:
             yield Hit(
-                "an engine that keeps the file's last newline writes it behind the generation"
+                "an engine that keeps the file's last newline writes it after the generation"
                 " prompt",
                 (
                     HitEvidence(
@@ -54,5 +54,5 @@ RULE = Rule(
     __doc__,
     Severity.INFO,
     check,
-    fix="end the template with a tag that takes the whitespace behind it away",
+    fix="end the template with a tag that takes the whitespace after it away",
 )

@@ -28,7 +28,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for a call's reasoning behind the answer to the call."""
+    """Look for a call's reasoning after the answer to the call."""
     if subject.format.calls is None:
         return
     word, call = subject.marks.reasoning, subject.call()
@@ -55,6 +55,6 @@ RULE = Rule(
     Severity.ERROR,
     check,
     needs=Need.REASONING,
-    fix="keep the reasoning of every message behind the last user message",
+    fix="keep the reasoning of every message after the last user message",
     covers=("AP403",),
 )

@@ -25,7 +25,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for a call's reasoning in the loop, and behind the next user message."""
+    """Look for a call's reasoning in the loop, and after the next user message."""
     if subject.format.calls is None:
         return
     word, call = subject.marks.reasoning, subject.call()
@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if word in running.text and over.rendered and word not in over.text:
         yield Hit(
             "the reasoning of a tool loop is dropped when the next user message comes",
-            (compared(running, "while the loop runs", over, "behind another message"),),
+            (compared(running, "while the loop runs", over, "after another message"),),
             line=running.line_of(word),
         )
 

@@ -27,7 +27,7 @@ from autoparser.analysis.lint.subject import Subject
 
 BOOLEANS: tuple[Json, ...] = (False, None)
 TEXTS: tuple[Json, ...] = (None,)
-"""A value that is written into the text is no boolean."""
+"""A value that is written into the text is not a boolean."""
 OF_REASONING = frozenset({Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING, Effect.TURN})
 
 

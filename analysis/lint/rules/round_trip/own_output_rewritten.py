@@ -72,5 +72,5 @@ RULE = Rule(
     __doc__,
     Severity.WARNING,
     check,
-    fix="write a turn in the history as the model writes it behind the generation prompt",
+    fix="write a turn in the history as the model writes it after the generation prompt",
 )

@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             where = (
                 "at the end of the prompt"
                 if tokens.prompt_reused < tokens.prompt
-                else f"behind {tokens.reused} of {tokens.sampled} sampled tokens"
+                else f"after {tokens.reused} of {tokens.sampled} sampled tokens"
             )
             yield Hit(
                 f"rendered again, the same text is other tokens, {where} ({scenario.name})",

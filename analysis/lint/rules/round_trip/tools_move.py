@@ -1,7 +1,7 @@
 """The tools stand before the last user message, wherever that is.
 
 With each question the definitions of the tools move, which are often the longest part of a
-prompt: all that was computed behind their old place is lost.
+prompt: all that was computed after their old place is lost.
 
 Before:
 
@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     answer = two.text.find(marks.content)
     if two.text.find(name) > answer > 0 and (before or one.text.find(name) > 0):
         yield Hit(
-            "each question moves the definitions of the tools behind the conversation so far",
+            "each question moves the definitions of the tools to the end of the conversation",
             (compared(one, "one question", two, "two questions"),),
             line=two.line_of(name),
         )

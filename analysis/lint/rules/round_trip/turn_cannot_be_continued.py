@@ -1,8 +1,8 @@
 """A turn that was begun cannot be continued.
 
 To go on where a model was cut, or to put the first words into its mouth, transformers renders the
-begun message last and cuts the prompt behind it (`continue_final_message`). Where the template
-strips or drops what the message holds, that raises, or the model goes on behind another text.
+begun message last and cuts the prompt after it (`continue_final_message`). Where the template
+strips or drops what the message holds, that raises, or the model goes on after another text.
 
 Before:
 
@@ -27,7 +27,7 @@ TAG = "qqqqcontinueqqqq"
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a begun message with a tag behind its text, and look what stands before the tag."""
+    """Render a begun message with a tag after its text, and look what stands before the tag."""
     begun = f"{subject.marks.content}:\n  "
     dialogue = (subject.user, Message(f"{begun}{TAG}"))
     messages: list[dict[str, Json]] = subject.shape.messages(dialogue, subject.marks.system)
@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
     elif not render.text[:at].endswith(begun):
         yield Hit(
-            "a turn that was begun is continued behind another text than was begun",
+            "a turn that was begun is continued after another text than was begun",
             (alone(render, "a turn that was begun"),),
         )
 

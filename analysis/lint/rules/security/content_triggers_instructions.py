@@ -33,7 +33,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 def check(subject: Subject) -> Iterator[Hit]:
     """Let a user say each text that the template may look for."""
-    # Without the edges: that a template strips them is no news.
+    # Without the edges: that a template strips them is not news.
     constants = [each.strip() for each in subject.suggestions.constants if _WORD.search(each)]
     plain = _said(subject, subject.marks.user)
     if not plain.rendered:

@@ -1,7 +1,7 @@
-"""The section of calls is closed behind several calls, and not behind one.
+"""The section of calls is closed after several calls, and not after one.
 
 A single call, the usual case, is left open in the history. The model reads turns that never end
-their calls, and writes on behind them.
+their calls, and writes on after them.
 
 Before:
 
@@ -26,7 +26,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare what stands behind one call with what stands behind two."""
+    """Compare what stands after one call with what stands after two."""
     calls = subject.format.calls
     if calls is None or not calls.later_close.strip():
         return
@@ -36,10 +36,10 @@ def check(subject: Subject) -> Iterator[Hit]:
         subject.play((subject.user, Message(calls=both[:count]), *answers[:count]), tools=True)
         for count in (1, 2)
     )
-    # With the result behind it, too: it might be closed only there.
+    # With the result after it, too: it might be closed only there.
     if one.rendered and two.rendered and close in two.text and close not in one.text:
         yield Hit(
-            f"behind one call the model does not read {close.strip()!r}, which closes two",
+            f"after one call the model does not read {close.strip()!r}, which closes two",
             (compared(one, "one call", two, "two calls"),),
             line=two.line_of(close.strip()),
         )
@@ -52,5 +52,5 @@ RULE = Rule(
     Severity.ERROR,
     check,
     needs=Need.CALLS,
-    fix="close the section behind the loop, not in it",
+    fix="close the section after the loop, not in it",
 )

@@ -48,5 +48,5 @@ RULE = Rule(
     Severity.ERROR,
     check,
     needs=Need.CALLS,
-    fix="write values that are no string with tojson",
+    fix="write values that are not strings with tojson",
 )

@@ -46,5 +46,5 @@ RULE = Rule(
     Severity.ERROR,
     check,
     needs=Need.CALLS,
-    fix="write arguments that are no string with tojson",
+    fix="write arguments that are not strings with tojson",
 )

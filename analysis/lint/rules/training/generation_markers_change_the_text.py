@@ -1,6 +1,6 @@
 """Without its generation tags the template renders another text.
 
-The tag opens a scope: what is set inside is forgotten behind it. The template thus depends on the
+The tag opens a scope: what is set inside is forgotten after it. The template thus depends on the
 tag, and with an engine that leaves tags out, or a copy of the template without them, prompts
 differ from what was trained on.
 

@@ -24,7 +24,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """See what stands behind the last block of a conversation that ends with the turn."""
+    """See what stands after the last block of a conversation that ends with the turn."""
     if not subject.template.marks_generation:
         return
     content = subject.marks.content
@@ -52,5 +52,5 @@ RULE = Rule(
     __doc__,
     Severity.ERROR,
     check,
-    fix="end the generation block behind what ends the turn",
+    fix="end the generation block after what ends the turn",
 )

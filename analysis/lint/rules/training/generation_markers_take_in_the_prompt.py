@@ -54,5 +54,5 @@ RULE = Rule(
     __doc__,
     Severity.WARNING,
     check,
-    fix="begin the generation block behind the turn's header",
+    fix="begin the generation block after the turn's header",
 )

@@ -26,7 +26,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Append a result to a call without arguments, with a generation prompt behind it."""
+    """Append a result to a call without arguments, with a generation prompt after it."""
     marks = subject.marks
     call = ToolCall(marks.names[0], {}, marks.ids[0])
     called: Dialogue = (subject.user, Message(calls=(call,)))

@@ -26,7 +26,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare what stands behind the content of the last message and of an earlier one."""
+    """Compare what stands after the content of the last message and of an earlier one."""
     content = subject.marks.content
     last, later = told(subject), went_on(subject)
     if content not in last.text or subject.marks.next_user not in later.text:

@@ -1,6 +1,6 @@
 """The generation prompt ends in a space.
 
-Most tokenizers join a space with the word behind it. The model was trained on the joined token
+Most tokenizers join a space with the word after it. The model was trained on the joined token
 and is now asked for a word without its space, which is rare: it doubles the space or begins with
 an odd piece of a word.
 

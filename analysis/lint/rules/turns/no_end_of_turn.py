@@ -26,7 +26,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """See what stands behind the content of the last message."""
+    """See what stands after the content of the last message."""
     end = next((each for each in subject.format.ends if each.after is Part.CONTENT), None)
     last = told(subject)
     if end is None or end.text.strip() or not last.rendered:
@@ -47,6 +47,6 @@ RULE = Rule(
     __doc__,
     Severity.WARNING,
     check,
-    fix="write the end-of-turn token behind every assistant message",
+    fix="write the end-of-turn token after every assistant message",
     covers=("AP203",),
 )

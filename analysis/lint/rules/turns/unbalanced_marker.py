@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         found = _balance(subject, render.text[start:end])
         for pair in found.opened | found.closed:
             opened, closed = found.opened[pair], found.closed[pair]
-            # What never opens behind a user message begins the whole text.
+            # What never opens after a user message begins the whole text.
             if opened != closed and pair not in seen and opens[pair] and _closes(found, pair):
                 seen.add(pair)
                 yield Hit(
@@ -68,7 +68,7 @@ def _dialogues(subject: Subject) -> Iterator[tuple[str, Dialogue]]:
 
 
 def _opens_anywhere(subject: Subject) -> Counter[Pair]:
-    """Count the opening markers behind the user's message, in prompts and in turns."""
+    """Count the opening markers after the user's message, in prompts and in turns."""
     renders: list[Render] = [
         subject.play((subject.user,), generation=True),
         told(subject, reasoning=subject.marks.reasoning),

@@ -2,13 +2,13 @@
 
 from .contents import GgufContents, contents_of
 from .header import Header, read_header
-from .window import FileWindow, KeptWindow, Window
+from .window import CachedWindow, FileWindow, Window
 
 __all__ = [
+    "CachedWindow",
     "FileWindow",
     "GgufContents",
     "Header",
-    "KeptWindow",
     "Window",
     "contents_of",
     "read_header",

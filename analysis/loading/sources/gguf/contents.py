@@ -114,7 +114,7 @@ def _is_wanted(key: str) -> bool:
 def _text(header: Header, key: str) -> str:
     value = header.values.get(key, "")
     if not isinstance(value, str):
-        raise _wrong(header, key, "no text")
+        raise _wrong(header, key, "not text")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -133,7 +133,7 @@ def _numbers(header: Header, key: str) -> list[int]:
 def _list(header: Header, key: str, kind: type[object]) -> list[Value]:
     value = header.values.get(key, [])
     if not isinstance(value, list):
-        raise _wrong(header, key, "no list")
+        raise _wrong(header, key, "not a list")
     if not all(isinstance(each, kind) for each in value):
         raise _wrong(header, key, "a list of something else")
     return value

@@ -96,7 +96,7 @@ class _HeaderReader:
 
     def header(self, wanted: Callable[[str], bool]) -> Header:
         if self.take(len(MAGIC)) != MAGIC:
-            raise self.wrong("this is no GGUF file", 0)
+            raise self.wrong("this is not a GGUF file", 0)
         version = self.number("I")
         if not version & 0xFFFF:
             self.order = ">"
@@ -164,7 +164,7 @@ class _HeaderReader:
         size = self.counted("bytes of a text", 1)
         if longest is not None and size > longest:
             raise self.wrong(f"a key of {size} bytes is too long", start)
-        # Vocabularies have tokens that are no whole characters.
+        # Vocabularies have tokens that are not whole characters.
         return self.take(size).decode("utf-8", "surrogateescape")
 
     def counted(self, what: str, smallest: int) -> int:

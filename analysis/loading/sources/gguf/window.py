@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autoparser.analysis.core.errors import TemplateReadError
 
-__all__ = ["LARGEST_HEADER", "FileWindow", "KeptWindow", "Window"]
+__all__ = ["LARGEST_HEADER", "CachedWindow", "FileWindow", "Window"]
 
 LARGEST_HEADER = 64 << 20
 """Bytes of a header. A vocabulary of 260,000 tokens with its merges has about 12 million."""
@@ -85,8 +85,8 @@ class FileWindow(Window):
         )
 
 
-class KeptWindow(Window):
-    """The beginning of a file that was read before, and kept."""
+class CachedWindow(Window):
+    """The beginning of a file that was read before, and cached."""
 
     def __init__(self, name: str, content: bytes) -> None:
         """Look at these bytes, which are the beginning of the file of this name."""

@@ -1,6 +1,6 @@
 """Models on the Hub: through `huggingface_hub`, its cache, its tokens, its settings."""
 
-from .cached_answers import keep, kept
+from .cached_answers import cache_answer, cached_answer
 from .failures import HubQuestion
 from .listing import Listing, listing_of
 from .name import HubName, hub_name
@@ -12,10 +12,10 @@ __all__ = [
     "HubQuestion",
     "HubWindow",
     "Listing",
+    "cache_answer",
+    "cached_answer",
     "fetched",
     "hub_name",
     "is_cached",
-    "keep",
-    "kept",
     "listing_of",
 ]

@@ -1,8 +1,8 @@
-"""What is kept of the Hub's answers beside its own cache: small files, each whole or not there.
+"""Small files cached of the Hub's answers, beside the Hub's own cache; each whole or not there.
 
 They lie where `huggingface_hub` wants what other libraries derive from its files
-(`HF_ASSETS_CACHE`). Keeping is a favour to a later run without the Hub: where it cannot be done,
-nothing is kept, and this run goes on.
+(`HF_ASSETS_CACHE`). Caching is a favour to a later run without the Hub: where it cannot be done,
+nothing is cached, and this run goes on.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["keep", "kept"]
+__all__ = ["cache_answer", "cached_answer"]
 
 
-def keep(repository: str, name: str, content: bytes) -> None:
-    """Keep ``content`` under ``name``, in place of what was there."""
+def cache_answer(repository: str, name: str, content: bytes) -> None:
+    """Cache ``content`` under ``name``, in place of what was there."""
     with contextlib.suppress(OSError, ValueError):
         folder = _folder(repository)
         folder.mkdir(parents=True, exist_ok=True)
@@ -30,8 +30,8 @@ def keep(repository: str, name: str, content: bytes) -> None:
             raise
 
 
-def kept(repository: str, name: str) -> bytes | None:
-    """Return what was kept; None where there is nothing."""
+def cached_answer(repository: str, name: str) -> bytes | None:
+    """Return what was cached; None where there is nothing."""
     try:
         return (_folder(repository) / name).read_bytes()
     except (OSError, ValueError):

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from autoparser.analysis.core.errors import TemplateReadError
 
-from .cached_answers import keep, kept
+from .cached_answers import cache_answer, cached_answer
 from .failures import HubQuestion, failure, is_unreachable, offline
 from .patience import asked_patiently, quietly
 
@@ -74,7 +74,7 @@ def listing_of(repository: str, revision: str | None) -> Listing:
         else:
             value = {"commit": listing.commit, "files": dict(listing.files)}
             for key in {_key(revision), _key(listing.commit)}:
-                keep(repository, key, json.dumps(value).encode())
+                cache_answer(repository, key, json.dumps(value).encode())
             return listing
     found = _kept(repository, revision) or _in_cache(repository, revision)
     if found is None:
@@ -144,7 +144,7 @@ def _key(revision: str | None) -> str:
 
 def _kept(repository: str, revision: str | None) -> Listing | None:
     """Recall what the Hub said last."""
-    content = kept(repository, _key(revision))
+    content = cached_answer(repository, _key(revision))
     if content is None:
         return None
     try:

@@ -177,7 +177,7 @@ def test_masks_in_numpy_and_in_plain_memory_are_alike(bytes_backend: GrammarBack
         (np.zeros((2, 99), dtype=np.int32), -1, "there is no row -1"),
         (memoryview(bytes(400)).cast("i", (1, 100)), 0, "can be written"),
         (array("i", [0] * 99), 0, "two-dimensional"),
-        ([[0]], 0, "a list is no memory for a mask"),
+        ([[0]], 0, "a list is not memory for a mask"),
     ],
 )
 def test_memory_that_does_not_fit(

@@ -371,8 +371,8 @@ def test_a_marker_that_is_text_is_found_in_any_spelling(plain_backend: GrammarBa
             {"structures": [{"begin": "ab", "schema": {}, "end": ""}], "triggers": ["a", "ab"]},
             "begins with 'a' and 'ab'",
         ),
-        ({"structures": {}, "triggers": []}, "structures: is no list but dict"),
-        ({"format": []}, "format: is no object but list"),
+        ({"structures": {}, "triggers": []}, "structures: is not a list but dict"),
+        ({"format": []}, "format: is not an object but list"),
         ({"format": {}}, "format: has no type"),
         ({"format": {"type": "exclude_token"}}, "the format 'exclude_token' is not supported"),
         ({"format": {"type": "qwen_xml_parameter"}}, "'qwen_xml_parameter' is not supported"),
@@ -392,7 +392,7 @@ def test_a_marker_that_is_text_is_found_in_any_spelling(plain_backend: GrammarBa
         ({"format": {"type": "or", "elements": []}}, "there are no elements"),
         (
             {"format": {"type": "token", "token": "<nothing>"}},
-            "format.token: '<nothing>' is no added token",
+            "format.token: '<nothing>' is not an added token",
         ),
         (
             {

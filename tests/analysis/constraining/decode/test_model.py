@@ -18,7 +18,6 @@ from autoparser.analysis.constraining.decode import (
     judged,
     load_model,
     made_tokenizer,
-    rendered_prompt,
 )
 from autoparser.analysis.constraining.decode.vocabulary import END
 from autoparser.analysis.loading.tokens import tokenizer_of
@@ -52,9 +51,7 @@ def test_masked_all_is_clean_and_unmasked_nothing(
     model = load_model(directory, "auto")
     tokenizer = tokenizer_of(directory, vocab_size=model.width)
     analysis = analysis_of(PLAIN)
-    prompt = rendered_prompt(
-        analysis.template, analysis.shape, request_["tools"], analysis.stand_ins
-    )
+    prompt = analysis.turns(request_["tools"]).prompt
     assert analysis.format.openings[0].text in prompt
     trial = trial_of(PLAIN, tokenizer=tokenizer, prompt=prompt, **request_)
     asked: dict[str, Any] = {"batch": 3, "seed": 1}

@@ -54,9 +54,9 @@ NOT_WRITTEN_SO = [
 @pytest.mark.parametrize(("text", "rendering"), NOT_WRITTEN_SO)
 def test_what_only_a_reader_forgives(text: str, rendering: Rendering) -> None:
     trial = trial_of(JSON)
-    found, difference = trial.judge._rewriter.compare(text, trial.parser.parse(text))
-    assert found is rendering, difference
-    assert bool(difference) is (rendering is Rendering.OTHER)
+    found = trial.judge._rewriter.compare(text, trial.parser.parse(text))
+    assert found.rendering is rendering, found.difference
+    assert found.difference
 
 
 def test_another_text_is_a_fault_and_shows_where_they_part() -> None:
@@ -65,4 +65,4 @@ def test_another_text_is_a_fault_and_shows_where_they_part() -> None:
     judgement = trial.judge.judge("Hello.", trial.tokenizer.encode("Hello."))
     (complaint,) = judgement.complaints
     assert complaint.fault is Fault.RENDERING
-    assert complaint.detail == ("behind 'Hello.' stands '', rendered '\\n=== ANSWER ===\\n<|eot|>'")
+    assert complaint.detail == ("after 'Hello.' stands '', rendered '\\n=== ANSWER ===\\n<|eot|>'")

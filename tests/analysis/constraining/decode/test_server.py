@@ -77,9 +77,9 @@ def test_a_server_that_fails_is_one_line(start: Start, mode: str, words: str, ad
     ("url", "words"),
     [
         ("http://127.0.0.1:1", "cannot be reached"),
-        ("127.0.0.1:8000", "this is no server's address"),
-        ("file:///etc/hosts", "this is no server's address"),
-        ("", "this is no server's address"),
+        ("127.0.0.1:8000", "this is not a server's address"),
+        ("file:///etc/hosts", "this is not a server's address"),
+        ("", "this is not a server's address"),
     ],
 )
 def test_a_server_that_is_not_there_is_one_line(url: str, words: str) -> None:

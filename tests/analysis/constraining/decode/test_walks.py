@@ -45,8 +45,13 @@ def test_walks_are_clean(name: str, request_: str, options: dict[str, Any]) -> N
     trial = trial_of(name, **options)
     report = judged(trial.walks(12, seed=0, limit=4000), trial.judge)
     assert report.ok, report.examples
-    assert (report.answers, report.clean, report.faults) == (12, 12, {})
+    assert (report.answers, report.wrong, report.faults) == (12, 0, {})
     assert sum(report.renderings.values()) == 12
+    # Numbers may be spelled otherwise, or be beyond what a template can be given.
+    assert set(report.renderings) <= {Rendering.SAME, Rendering.SPELLING, Rendering.UNWRITTEN}
+    assert report.clean == report.renderings[Rendering.SAME] > 0
+    assert report.reformed == report.renderings.get(Rendering.SPELLING, 0)
+    assert report.not_asked == report.renderings.get(Rendering.UNWRITTEN, 0)
     assert report.tokens > 0
 
 
@@ -70,7 +75,7 @@ def test_what_the_limit_cuts_did_not_end() -> None:
     report = judged(trial.walks(3, seed=0, limit=5), trial.judge)
     assert report.faults == {Fault.NOT_ENDED: 3}
     assert not report.ok
-    assert report.examples[Fault.NOT_ENDED].complaint.detail == "5 tokens, and no end"
+    assert report.examples[Fault.NOT_ENDED].detail == "5 tokens, and no end"
 
 
 def test_progress_is_told_behind_each_answer() -> None:
@@ -93,10 +98,10 @@ JUDGED = [
     ({}, "Hello.", None, ""),
     ({}, call(WEATHER, ROOMS), None, ""),
     ({}, f"{call(WEATHER)}<|im_end|>\n", None, ""),
-    ({}, call(WEATHER).replace("3", '"3"'), Fault.REFUSED, "behind"),
-    ({}, call(WEATHER).removesuffix("</tool_call>"), Fault.REFUSED, "no end"),
-    ({"tool_choice": "required"}, "Hello.", Fault.REFUSED, "no end"),
-    ({"parallel": False}, call(WEATHER, ROOMS), Fault.REFUSED, "behind"),
+    ({}, call(WEATHER).replace("3", '"3"'), Fault.REFUSED, "after"),
+    ({}, call(WEATHER).removesuffix("</tool_call>"), Fault.REFUSED, "may not end"),
+    ({"tool_choice": "required"}, "Hello.", Fault.REFUSED, "may not end"),
+    ({"parallel": False}, call(WEATHER, ROOMS), Fault.REFUSED, "after"),
     ({"tool_choice": "none"}, call(WEATHER), Fault.REFUSED, ""),
     ({"tools": [], "json_schema": SCHEMA}, '{"answer": "no"}', None, ""),
     ({"tools": [], "json_schema": SCHEMA}, '{"answer": "maybe"}', Fault.REFUSED, "m"),
@@ -119,7 +124,7 @@ def test_an_answer_that_broke_its_grammar_is_refused() -> None:
     trial = trial_of(JSON)
     report = judged([DecodedAnswer("walk 0", "", broken="no token at all")], trial.judge)
     assert report.faults == {Fault.REFUSED: 1}
-    assert report.examples[Fault.REFUSED].complaint.detail == "no token at all"
+    assert report.examples[Fault.REFUSED].detail == "no token at all"
 
 
 def test_no_answers_prove_nothing() -> None:

@@ -67,4 +67,5 @@ def trial_of(
     parser = analysis.parser(offered, **asked)
     ours = tokenizer or made_tokenizer(grammar, markers=markers)
     (begun, *_) = belonging(analysis.formats, request_of(offered, prompt=prompt))
-    return DecodingTrial(begun, grammar, parser, ours, prompt)
+    turns = analysis.turns(offered, prompt=prompt)
+    return DecodingTrial(begun, grammar, parser, ours, turns, prompt)

@@ -85,7 +85,7 @@ def test_without_tools_nothing_is_called() -> None:
             {"tools": STRICT, "tool_choice": "required", "json_schema": {"type": "integer"}},
             "json_schema asks for content",
         ),
-        ({"tools": [{"name": "f", "parameters": "text"}]}, "no JSON schema"),
+        ({"tools": [{"name": "f", "parameters": "text"}]}, "not a valid JSON schema"),
     ],
 )
 def test_a_request_that_contradicts_itself_is_an_error(options: dict[str, Any], words: str) -> None:
@@ -96,7 +96,7 @@ def test_a_request_that_contradicts_itself_is_an_error(options: dict[str, Any], 
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        ({"type": "text"}, "'text' is no type of JSON Schema"),
+        ({"type": "text"}, "'text' is not a type of JSON Schema"),
         ({"$ref": "#/$defs/none"}, "leads nowhere"),
         ({"$ref": "https://example.org/schema"}, "leaves the schema"),
         ({"$ref": "#/properties/value"}, "refers to itself"),

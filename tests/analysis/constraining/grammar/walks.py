@@ -156,7 +156,7 @@ def walk(loaded: Decoder, texts: Closings, seed: int, *, hostile: bool = False) 
         else:
             allowed = [at for at, bit in enumerate(mask) if bit and at not in ends]
             if not allowed:
-                assert matcher.is_accepting(), "nothing is allowed, and this is no end"
+                assert matcher.is_accepting(), "nothing is allowed, and this is not an end"
                 break
             token = chance.choice(allowed)
         assert matcher.consume_token(token), matcher.get_error()
@@ -192,7 +192,7 @@ def complaint(parsed: ParsedMessage, text: str, tools: Mapping[str, Json]) -> st
         try:
             jsonschema.validate(json.loads(call.arguments), tools[call.name])
         except ValueError:
-            return f"the arguments are no JSON: {call.arguments}"
+            return f"the arguments are not JSON: {call.arguments}"
         except jsonschema.ValidationError as error:
             return f"the arguments are not valid: {error.message} in {call.arguments}"
     return ""

@@ -22,7 +22,7 @@ LITERAL = st.text(st.sampled_from("ab <>/,[]\n"), max_size=16)
             "</c>\n<c>",
             "</c>\n</s>",
             Repetition("<s>\n", "<c>", "\n", "</c>", "\n</s>"),
-            "whitespace is no part of a wrapper",
+            "whitespace is not a part of a wrapper",
         ),
         (
             '[{"n": "',
@@ -58,7 +58,7 @@ def test_the_parts_recompose(before: str, between: str, after: str) -> None:
         ("a XX b YY", ("a ", " b ", ""), ("x", "y"), "two"),
         ("XXXX", ("", "", ""), ("x", "x"), "side by side"),
         ("a XXL b", ("a ", " b"), ("long",), "the longest word wins"),
-        ("a.b X.X", ("a.b X.X",), (), "words are no patterns"),
+        ("a.b X.X", ("a.b X.X",), (), "words are not patterns"),
     ],
 )
 def test_find_slots(

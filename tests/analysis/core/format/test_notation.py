@@ -140,7 +140,7 @@ INVENTED = Notation(
         ("a", "‹a›", "a string"),
         (1, "#1", "a number"),
         (-0.5, "#-0.5", "a fraction"),
-        (True, "yes", "true is no number"),
+        (True, "yes", "true is not a number"),
         (None, "∅", "null"),
         ([], "⟨⟩", "an empty array"),
         ({}, "⟪ ⟫", "an empty object, in its own words"),

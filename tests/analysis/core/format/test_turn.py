@@ -64,7 +64,7 @@ TAGGED: Row = ("<c>", Slot.NAME, Slot.ARGUMENTS, "</c>")
             CallFormat((Slot.NAME,), JSON, later_close="!"),
             (ONE, TWO, BARE),
             "fg!h!",
-            "closed behind every call but the first",
+            "closed after every call but the first",
         ),
         (
             CallFormat((Slot.NAME,), JSON, "[", "]", limit=CallLimit.FIRST),

@@ -76,10 +76,10 @@ def test_the_types_of_a_schema(schema: Any, kinds: str | None) -> None:
 
 
 STRANGE: list[tuple[Any, str]] = [
-    (3, "is no JSON schema"),
-    ({"anyOf": ["string"]}, "is no JSON schema"),
-    ({"type": "int"}, "'int' is no type of JSON Schema; did you mean integer?"),
-    ({"type": 5}, "5 is no type"),
+    (3, "is not a JSON schema"),
+    ({"anyOf": ["string"]}, "is not a JSON schema"),
+    ({"type": "int"}, "'int' is not a type of JSON Schema; did you mean integer?"),
+    ({"type": 5}, "5 is not a type"),
     ({"$ref": "#/$defs/Nobody"}, "leads nowhere"),
     ({"$ref": "#nobody"}, "leaves the schema"),
     ({"$ref": "https://example.org/schema"}, "leaves the schema"),

@@ -66,7 +66,10 @@ def test_a_wrong_use_is_refused_by_its_place(use: Use, said: str) -> None:
 OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"tokenizer": 3}, "tokenizer: int is not a tokenizer; give a fast"),
     ({"switches": ["a"]}, "switches: list is not a mapping of the template's variables; give"),
-    ({"switches": {"messages": []}}, "switches: messages is no switch; give it with each render"),
+    (
+        {"switches": {"messages": []}},
+        "switches: messages is not a switch; give it with each render",
+    ),
     ({"thinking_retention": "al"}, "there is no retention 'al'; did you mean all? there are none"),
 ]
 

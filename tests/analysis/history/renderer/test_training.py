@@ -110,6 +110,79 @@ LAST_ENDS = (
 """A turn in the history has no stop of its own."""
 
 
+HEADERS_STOP = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}<|bot|>{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<call>{{ c.function|tojson }}</call>{% endfor %}"
+    "{% else %}<|{{ m.role }}|>{{ m.content }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|bot|>{% endif %}"
+)
+"""Nothing closes a turn but the next header, which the model writes."""
+NAMES_RESULTS = (
+    "{% for m in messages %}{% if m.role == 'user' %}[u]{{ m.content }}[/]"
+    "{% elif m.role == 'tool' %}[{{ called.name }}]{{ m.content }}[/]"
+    "{% else %}[a]{{ m.content }}{% for c in m.tool_calls or [] %}"
+    "{% set called.name = c.function.name %}"
+    "<{{ c.function.name }}>{{ c.function.arguments|tojson }}[call]"
+    "{% else %}[end]{% endfor %}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}[a]{% endif %}"
+)
+"""A result repeats the name of the call before it."""
+ONE_FIELD = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}"
+    "{% if m.tool_calls and m.content and m.reasoning_content %}"
+    "{{ raise_exception('either of them') }}{% endif %}"
+    "<s>a{{ '<r>' ~ m.reasoning_content ~ '</r>' if m.reasoning_content }}{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<call>{{ c.function|tojson }}</call>{% endfor %}<e>"
+    "{% else %}<s>{{ m.role }}:{{ m.content }}<e>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<s>a{% endif %}"
+)
+"""It refuses what none of the messages is."""
+CALL = '{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}'
+GOES_ON = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}"
+    "[a]{{ m.content }}{% for c in m.tool_calls or [] %}<call>{{ c.function|tojson }}</call>"
+    "{% endfor %}[e]{% else %}[{{ m.role }}]{{ m.content }}[e]{% endif %}{% endfor %}"
+    "{% if add_generation_prompt and messages[-1].role != 'tool' %}[a]{% endif %}"
+)
+"""The prompt after a result has no header, and the history has one."""
+
+
+@pytest.mark.parametrize(
+    ("source", "turns"),
+    [
+        (HEADERS_STOP, [f"<call>{CALL}</call><|tool|>", "Sunny.<|user|>", "Bye."]),
+        (
+            "{% set called = namespace(name='') %}" + NAMES_RESULTS,
+            ['<get_weather>{"city": "Paris", "days": 3}[call]', "Sunny.[end]", "Bye.[end]"],
+        ),
+        (
+            ONE_FIELD,
+            [
+                f"<r>I look.</r><call>{CALL}</call><e>",
+                "<r>Fine.</r>Sunny.<e>",
+                "<r>So.</r>Bye.<e>",
+            ],
+        ),
+        (GOES_ON, [f"<call>{CALL}</call>[e]", "Sunny.[e]", "Bye.[e]"]),
+    ],
+    ids=["next-header", "name-in-result", "one-field", "no-header-after-results"],
+)
+def test_a_turn_is_marked_from_its_header_to_its_stop(source: str, turns: list[str]) -> None:
+    analysis = analyze(ChatTemplate(source))
+    made = training_template(analysis)
+    assert marked_by_transformers(made.template, CONVERSATION) == turns
+    assert counted(analysis.template, CONVERSATION) == turns
+    assert made.proof.passed
+
+
+def test_a_turn_that_is_marked_otherwise_is_named() -> None:
+    proof = training_template(analyze(ChatTemplate(ALL_MARKED))).proof
+    assert not proof.passed
+    first = proof.deviations[0]
+    assert (first.conversation[first.message], first.left_out) == ("assistant", ())
+    assert first.marked_too == ("<|im_start|>a\n",)
+
+
 def test_what_a_user_says_is_never_marked() -> None:
     made = training_template(analyze(ChatTemplate(LAST_ENDS)))
     messages = [user(), said("Hi."), user("Well?"), said("Bye.")]

@@ -1,4 +1,4 @@
-"""Every cause, each shown by a small template that has it, and by what mends it."""
+"""Every cause, each shown by a small template that has it, and by what fixes it."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from autoparser.analysis.history.roundtrip import (
     PROFILES,
     BesideCalls,
     Cause,
+    Culprit,
     EngineHabits,
-    Fault,
     Next,
     Outcome,
     round_trip,
@@ -33,21 +33,23 @@ def chat(*parts: str) -> ChatTemplate:
 
 FAULTS = [
     ((CONTENT, JSON), "tool call", None),
-    (("{{ (m.content or '')|trim }}",), "newline ends answer", Fault.TEMPLATE),
-    ((CONTENT, JSON), "compact JSON", Fault.MODEL),
-    ((CONTENT, JSON), "arguments as string", Fault.ENGINE),
-    ((CONTENT, BY_ID), "engine-made ids", Fault.ENGINE),
-    ((CONTENT, JSON), "malformed call, dropped", Fault.ENGINE),
+    (("{{ (m.content or '')|trim }}",), "newline ends answer", Culprit.TEMPLATE),
+    ((CONTENT, JSON), "compact JSON", Culprit.MODEL),
+    ((CONTENT, JSON), "arguments as string", Culprit.ENGINE),
+    ((CONTENT, BY_ID), "engine-made ids", Culprit.ENGINE),
+    ((CONTENT, JSON), "malformed call, dropped", Culprit.ENGINE),
     (
         ("{% if not m.tool_calls %}{{ m.content }}{% endif %}", JSON),
         "tool call + content",
-        Fault.TEMPLATE,
+        Culprit.TEMPLATE,
     ),
 ]
 
 
 @pytest.mark.parametrize(("parts", "name", "fault"), FAULTS)
-def test_a_break_is_somebodys_fault(parts: tuple[str, ...], name: str, fault: Fault | None) -> None:
+def test_a_break_is_somebodys_fault(
+    parts: tuple[str, ...], name: str, fault: Culprit | None
+) -> None:
     scenario = shipped(name)
     assert verdict(analyze(chat(*parts)), scenario, scenario.next[0]).fault is fault
 
@@ -55,7 +57,7 @@ def test_a_break_is_somebodys_fault(parts: tuple[str, ...], name: str, fault: Fa
 def test_reasoning_that_the_template_drops_is_its_fault_in_a_turn_with_a_broken_call_too() -> None:
     # The reasoning stands before the call, and is gone before the call could matter.
     found = verdict(fixture("history-last-query"), "malformed call, kept", Next.USER)
-    assert (found.cause, found.fault) == (Cause.REASONING_DROPPED, Fault.TEMPLATE)
+    assert (found.cause, found.fault) == (Cause.REASONING_DROPPED, Culprit.TEMPLATE)
 
 
 def test_a_malformed_call_stays_malformed_in_the_history() -> None:
@@ -81,7 +83,7 @@ def test_an_engine_gives_reasoning_in_its_own_fields(name: str, field: str) -> N
     if field in HOLDS[name]:
         assert found.holds
     else:
-        assert (found.cause, found.fault) == (Cause.REASONING_DROPPED, Fault.ENGINE)
+        assert (found.cause, found.fault) == (Cause.REASONING_DROPPED, Culprit.ENGINE)
 
 
 BESIDE = [
@@ -102,7 +104,7 @@ def test_an_engine_may_not_keep_content_beside_calls(
     )
     found = verdict(analyze(chat(CONTENT, JSON)), scenario, Next.TOOL)
     assert found.cause is cause
-    assert found.fault is (None if cause is None else Fault.ENGINE)
+    assert found.fault is (None if cause is None else Culprit.ENGINE)
 
 
 def test_a_scenario_names_an_engine_or_its_habits() -> None:

@@ -1,4 +1,4 @@
-"""Scenarios times settings times next roles, what mends a row, and advice for it."""
+"""Scenarios times settings times next roles, what fixes a row, and advice for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autoparser.analysis.history.roundtrip import (
     advice_of,
     code_of,
     failing,
-    mending,
+    fixing,
     round_trip,
     settings_of,
     shipped_scenarios,
@@ -53,7 +53,7 @@ def test_a_row_says_under_which_settings_it_goes_otherwise() -> None:
     (other,) = row.differing
     assert dict(other.setting) == {"preserve_thinking": True}
     assert other.holds
-    assert mending(row) == {"preserve_thinking": True}
+    assert fixing(row) == {"preserve_thinking": True}
     advice = advice_of(row)
     assert [each.reader for each in advice] == list(AdviceReader)
     assert advice[-1].text == "set preserve_thinking=true: it holds then"

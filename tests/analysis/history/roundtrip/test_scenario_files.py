@@ -158,7 +158,7 @@ WRONG = [
     (
         {"scenarios": [{"name": "a", "message": {}}], "tools": [{"name": "f", "parameters": 1}]},
         "tools[0].parameters",
-        "write a schema",
+        "expected an object such as",
     ),
 ]
 

@@ -74,7 +74,7 @@ def test_the_right_format_passes() -> None:
             "2 calls",
             "a refusal that the template does not make",
         ),
-        (with_calls(later_close="!"), "2 calls", "a text too many behind later calls"),
+        (with_calls(later_close="!"), "2 calls", "a text too many after later calls"),
         (with_refused_null, "an argument that is null", "a refused value"),
         (
             with_layout(Presence(content=True), literals=("A: ", ".\n")),

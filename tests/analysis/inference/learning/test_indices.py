@@ -17,7 +17,7 @@ MARK = INDEX_MARK
         (["a0", "a1", "a2"], (f"a{MARK}", 0), "from nought"),
         (["a1.", "a2.", "a3."], (f"a{MARK}.", 1), "from one"),
         (["9", "10", "11"], (MARK, 9), "over a digit's end"),
-        (["f:0 v2", "f:1 v2"], (f"f:{MARK} v2", 0), "a number that stays is no count"),
+        (["f:0 v2", "f:1 v2"], (f"f:{MARK} v2", 0), "a number that stays is not a count"),
         (["0/0", "1/1"], (f"{MARK}/{MARK}", 0), "written twice"),
         (["a0", "a2"], None, "not by one"),
         (["a2", "a1"], None, "downwards"),

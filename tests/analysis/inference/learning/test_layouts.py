@@ -158,7 +158,7 @@ def test_the_opening_of_an_earlier_turn() -> None:
     [
         ("{{ m.content.split('</why>')[-1] }}", "</why>", "split"),
         ("{{ m.content.split('@@')[-1] }}", None, "too short to be sure of"),
-        ("{{ m.content.split('word')[-1] }}", None, "a word is no marker"),
+        ("{{ m.content.split('word')[-1] }}", None, "a word is not a marker"),
         ("{{ m.content }}", None, "nothing is lost"),
         ("{{ m.content.replace('</why>', '') }}", None, "only the marker is lost"),
         ("{% if '</why>' in m.content %}!{% endif %}{{ m.content }}", None, "only asked for"),

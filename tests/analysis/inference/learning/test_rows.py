@@ -27,7 +27,7 @@ def test_cut_at(row: Row, expected: Row, reason: str) -> None:
     [
         (("<p ", Slot.KEY, ">"), ("<p ", ">"), "two literals"),
         (('{"', Slot.KEY, '": '), ('"', '"'), "quotes, and no more than these"),
-        (("a", Slot.KEY, "a"), ("a", "a"), "letters are no quotes"),
+        (("a", Slot.KEY, "a"), ("a", "a"), "letters are not quotes"),
         (("- ", Slot.KEY, " = "), ("- ", " = "), "neither is a space"),
         ((Slot.KEY, ":"), ("", ":"), "nothing before it"),
         (("x",), ("", ""), "no such slot"),

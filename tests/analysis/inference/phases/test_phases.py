@@ -60,7 +60,7 @@ def finding_of(template: ChatTemplate, phase: str) -> Finding:
             "; earlier turns keep theirs only with tools",
         ),
         ("C1", turn(CONTENT, CALLED), "content stands before calls, written as it is"),
-        ("C1", turn(CALLED, CONTENT), "content stands behind calls"),
+        ("C1", turn(CALLED, CONTENT), "content stands after calls"),
         ("C1", turn("{{ m.content|trim }}"), "stripped of whitespace"),
         ("C1", turn("{% if not m.tool_calls %}{{ m.content }}{% endif %}", CALLED), "dropped"),
         ("T1", turn(CONTENT, CALLED), "a call is written"),

@@ -58,7 +58,7 @@ RAISES = "{{ raise_exception('not so') }}"
             {},
             False,
             False,
-            "a text that comes without markup is no reasoning",
+            "a text that comes without markup is not reasoning",
         ),
         (
             turn(

@@ -28,7 +28,7 @@ MARKS = choose_sentinels("")
         (lambda text: repr(text).strip("'"), "Python's repr"),
         (lambda text: text.encode("unicode_escape").decode(), "escaped letters"),
         (lambda text: text.split()[0], "splitting at whitespace"),
-        (lambda text: re.sub(r"[^\w.]", "", text), "leaving out what is no letter"),
+        (lambda text: re.sub(r"[^\w.]", "", text), "leaving out what is not a letter"),
     ],
 )
 def test_a_sentinel_survives(change: Callable[[str], str], reason: str) -> None:

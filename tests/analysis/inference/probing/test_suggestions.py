@@ -40,7 +40,7 @@ def test_variables(text: str, variables: tuple[str, ...], reason: str) -> None:
         ("{{ 'x' != a }}", {"a": ("x",)}, "the other way round"),
         ("{{ a == 1 or a == 1 or a > 2 }}", {"a": (1, 2)}, "each once"),
         ("{{ a in ['x', 'y'] }}{{ a in ('z',) }}", {"a": ("x", "y", "z")}, "in a list"),
-        ("{{ m.role == 'user' }}", {}, "an attribute is no variable"),
+        ("{{ m.role == 'user' }}", {}, "an attribute is not a variable"),
         ("{{ a == b }}", {}, "no constant"),
     ],
 )
@@ -53,7 +53,7 @@ def test_values(text: str, values: dict[str, tuple[Json, ...]], reason: str) -> 
     [
         ("{{ m.content }}", ("content",), "an attribute"),
         ("{{ m['tool_calls'] }}", ("tool_calls",), "an item"),
-        ("{{ m[0] }}", (), "a number is no field"),
+        ("{{ m[0] }}", (), "a number is not a field"),
         ("{{ 'hints' in m }}", ("hints",), "a name that is asked for"),
         ("{{ 'two words' in m }}", (), "no name"),
     ],

@@ -48,8 +48,8 @@ def entry(**changes: object) -> dict[str, object]:
 
 WRONG = [
     ({"schema": "autoparser.lint-baseline/9", "findings": []}, "another version"),
-    ({"schema": "autoparser.lint/1", "findings": []}, "this is no baseline"),
-    ({"findings": []}, "this is no baseline"),
+    ({"schema": "autoparser.lint/1", "findings": []}, "this is not a baseline"),
+    ({"findings": []}, "this is not a baseline"),
     ([], "this is a list, not an object"),
     ({"schema": VERSION}, "this has no findings"),
     ({"schema": VERSION, "findings": [entry(), entry(code=1)]}, r"findings\[1\]\.code: this is a"),
@@ -71,7 +71,7 @@ def test_no_file_and_no_json_are_errors(tmp_path: Path) -> None:
     with pytest.raises(BaselineError, match="write it first"):
         read_baseline(file)
     file.write_text("{", encoding="utf-8")
-    with pytest.raises(BaselineError, match="this is no baseline"):
+    with pytest.raises(BaselineError, match="this is not a baseline"):
         read_baseline(file)
     with pytest.raises(BaselineError, match="cannot be read"):
         read_baseline(tmp_path)

@@ -189,7 +189,7 @@ def test_a_broken_tokenizer_beside_a_template_is_only_told_of(project: Path) -> 
     assert found(run) == [("drops.jinja", "AP306")]
     assert run.problems == ()
     (remark,) = run.templates[0].remarks
-    assert remark.startswith("tokenizer.json: this is no tokenizer")
+    assert remark.startswith("tokenizer.json: this is not a tokenizer")
 
 
 def test_a_tokenizer_that_is_named_takes_the_place_of_the_one_beside(

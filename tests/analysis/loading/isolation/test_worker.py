@@ -67,9 +67,9 @@ def test_what_a_task_raises_comes_out_with_the_place_it_was_raised_at() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        AutoparserError("wrong", file="a", place="line 1", hint="mend it"),
+        AutoparserError("wrong", file="a", place="line 1", hint="fix it"),
         TemplateRenderError("no", file="a", line=3, refused=True),
-        TemplateSyntaxError("no", file="a", line=3, column=4, excerpt="x\n^", hint="mend it"),
+        TemplateSyntaxError("no", file="a", line=3, column=4, excerpt="x\n^", hint="fix it"),
         TaskLimitError(Limit.MEMORY, "too much", file="a"),
     ],
     ids=lambda error: type(error).__name__,

@@ -116,7 +116,7 @@ def lie(words: str) -> bytes:
     ("words", "line"),
     [
         ("nothing", "byte 0: the file ends in the middle of its header"),
-        ("another format", "byte 0: this is no GGUF file"),
+        ("another format", "byte 0: this is not a GGUF file"),
         ("an old version", "byte 4: GGUF of version 1 cannot be read, but 2 and 3 can"),
         ("a strange version", "byte 4: GGUF of version 77 cannot be read, but 2 and 3 can"),
         (
@@ -147,7 +147,7 @@ def lie(words: str) -> bytes:
         ("cut in a key", "byte 24: 23 bytes of a text are claimed, and 8 bytes are left"),
         ("cut in a value", "byte 59: 1 bytes of a text are claimed, and 0 bytes are left"),
         ("one pair of two", "byte 68: the file ends in the middle of its header"),
-        ("a number for a template", "tokenizer.chat_template: the value is no text"),
+        ("a number for a template", "tokenizer.chat_template: the value is not text"),
         ("no UTF-8", "tokenizer.chat_template: the value is not UTF-8"),
         (
             "types of other tokens",

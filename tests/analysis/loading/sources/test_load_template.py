@@ -124,7 +124,7 @@ ADDED = {"__type": "AddedToken", "content": "E", "lstrip": False}
         (BOS, None, BOS, "a text"),
         ({"eos_token": ADDED}, None, {"eos_token": "E"}, "an added token"),
         ({"eos_token": {"content": "E"}}, None, {"eos_token": "E"}, "its older form"),
-        ({"bos_token": None, "add_bos_token": True}, None, {}, "null and flags are no tokens"),
+        ({"bos_token": None, "add_bos_token": True}, None, {}, "null and flags are not tokens"),
         ({"image_token": "I"}, None, {"image_token": "I"}, "a token of this model"),
         ({"extra_special_tokens": {"boa": "A"}}, None, {"boa": "A"}, "named extra tokens"),
         ({"extra_special_tokens": ["A"]}, None, {}, "extra tokens without names"),

@@ -142,7 +142,7 @@ def test_what_a_tokenizer_lacks(source: object, options: dict[str, Any], says: s
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{")
-    with pytest.raises(TokenizerError, match="this is no tokenizer"):
+    with pytest.raises(TokenizerError, match="this is not a tokenizer"):
         tokenizer_of(tmp_path)
     byte_tokenizer().save(str(tmp_path / "tokenizer.json"))
     (tmp_path / "tokenizer_config.json").write_text("{")

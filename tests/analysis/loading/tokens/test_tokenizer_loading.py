@@ -61,9 +61,9 @@ BOMBS: dict[str, tuple[Callable[[], str], str]] = {
             '"normalizer": null',
             '"normalizer": ' + '{"type":"Sequence","normalizers":[' * 50_000 + "]}" * 50_000,
         ),
-        "this is no tokenizer (",
+        "this is not a tokenizer (",
     ),
-    "nested brackets alone": (lambda: "[" * 1_000_000, "this is no tokenizer ("),
+    "nested brackets alone": (lambda: "[" * 1_000_000, "this is not a tokenizer ("),
     "too many entries": (
         lambda: '{"model":{"vocab":{' + '"a":1,' * 3_000_001 + '"b":2}}}',
         "this is larger than any tokenizer",
@@ -81,11 +81,11 @@ BOMBS: dict[str, tuple[Callable[[], str], str]] = {
         lambda: changed(normalizer=replacing(40, 2)),
         "its normalizers blow text up",
     ),
-    "no JSON": (lambda: "\0\0\0", "this is no tokenizer ("),
-    "another JSON": (lambda: '{"a": 1}', "this is no tokenizer ("),
+    "no JSON": (lambda: "\0\0\0", "this is not a tokenizer ("),
+    "another JSON": (lambda: '{"a": 1}', "this is not a tokenizer ("),
     "a merge of unknown parts": (
         lambda: changed(model=model(merges=["x y"])),
-        "this is no tokenizer (",
+        "this is not a tokenizer (",
     ),
 }
 
@@ -188,11 +188,11 @@ def test_tiktokens_ranks_give_the_tokens_of_a_real_vocabulary(tmp_path: Path, fi
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"YQ== 0\nYg==", "line 2: this is no token in base64 with its rank"),
-        (b"YQ== 0\n!!!! 1", "line 2: this is no token"),
-        (b"YQ== 0\nYg== -1", "line 2: this is no token"),
-        (b"YQ== 0\nYg== 99999999999999999999", "line 2: this is no token"),
-        (b"YQ== 0\n" + base64.b64encode(b"x" * 5000) + b" 1", "line 2: this is no token"),
+        (b"YQ== 0\nYg==", "line 2: this is not a token in base64 with its rank"),
+        (b"YQ== 0\n!!!! 1", "line 2: this is not a token"),
+        (b"YQ== 0\nYg== -1", "line 2: this is not a token"),
+        (b"YQ== 0\nYg== 99999999999999999999", "line 2: this is not a token"),
+        (b"YQ== 0\n" + base64.b64encode(b"x" * 5000) + b" 1", "line 2: this is not a token"),
     ],
 )
 def test_ranks_that_are_none(tmp_path: Path, content: bytes, words: str) -> None:

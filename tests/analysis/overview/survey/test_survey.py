@@ -62,7 +62,7 @@ def test_a_line_is_read_back_and_is_as_its_schema_says(record: Record) -> None:
     journal = journal_of(line.encode(), "s.jsonl")
     assert journal.records == {(record.source, record.sha256): record}
     assert journal.size == len(line)
-    assert not journal.mended
+    assert not journal.repaired
 
 
 def test_half_a_line_is_left_out() -> None:
@@ -72,7 +72,7 @@ def test_half_a_line_is_left_out() -> None:
         journal = journal_of(lines[:-cut], "s.jsonl")
         assert len(journal.records) == 2
         assert journal.size == len(lines) - last
-        assert journal.mended == (cut < last)
+        assert journal.repaired == (cut < last)
 
 
 NO_SURVEYS = [b"hello\n", b"{}\n", b'{"schema": "autoparser.survey/2"}\n', b"half a note"]

@@ -186,7 +186,7 @@ def difference(format_: TurnFormat, message: Message) -> str:
     Raises RefusedMessageError where the template does not write it.
     """
     message = with_ids(format_, message)
-    # Schemas that all values meet: some of the battery are no strings where TOOLS says so.
+    # Schemas that all values meet: some of the battery are not strings where TOOLS says so.
     text, parser = generated(format_, format_.write(message), loose_tools())
     parsed = parser.parse(text)
     gap = gaps(parsed.spans, text)

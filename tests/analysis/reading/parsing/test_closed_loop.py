@@ -22,7 +22,7 @@ RANDOM = 100
 UNOPENED = "nothing opens reasoning, so that text without its close is all reasoning"
 UNESCAPED = "strings are written without their quotes escaped, or without quotes"
 UNSEPARATED = "nothing stands between two arguments"
-UNTOLD = "an array's empty items, and those that are no strings, are written like strings"
+UNTOLD = "an array's empty items, and those that are not strings, are written like strings"
 LOST: Mapping[str, tuple[str, int]] = {
     "j3-4-tagged-array": (UNOPENED, 11),
     "j8-python-dict": (UNOPENED, 11),

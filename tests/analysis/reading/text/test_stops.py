@@ -75,7 +75,7 @@ def test_a_stop_inside_what_may_become_another_is_not_sure() -> None:
     stop = stops.find("<cal", 0)
     assert stop is not None
     assert stops.unsure("<cal", stop, 0)
-    assert not stops.unsure("<cal", stop, 1), "what was taken is no part of a stop"
+    assert not stops.unsure("<cal", stop, 1), "what was taken is not a part of a stop"
 
 
 def test_without_stops_everything_is_plain() -> None:

@@ -159,9 +159,9 @@ WHOLE: list[tuple[Any, str]] = [
     ({"properties": {"a": "string"}}, "#/properties/a: a schema is an object"),
     ({"items": None}, "#/items: a schema is an object"),
     ({"additionalProperties": [True]}, "#/additionalProperties: a schema is an object"),
-    ({"const": float("nan")}, "no JSON value"),
-    ({"const": "\ud800"}, "no JSON value"),
-    ({"const": {1, 2}}, "no JSON value"),
+    ({"const": float("nan")}, "not a JSON value"),
+    ({"const": "\ud800"}, "not a JSON value"),
+    ({"const": {1, 2}}, "not a JSON value"),
     ({"$ref": "#"}, "leads back to itself"),
     (
         {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}}},

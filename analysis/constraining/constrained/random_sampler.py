@@ -1,4 +1,4 @@
-"""A sampler that needs no model: chance, which comes to an end.
+"""A sampler that needs no model: tokens at random, to an end.
 
 Uniform over the mask alone would never end: of a hundred thousand tokens that may stand in a
 string, one closes it. So at each step, first of all that is allowed:

@@ -1,0 +1,212 @@
+"""Free text that plain text closes, as a lexer reads it: signs, and the stretches between them.
+
+A mask of llguidance is quick where it knows without looking that a whole slice of the vocabulary is
+allowed. It knows that of one kind of terminal: any characters of a class but for a finite number of
+texts. "Anything that does not hold ``</a>``" is not of that kind; that no stretch after ``<`` is
+``/a`` where ``>`` follows is. So the signs ``<`` and ``>`` become terminals of their own, and what
+stands between two of them is one terminal, in most places any text without signs. Which stretches
+and signs have begun a close is told by the states of `until`, with these in place of characters.
+
+For the close ``</a>`` the signs are ``<>`` and there is one word, ``/a``::
+
+    state 0      any stretch -> 0    ">" -> 0    "<" -> 1
+    state 1      "/a" -> 2    any other stretch -> 0    ">" -> 0    "<" -> 1
+    state 2      ">" closes    "<" -> 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .until import State, states
+
+_FIRST = 0xF0000
+"""The character that stands for the first symbol when states are made of symbols."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some characters that are no signs."""
+
+    but_not: tuple[str, ...] = ()
+    """Stretches that are not meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneSign:
+    """One of several signs."""
+
+    signs: str
+
+
+Symbol: TypeAlias = str | int
+"""A sign, a whole stretch, or an opaque token by its id."""
+
+Terminal: TypeAlias = Symbol | Stretch | OneSign
+
+
+@dataclass(frozen=True, slots=True)
+class TextStep:
+    """A terminal, and the state of the text before it; None: nothing stands before it."""
+
+    origin: int | None
+    terminal: Terminal
+
+
+@dataclass(frozen=True, slots=True)
+class StretchedText:
+    """Text as steps from state to state."""
+
+    steps: Mapping[int, Sequence[TextStep]]
+    """The steps that lead to a state."""
+    closes: Sequence[Sequence[TextStep]]
+    """The last step of each text that closes it."""
+    ends: Sequence[int]
+    """The states in which the text may end where nothing closes it."""
+
+
+def signs_of(texts: Sequence[str]) -> str | None:
+    """Return the signs of texts that close free text or are kept out of it: first and last ones.
+
+    None where one is a letter, a digit or a blank, which stand in most tokens, or is no ASCII:
+    a lexer that read a byte of it no longer knows that the stretch before it had come to its end.
+    """
+    signs = {sign for text in texts if text for sign in (text[0], text[-1])}
+    usual = all(sign.isascii() and not sign.isalnum() and sign != " " for sign in signs)
+    return "".join(sorted(signs)) if usual else None
+
+
+def symbols_of(text: str, signs: str) -> list[Symbol]:
+    """Cut a text into its signs and the stretches between them."""
+    found: list[str] = []
+    within = False
+    for char in text:
+        if within and char not in signs:
+            found[-1] += char
+        else:
+            found.append(char)
+        within = char not in signs
+    return list(found)
+
+
+def stretched(
+    closes: Sequence[Sequence[Symbol]],
+    exclude: Sequence[Sequence[Symbol]],
+    signs: str,
+    not_alone: Collection[Sequence[Symbol]] = (),
+) -> StretchedText:
+    """Return the text that one of `closes` ends, without any of `exclude` before.
+
+    Before those that are `not_alone`, the text is not empty.
+    """
+    known: dict[Symbol, str] = {}
+    for symbol in (*signs, *(each for text in (*closes, *exclude) for each in text)):
+        known.setdefault(symbol, chr(_FIRST + len(known)))
+
+    def encoded(texts: Collection[Sequence[Symbol]]) -> list[str]:
+        return ["".join(known[symbol] for symbol in text) for text in texts]
+
+    found = states(encoded(closes), encoded(exclude))
+    symbols = {char: symbol for symbol, char in known.items()}
+    return _Stretcher(found, symbols, signs, encoded(not_alone)).text()
+
+
+_Place: TypeAlias = tuple[int, bool, str | None]
+"""A state of the symbols; whether a stretch was read last, so that no other may follow; the whole
+text, where it may become a close that must not stand alone."""
+
+
+class _Stretcher:
+    def __init__(
+        self,
+        found: Sequence[State],
+        symbols: Mapping[str, Symbol],
+        signs: str,
+        not_alone: Sequence[str],
+    ) -> None:
+        self.found, self.symbols, self.signs = found, symbols, signs
+        self.not_alone = not_alone
+        self.numbers: dict[_Place, int] = {}
+        self.steps: dict[int, list[TextStep]] = {}
+        self.closes: dict[int, list[TextStep]] = {}
+
+    def text(self) -> StretchedText:
+        """Follow all states from the first one."""
+        waiting = self._from(None, (0, False, "" if self.not_alone else None))
+        while waiting:
+            place = waiting.pop()
+            waiting += self._from(self.numbers[place], place)
+        ends = [at for (state, _, _), at in self.numbers.items() if not self.found[state].begun]
+        return StretchedText(self.steps, [self.closes[at] for at in sorted(self.closes)], ends)
+
+    def _from(self, origin: int | None, place: _Place) -> list[_Place]:
+        """Add the steps from a place; return the places that are new."""
+        at, _, whole = place
+        for char, close in self.found[at].closes.items():
+            if whole is None or whole + char not in self.not_alone:
+                self.closes.setdefault(close, []).append(TextStep(origin, self.symbols[char]))
+        new: list[_Place] = []
+        for terminal, to in self._ways(place):
+            if to not in self.numbers:
+                self.numbers[to] = len(self.numbers)
+                new.append(to)
+            self.steps.setdefault(self.numbers[to], []).append(TextStep(origin, terminal))
+        return new
+
+    def _ways(self, place: _Place) -> Iterator[tuple[Terminal, _Place]]:
+        """Return the terminals that may follow, and where they lead."""
+        at, within, whole = place
+        state = self.found[at]
+        for char, to in state.goes.items():
+            symbol = self.symbols[char]
+            if not (within and self._is_stretch(symbol)):
+                yield symbol, (to, self._is_stretch(symbol), self._begun(whole, char))
+        if state.begun:
+            return
+        named = {self.symbols[char] for char in (*state.goes, *state.closes, *state.refused)}
+        if not within:
+            words = sorted(str(each) for each in named if self._is_stretch(each))
+            yield Stretch(tuple(words)), (0, True, None)
+        others = "".join(sign for sign in self.signs if sign not in named)
+        if others:
+            yield OneSign(others), (0, False, None)
+
+    def _begun(self, whole: str | None, char: str) -> str | None:
+        """Return the whole text after one more symbol, where it may still become a close."""
+        if whole is None:
+            return None
+        more = whole + char
+        return more if any(text.startswith(more) for text in self.not_alone) else None
+
+    def _is_stretch(self, symbol: Symbol) -> bool:
+        return isinstance(symbol, str) and symbol not in self.signs
+
+
+_IN_JSON = r'"\\\x00-\x1F\x7F'
+"""What a JSON string escapes, within a class."""
+
+
+def slices_of(signs: Collection[str]) -> tuple[str, ...]:
+    """Return the slices of a vocabulary in which masks of such texts are quick, for llguidance.
+
+    They are its own slices for JSON, but without any sign; what stands between the signs of each
+    text; and all text, so that text which nothing but a token closes is as quick as it was.
+    """
+    if not signs:
+        return ()
+    every = sorted({sign for each in signs for sign in each if sign not in '"\\' and sign > " "})
+    json = f"{any_but(every)[:-1]}{_IN_JSON}]"
+    longer = sorted(signs, key=lambda each: (-len(each), each))
+    return (f"{json}{{1,10}}", f"{json}{{1,30}}", f"{json}+", *map(_stretch, longer), "(?s:.)+")
+
+
+def _stretch(signs: str) -> str:
+    return f"{any_but(signs)}+"
+
+
+def any_but(signs: Iterable[str]) -> str:
+    """Write any character but these, as Rust's regular expressions have it."""
+    codes = (f"\\x{{{ord(sign):x}}}" for sign in signs)
+    return f"[^{''.join(codes)}]"

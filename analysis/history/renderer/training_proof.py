@@ -1,0 +1,171 @@
+"""The proof of a training template: it renders the same texts, and marks what the model writes.
+
+Both templates render every message of the battery, alone, between others and again after the
+results of its calls. Another text is an error; a turn in which the markers are not the loss mask of
+the renderer is a deviation, which has a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Dialogue, Message as Turn, ToolResult, User
+from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
+from autoparser.analysis.inference.check import battery, battery_tools
+from autoparser.analysis.inference.probing import choose_sentinels, offered
+from autoparser.analysis.loading.template import ChatTemplate
+
+from .attribution import Attributed, attribute
+from .generation import generation_ranges
+from .leaves import fields_of
+from .renders import HistoryRenders, Messages, prepared
+from .shares import Joints
+
+
+class TrainingTemplateError(AutoparserError):
+    """A template with generation markers cannot be written, or is not the same template."""
+
+
+@dataclass(frozen=True, slots=True)
+class MismarkedTurn:
+    """A turn in which what is marked is not what the renderer says is sampled."""
+
+    conversation: tuple[str, ...]
+    """The roles of its messages."""
+    message: int
+    turn: str
+    """The parts of the turn."""
+    left_out: tuple[str, ...]
+    """What the model writes, unmarked."""
+    marked_too: tuple[str, ...]
+    """What the model does not write, marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was rendered by both templates."""
+
+    conversations: int
+    """Rendered to the same text by both, or refused by both."""
+    refused: int
+    masked: int
+    """Conversations in which what is marked is also what the renderer says is sampled."""
+    deviations: tuple[MismarkedTurn, ...]
+    """One for each kind of turn in each kind of conversation, in which that is not so."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the markers are the renderer's loss mask wherever both render."""
+        return self.masked == self.conversations - self.refused
+
+
+def proved(analysis: Analysis, patched: ChatTemplate) -> Proof:
+    """Render the battery by both. Raises TrainingTemplateError where a text differs."""
+    tools = offered(battery_tools(), analysis.shape)
+    renders = HistoryRenders.of(analysis.template, tools, {})
+    # One clock for both, so that no second lies between them.
+    others = HistoryRenders(patched, renders.tools, renders.switches, renders.clock)
+    joints = Joints(analysis.formats.united)
+    fields = fields_of(analysis.shape)
+    words = choose_sentinels(analysis.template.text)
+    conversations = refused = masked = 0
+    deviations: dict[tuple[object, ...], MismarkedTurn] = {}
+    for dialogue, generation in product(_dialogues(), (False, True)):
+        messages = prepared(analysis.shape.messages(dialogue, words.system))
+        text = renders.attempt(messages, generation=generation)
+        other = others.attempt(messages, generation=generation)
+        if text != other:
+            raise TrainingTemplateError(
+                "with generation markers it does not render the same text",
+                file=analysis.template.origin,
+                hint="use the loss mask of autoparser's renderer instead",
+            )
+        conversations += 1
+        if text is None:
+            refused += 1
+            continue
+        whole = attribute(
+            renders, messages, joints, generation=generation, reasoning_fields=fields, text=text
+        )
+        marked = _marked(others, messages, text, generation=generation)
+        found = list(_deviations(whole, marked, dialogue, messages))
+        masked += not found
+        for each in found:
+            deviations.setdefault((each.conversation, each.message, each.turn), each)
+    return Proof(conversations, refused, masked, tuple(deviations.values()))
+
+
+def _marked(
+    others: HistoryRenders, messages: Messages, text: str, *, generation: bool
+) -> list[tuple[int, int]]:
+    """Return what generation blocks hold; nothing where nobody can tell."""
+    try:
+        marked = generation_ranges(others, messages, text, generation=generation)
+    except TemplateRenderError:
+        return []
+    return _joined(marked or [])
+
+
+def _deviations(
+    whole: Attributed, marked: Sequence[tuple[int, int]], dialogue: Dialogue, messages: Messages
+) -> Iterator[MismarkedTurn]:
+    """Return the turns of a conversation that are marked otherwise than they are sampled."""
+    sampled = _joined((each.start, each.end) for each in whole.segments if each.sampled)
+    left_out = _beyond(sampled, marked)
+    marked_too = _beyond(marked, sampled)
+    owners: dict[int, tuple[list[str], list[str]]] = {}
+    for which, stretches in enumerate((left_out, marked_too)):
+        for start, end in stretches:
+            owner = next(each.message for each in whole.segments if each.end > start)
+            owners.setdefault(owner, ([], []))[which].append(whole.text[start:end])
+    roles = tuple(str(message.get("role")) for message in messages)
+    # A system message that the template needs stands before the dialogue.
+    before = len(messages) - len(dialogue)
+    for owner, (left, too) in sorted(owners.items()):
+        turn = dialogue[owner - before] if owner >= before else None
+        parts = str(turn.presence) if isinstance(turn, Turn) else "no turn"
+        yield MismarkedTurn(roles, owner, parts, tuple(left), tuple(too))
+
+
+def _beyond(
+    one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return what of the stretches in `one` is in none of `other`; both rise."""
+    found: list[tuple[int, int]] = []
+    for start, end in one:
+        at = start
+        for begin, stop in other:
+            if stop <= at or begin >= end:
+                continue
+            if begin > at:
+                found.append((at, begin))
+            at = max(at, stop)
+        if at < end:
+            found.append((at, end))
+    return found
+
+
+def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Put stretches together that touch."""
+    found: list[tuple[int, int]] = []
+    for start, end in stretches:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def _dialogues() -> Iterator[Dialogue]:
+    """Return every message of the battery: alone, between others, and again after its results."""
+    done, again = Turn("All done.", "It is done."), User("Thanks. Anything else?")
+    for case in battery():
+        answers = tuple(ToolResult("done", call.name, call.id) for call in case.message.calls)
+        asked: Dialogue = (User("Please look into it."), case.message, *answers)
+        yield asked
+        yield (*asked, *([done] if answers else []), again, Turn("Nothing else."))
+        if answers:
+            yield (*asked, case.message, *answers, done)

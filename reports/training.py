@@ -1,0 +1,50 @@
+"""What a training template marks, in lines: the same text, and each deviation by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from autoparser.analysis.history.renderer import MismarkedTurn, TrainingTemplate
+
+from .visible import visible
+
+__all__ = ["training_lines"]
+
+_MOST = 60
+"""Characters of a stretch that are shown."""
+
+
+def training_lines(made: TrainingTemplate) -> Iterator[str]:
+    """Say what was proved, and then each kind of turn whose marks are not the loss mask."""
+    proof = made.proof
+    what = "with markers around the same template" if made.patched else "it has markers itself"
+    yield (
+        f"{what}: the same text in {proof.conversations} conversations"
+        f" ({proof.refused} refused by both), the markers as autoparser's loss mask in"
+        f" {proof.masked} of {proof.conversations - proof.refused}"
+    )
+    for _, alike in groupby(sorted(proof.deviations, key=_kind), _kind):
+        yield _deviation(list(alike))
+
+
+def _kind(deviation: MismarkedTurn) -> tuple[str, bool, bool]:
+    return deviation.turn, bool(deviation.left_out), bool(deviation.marked_too)
+
+
+def _deviation(alike: Sequence[MismarkedTurn]) -> str:
+    one = alike[0]
+    others = len(alike) - 1
+    more = f", and {others} more" if others else ""
+    found = [
+        f"{what} {', '.join(map(_stretch, stretches))}"
+        for what, stretches in (("not marked:", one.left_out), ("marked:", one.marked_too))
+        if stretches
+    ]
+    place = f"message {one.message + 1} of {', '.join(one.conversation)}{more}"
+    said = "; ".join(found)
+    return f"a turn of {one.turn} ({place}) is not marked as the model writes it: {said}"
+
+
+def _stretch(text: str) -> str:
+    return f"«{visible(text if len(text) <= _MOST else f'{text[:_MOST]}…')}»"

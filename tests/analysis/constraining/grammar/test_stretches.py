@@ -1,0 +1,136 @@
+"""Text as signs and stretches: the same texts as by any other reading, and quicker masks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from llguidance import LLMatcher
+
+from autoparser.analysis.constraining.grammar import format_slices
+from autoparser.analysis.constraining.grammar.lark import slices_for, write_lark
+from autoparser.analysis.constraining.grammar.rules import (
+    NOTHING,
+    Exit,
+    FreeTextNode,
+    GrammarRules,
+    LiteralNode,
+    Prose,
+)
+from autoparser.analysis.constraining.grammar.stretches import signs_of, symbols_of
+from autoparser.analysis.core.format import Formats
+from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
+from tests.analysis.reading.parsing.loop import analysis_of
+
+from .offers import STRICT
+from .tokens import byte_tokenizer, guidance, ids
+
+ALL_TEXT = OpaqueTokens()
+
+
+def matcher_of(rules: GrammarRules, slices: Sequence[str] = ()) -> LLMatcher:
+    loaded = guidance().with_slices(list(slices)) if slices else guidance()
+    text = LLMatcher.grammar_from_lark(write_lark(rules, ALL_TEXT))
+    made = LLMatcher(loaded, text, log_level=0)
+    assert not made.is_error(), made.get_error()
+    return made
+
+
+def accepts(start: LLMatcher, text: str) -> bool:
+    found = start.deep_copy()
+    tokens = ids(byte_tokenizer(), text)
+    whole = found.validate_tokens(tokens) == len(tokens)
+    return whole and found.consume_tokens(tokens) and found.is_accepting()
+
+
+def closed_well(text: str, close: str, kept_out: Sequence[str], *, may_be_empty: bool) -> bool:
+    """Say by searching alone whether a text ends with its first close, and holds nothing else."""
+    at = text.find(close)
+    if at < 0 or at + len(close) != len(text) or (not at and not may_be_empty):
+        return False
+    # What is kept out may stand in the close, where it ends no sooner than that.
+    return all(not 0 <= text.find(each) <= len(text) - len(each) - 1 for each in kept_out)
+
+
+@pytest.mark.parametrize(
+    ("close", "kept_out", "may_be_empty"),
+    [
+        ("</a>", ("</a>", "<b="), True),
+        ("\n</a>", ("</a>", "<b=", "</c>"), True),
+        ("</a>", ("<a>", "</a>"), False),
+        ("]<]v[>[</", ("]<]v[>[</", "</b>"), True),
+        ("<<a>", ("<b>",), True),
+        ("||", ("<b>",), True),
+    ],
+)
+def test_the_texts_are_those_that_a_search_finds(
+    close: str, kept_out: tuple[str, ...], may_be_empty: bool
+) -> None:
+    prose = Prose(kept_out, may_be_empty=may_be_empty)
+    rules = GrammarRules(FreeTextNode((Exit(prose, close, NOTHING),)), {})
+    start = matcher_of(rules, slices_for(rules, ALL_TEXT))
+    assert "lazy" not in write_lark(rules, ALL_TEXT)
+    rng = random.Random(7)
+    pieces = [*"<>/=[]|abcv\n", *kept_out, close, close[:-1], close[1:], *kept_out]
+    seen = {True: 0, False: 0}
+    for _ in range(600):
+        text = "".join(rng.choice(pieces) for _ in range(rng.randrange(7))) + close
+        expected = closed_well(text, close, kept_out, may_be_empty=may_be_empty)
+        seen[expected] += 1
+        assert accepts(start, text) is expected, text
+    assert min(seen.values()) > 50
+
+
+def test_two_closes_and_an_end_are_told_apart() -> None:
+    prose = Prose(("<call>", "<end>"))
+    exits = (
+        Exit(prose, "", NOTHING),
+        Exit(prose, "<end>", LiteralNode("\n")),
+        Exit(prose, "\n<call>", LiteralNode("f")),
+        Exit(None, "<call>", LiteralNode("g")),
+    )
+    start = matcher_of(GrammarRules(FreeTextNode(exits), {}))
+    taken = {"x", "x<e", "x<end>\n", "x\n<call>f", "<call>g", "\n\n<call>f", "<call"}
+    refused = {"", "x<end>", "x<call>f", "\n<call>f", "x\n<call>g", "<end>\n", "x<end>y"}
+    assert {text for text in taken | refused if accepts(start, text)} == taken
+
+
+@pytest.mark.parametrize("text", ["ends", "</a b", "<a ", "「a」"])
+def test_a_sign_is_one_that_few_tokens_hold(text: str) -> None:
+    assert signs_of(["</x>", text]) is None
+
+
+def test_a_text_is_cut_at_its_signs() -> None:
+    assert symbols_of("\n</a b>=", "<>=") == ["\n", "<", "/a b", ">", "="]
+
+
+@pytest.mark.parametrize(
+    "name", ["a1-function-parameter", "a2-key-value-tags", "a4-type-flags", "a6-key-is-tag"]
+)
+def test_slices_change_no_mask(name: str) -> None:
+    analysis = analysis_of(name)
+    made = analysis.grammar(STRICT)
+    slices = format_slices(analysis.formats, ALL_TEXT)
+    assert slices == made.slices(ALL_TEXT)
+    text = LLMatcher.grammar_from_lark(made.lark(ALL_TEXT))
+    usual = LLMatcher(guidance(), text, log_level=0)
+    sliced = LLMatcher(guidance().with_slices(list(slices)), text, log_level=0)
+    begun = "Look < there, <b>now</b>.\n"
+    allowed = 0
+    for token in ids(byte_tokenizer(), begun):
+        mask = usual.compute_logit_bias()
+        assert mask == sliced.compute_logit_bias()
+        allowed += sum(map(bool, mask))
+        if not mask[token]:
+            break
+        assert usual.consume_token(token)
+        assert sliced.consume_token(token)
+    assert allowed > 0
+
+
+def test_a_format_whose_markers_are_tokens_needs_no_slices() -> None:
+    markers = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>")
+    opaque = tokenizer_of(byte_tokenizer(markers)).opaque
+    assert format_slices(analysis_of("j1-json-in-tags").formats, opaque) == ()
+    assert format_slices(Formats.of(analysis_of("a1-function-parameter").format), opaque)

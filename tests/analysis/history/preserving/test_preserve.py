@@ -1,0 +1,160 @@
+"""Edited templates: what holds by the edits, and that nothing else is rendered otherwise."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from autoparser import AutoparserError, ChatTemplate, analyze, load_encoder
+from autoparser.analysis.history.preserving import PreservingTemplate, preserving_template
+from autoparser.analysis.history.preserving.rehearsal import rehearse
+from autoparser.analysis.history.roundtrip import Culprit, round_trip, shipped_scenarios
+from tests.analysis.history.roundtrip.played import TEMPLATES, fixture, shipped
+from tests.analysis.tiny import CONTENT, REASONING, calls, turn
+
+JSON = calls('<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments|tojson }}}</call>')
+
+
+def chat(*parts: str) -> ChatTemplate:
+    return turn(*parts, opening="<|a|>", end="<|end|>\n", prompt="<|a|>")
+
+
+class Edited(NamedTuple):
+    """A template's parts, a scenario that breaks, and the parts under which it holds."""
+
+    parts: tuple[str, ...]
+    scenario: str
+    fixed: tuple[str, ...]
+
+
+LAST = "{% if loop.last and m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}"
+EDITED = {
+    "reasoning is kept": Edited((LAST, CONTENT), "reasoning + answer", (REASONING, CONTENT)),
+    "reasoning is not trimmed": Edited(
+        ("<r>{{ (m.reasoning_content or '')|trim }}</r>", CONTENT, JSON),
+        "newline ends reasoning",
+        ("<r>{{ (m.reasoning_content or '') }}</r>", CONTENT, JSON),
+    ),
+    "content is not trimmed": Edited(
+        ("{{ m.content.strip() }}",), "newline ends answer", ("{{ m.content }}",)
+    ),
+    "arguments are not encoded twice": Edited(
+        (CONTENT, JSON),
+        "arguments as string",
+        (
+            CONTENT,
+            JSON.replace(
+                "f.arguments|tojson",
+                "(f.arguments if f.arguments is string else f.arguments|tojson)",
+            ),
+        ),
+    ),
+    "content stands beside calls": Edited(
+        ("{% if not m.tool_calls %}{{ m.content or '' }}{% endif %}", JSON),
+        "tool call + content",
+        ("{% if true %}{{ m.content or '' }}{% endif %}", JSON),
+    ),
+}
+
+
+@pytest.mark.parametrize("title", EDITED)
+def test_the_least_edit_is_found(title: str) -> None:
+    case = EDITED[title]
+    found = preserving_template(analyze(chat(*case.parts)), [shipped(case.scenario)])
+    assert found.template.text == chat(*case.fixed).text
+    assert [scenario.name for scenario, _ in found.fixed] == [case.scenario]
+    assert found.left == ()
+
+
+HISTORIES = ["history-last-query", "history-content-stripped", "history-tool-cycle"]
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_by_the_edits_more_holds_and_all_that_held_is_the_same_text(name: str) -> None:
+    analysis = fixture(name)
+    found = preserving_template(analysis, shipped_scenarios())
+    before, after = (
+        {
+            (row.scenario.name, row.next): row.verdict.holds
+            for row in round_trip(each, shipped_scenarios()).rows
+        }
+        for each in (analysis, analyze(found.template))
+    )
+    assert {step for step, holds in before.items() if holds} < {
+        step for step, holds in after.items() if holds
+    }
+    assert len(found.fixed) == sum(after.values()) - sum(before.values())
+    assert not [each for each in found.left if after[each.scenario.name, each.next]]
+    rehearsal = rehearse(analysis, [shipped("answer"), shipped("tool call")])
+    assert rehearsal.differing(found.template) is None
+
+
+def test_a_switch_under_which_it_holds_becomes_the_default_and_can_be_set() -> None:
+    analysis = fixture("history-last-query")
+    found = preserving_template(analysis, [shipped("reasoning + answer")])
+    assert found.template.text == (
+        "{% set preserve_thinking = preserve_thinking|default(true) %}\n" + analysis.template.text
+    )
+    messages = [
+        {"role": "user", "content": "One?"},
+        {"role": "assistant", "reasoning_content": "Hm.", "content": "Two."},
+        {"role": "user", "content": "Three?"},
+    ]
+    for value in (True, False):
+        old, new = (
+            each.render(messages, preserve_thinking=value)
+            for each in (analysis.template, found.template)
+        )
+        assert old == new
+    assert "Hm." in found.template.render(messages)
+
+
+# Each is a change that would let the scenario hold, and would break something else.
+WRONG = [
+    ("{{ m.content }}", "{{ m.content|trim }}"),
+    (JSON, JSON.replace("|tojson", "|tojson(sort_keys=true)")),
+    ("{{ m.content }}", "{{ m.content }} "),
+    (JSON, JSON.replace("f.name", "f.name|upper")),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong"), WRONG)
+def test_a_template_that_renders_otherwise_is_told(right: str, wrong: str) -> None:
+    parts = ("{{ m.content }}", JSON)
+    rehearsal = rehearse(
+        analyze(chat(*parts)),
+        [shipped(name) for name in ("newline ends answer", "tool call", "argument order")],
+    )
+    assert rehearsal.differing(chat(*parts)) is None
+    assert rehearsal.differing(chat(*(part.replace(right, wrong) for part in parts))) is not None
+
+
+def test_where_nothing_breaks_nothing_is_edited() -> None:
+    template = chat(REASONING, CONTENT, JSON)
+    found = preserving_template(analyze(template), [shipped("tool call + both")])
+    assert (found.template, found.edits, found.left) == (template, (), ())
+
+
+def test_what_no_message_holds_no_template_mends() -> None:
+    found = preserving_template(analyze(chat(CONTENT, JSON)), [shipped("compact JSON")])
+    assert found.edits == ()
+    assert [each.fault for each in found.left] == [Culprit.MODEL]
+
+
+def test_lines_end_as_they_ended() -> None:
+    text = (TEMPLATES / "history-last-query.jinja").read_text("utf-8")
+    windows = ChatTemplate(text.replace("\n", "\r\n"))
+
+    def found(template: ChatTemplate) -> PreservingTemplate:
+        return preserving_template(analyze(template), [shipped("reasoning + answer")])
+
+    assert found(windows).template.text == found(ChatTemplate(text)).template.text.replace(
+        "\n", "\r\n"
+    )
+
+
+def test_an_encoder_has_no_text_to_edit() -> None:
+    path = TEMPLATES.parent / "encoders" / "dashes.py"
+    with pytest.raises(AutoparserError, match="no template that could be edited"):
+        preserving_template(analyze(load_encoder(f"{path}:encode_messages")), [shipped("answer")])

@@ -1,0 +1,92 @@
+"""The schemas in docs/ say what the documents' classes say; UPDATE_DOCS=1 writes them anew."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Annotated
+
+import pytest
+from jsonschema import Draft202012Validator
+from msgspec import UNSET, Meta, UnsetType
+
+from autoparser.analysis.core.document import JsonDocument, json_of
+from autoparser.analysis.describing.document import AnalysisDocument
+from autoparser.analysis.overview.survey import SurveyLine
+from autoparser.reports import ComparisonDocument, RoundTripDocument
+from autoparser.reports.lint import LintDocument
+
+from .schemas import DOCS, Published, definition_of
+
+PUBLISHED = (
+    Published(AnalysisDocument, "analysis", "An analysis of a chat template"),
+    Published(ComparisonDocument, "compare", "What changed between two chat templates"),
+    Published(LintDocument, "lint", "Findings of autoparser lint"),
+    Published(RoundTripDocument, "roundtrip", "Round trips through a chat template"),
+    Published(SurveyLine, "survey", "One line of a survey: one chat template"),
+)
+
+
+@pytest.mark.parametrize("schema", PUBLISHED, ids=lambda schema: schema.name)
+def test_the_file_is_what_the_classes_say(schema: Published) -> None:
+    if os.environ.get("UPDATE_DOCS"):
+        schema.file.write_text(schema.text(), encoding="utf-8", newline="\n")
+    assert schema.file.read_text(encoding="utf-8") == schema.text(), "nox -s schemas writes it anew"
+
+
+def test_every_schema_of_the_docs_is_made_of_classes() -> None:
+    assert sorted(DOCS.glob("*.schema.json")) == [each.file for each in PUBLISHED]
+
+
+@pytest.mark.parametrize("schema", PUBLISHED, ids=lambda schema: schema.name)
+def test_the_schema_is_one(schema: Published) -> None:
+    Draft202012Validator.check_schema(json.loads(schema.text()))
+
+
+class PartDocument(JsonDocument, frozen=True, omit_defaults=True):
+    """A part, or None.
+
+    Nobody reads this.
+    """
+
+    name: str = ""
+
+
+class WholeDocument(JsonDocument, frozen=True):
+    schema: str
+    parts: tuple[PartDocument, ...]
+    """What ``parts`` it has;
+    None of them is True."""
+    size: Annotated[int, Meta(ge=1)] = 1
+    rest: str | UnsetType = UNSET
+
+
+def test_a_schema_says_what_the_code_says() -> None:
+    told = definition_of(WholeDocument)
+    assert told["WholeDocument"] == {
+        "type": "object",
+        "properties": {
+            "schema": {"type": "string"},
+            "parts": {
+                "description": "What `parts` it has; null of them is true.",
+                "type": "array",
+                "items": {"$ref": "#/$defs/Part"},
+            },
+            "size": {"type": "integer", "minimum": 1},
+            "rest": {"type": "string"},
+        },
+        "required": ["schema", "parts", "size"],
+        "additionalProperties": False,
+    }
+    assert told["PartDocument"] == {
+        "description": "A part, or null.",
+        "type": "object",
+        "properties": {"name": {"type": "string"}},
+        "required": [],
+        "additionalProperties": False,
+    }
+
+
+def test_a_document_has_what_its_schema_says() -> None:
+    whole = WholeDocument("x/1", (PartDocument(), PartDocument("a")))
+    assert json_of(whole) == {"schema": "x/1", "parts": [{}, {"name": "a"}], "size": 1}
