@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .inputs import read_prompt, read_schema, read_tools
+from .inputs import read_output, read_prompt, read_schema, read_tools
 from .options import (
     EncoderOption,
     JsonSchemaOption,
@@ -26,20 +27,21 @@ from .options import (
     ToolsOption,
     format_option,
 )
-from .output import keep_source, result_to, warn
+from .output import Outlet, keep_source, result_to, warn
 from .request import check_choice, warn_of
-from .source import NamedSource
+from .source import STANDARD_INPUT, NamedSource
 from .switches import read_switches
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.constraining.grammar import Grammar
     from autoparser.analysis.core.conversation import Json
     from autoparser.analysis.loading.tokens import OpaqueTokens
 
 __all__ = ["GrammarFormat", "grammar"]
+
+REFUSED = 1
+"""The exit code where the grammar does not accept what `--accepts` names."""
 
 
 class GrammarFormat(StrEnum):
@@ -55,13 +57,22 @@ class GrammarFormat(StrEnum):
 def grammar(
     source: SourceArgument = None,
     form: Annotated[
-        GrammarFormat,
+        GrammarFormat | None,
         format_option(
             "gbnf for llama.cpp; lark for llguidance, made for a tokenizer; ebnf for xgrammar, as"
             " SGLang takes it; structural-tag; json: all of them, with triggers, tokens and stop"
-            " strings."
+            " strings. [default: gbnf]"
         ),
-    ] = GrammarFormat.GBNF,
+    ] = None,
+    accepts: Annotated[
+        Path | None,
+        typer.Option(
+            "--accepts",
+            metavar="FILE",
+            help="Write no grammar: say whether it accepts this output, or where it refuses it and"
+            " what was allowed there; by the tokens of --tokenizer, else by bytes.",
+        ),
+    ] = None,
     tools: ToolsOption = None,
     tokenizer: TokenizerOption = None,
     tool_choice: ToolChoiceOption = "auto",
@@ -92,7 +103,8 @@ def grammar(
     It allows what the template would write and nothing else. What a format cannot say is an
     error that names it: a grammar is never weaker than it claims.
 
-    Exit code: 0 if it is written, 2 if it cannot be.
+    Exit code: 0 if it is written, 1 if the output of --accepts is refused, 2 if it cannot be
+    written.
     """
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
@@ -101,6 +113,7 @@ def grammar(
     schema = None if json_schema is None else read_schema(json_schema)
     asked = None if prompt is None else read_prompt(prompt)
     switches = read_switches(switch or [])
+    text = None if accepts is None else _read_answer(accepts, source)
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.analysis import analyze as analyzed
@@ -118,16 +131,55 @@ def grammar(
         lazy=lazy,
     )
     warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
+    if text is not None:
+        loaded = asked_for.tokenizer(tokenizer, analysis.template, segmenting=True)
+        with result_to(output) as outlet:
+            return _give_acceptance(made, form, loaded, text, outlet)
+    form = form or GrammarFormat.GBNF
     known = None
     if tokenizer is not None or form in (GrammarFormat.LARK, GrammarFormat.JSON):
         lark = form is GrammarFormat.LARK
         known = _opaque(asked_for, tokenizer, analysis, needed=lark)
     if known is not None:
         _warn_of_markers(asked_for.label, made, known)
-    text = _written(made, form, known, template_document(analysis.template))
+    written = _written(made, form, known, template_document(analysis.template))
     with result_to(output) as outlet:
-        outlet.text(text if text.endswith("\n") else f"{text}\n")
+        outlet.text(written if written.endswith("\n") else f"{written}\n")
     return 0
+
+
+def _read_answer(path: Path, source: str | None) -> str:
+    """Read the output to hold against the grammar."""
+    if str(path) == STANDARD_INPUT == source:
+        raise AutoparserError(
+            "the template and the output cannot both come from standard input",
+            hint="give the output as a file",
+        )
+    return read_output(path)
+
+
+def _give_acceptance(
+    made: Grammar, form: GrammarFormat | None, tokenizer: object | None, text: str, outlet: Outlet
+) -> int:
+    """Say what the grammar makes of a text; return the exit code."""
+    from autoparser.analysis.constraining.grammar import GrammarDialect
+    from autoparser.reports import acceptance_document, acceptance_report
+
+    if form is GrammarFormat.STRUCTURAL_TAG:
+        raise AutoparserError(
+            "a structural tag leaves text free, and no reader here says where it refuses some",
+            hint="give --format lark, gbnf or json",
+        )
+    by_bytes = form in (GrammarFormat.GBNF, GrammarFormat.EBNF)
+    dialect = GrammarDialect.GBNF if by_bytes else GrammarDialect.LARK
+    found = made.accepts(text, tokenizer, dialect=dialect)
+    unit = "byte" if by_bytes or tokenizer is None else "token"
+    message = made.parser().parse(text) if found.accepted else None
+    if form is GrammarFormat.JSON:
+        outlet.json(acceptance_document(found, message, text, unit))
+    else:
+        outlet.report(acceptance_report(found, message, text, unit, outlet.width))
+    return 0 if found.accepted else REFUSED
 
 
 def _opaque(

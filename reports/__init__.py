@@ -5,6 +5,7 @@ asked for, so that with styles or without it is the same text. What comes from a
 passes `visible`: it is never read as markup, and nothing in it moves a cursor or hides.
 """
 
+from .acceptance import acceptance_document, acceptance_report
 from .analysis import analysis_report, phases_report
 from .comparison import comparison_report
 from .comparison_document import ComparisonDocument, comparison_document
@@ -31,6 +32,8 @@ __all__ = [
     "ComparisonDocument",
     "DecodeSetting",
     "RoundTripDocument",
+    "acceptance_document",
+    "acceptance_report",
     "all_read",
     "analysis_report",
     "check_doubt",

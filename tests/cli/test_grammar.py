@@ -191,3 +191,41 @@ def test_a_schema_that_no_grammar_can_hold_to_is_named(tmp_path: Path, autoparse
     assert (ran.code, ran.out) == (2, "")
     assert "#/properties/labels/uniqueItems" in ran.err
     assert ran.err.count("\n") == 1
+
+
+WRONG = "fixtures/outputs/wrong-type.txt"
+
+
+@pytest.mark.parametrize("form", [(), ("-f", "lark"), ("-f", "gbnf")])
+def test_a_refused_text_is_shown_with_what_was_allowed(
+    form: tuple[str, ...], autoparser: Run
+) -> None:
+    ran = autoparser("grammar", TEMPLATE, "--tools", TOOLS, "--accepts", WRONG, *form)
+    assert (ran.code, ran.err) == (1, "")
+    head, line, caret, *_ = ran.out.splitlines()
+    assert head == "refused: line 2, column 47, byte 59 of 74"
+    assert line[caret.index("^")] == "5"
+    assert "in the arguments of `get_weather`" in ran.out
+    assert 'Allowed  `"`' in ran.out
+
+
+def test_an_accepted_text_is_shown_as_a_message(
+    tokenizer: Path, tmp_path: Path, autoparser: Run
+) -> None:
+    answer = tmp_path / "answer.txt"
+    answer.write_text(CALL, encoding="utf-8")
+    asked = ("grammar", TEMPLATE, "--tools", TOOLS, "--accepts", answer)
+    ran = autoparser(*asked)
+    assert ran.code == 0
+    assert ran.out.startswith(f"accepted: {len(CALL)} bytes\n")
+    assert "list_rooms" in ran.out
+    by_tokens = json.loads(autoparser(*asked, "--tokenizer", tokenizer, "-f", "json").out)
+    assert (by_tokens["accepted"], by_tokens["unit"]) == (True, "token")
+    assert by_tokens["taken"] == by_tokens["count"] < len(CALL)
+    assert by_tokens["message"]["tool_calls"]
+
+
+def test_a_structural_tag_refuses_no_text(autoparser: Run) -> None:
+    ran = autoparser("grammar", TEMPLATE, "--accepts", WRONG, "-f", "structural-tag")
+    assert (ran.code, ran.out) == (2, "")
+    assert "give --format lark" in ran.err

@@ -2,12 +2,15 @@
 
 from autoparser.analysis.core.schema import SchemaError
 
+from .acceptance import Acceptance, GrammarDialect
 from .call_writer import GrammarError
 from .grammar import Grammar
 from .requests import format_slices, grammar_of
 
 __all__ = [
+    "Acceptance",
     "Grammar",
+    "GrammarDialect",
     "GrammarError",
     "SchemaError",
     "format_slices",

@@ -11,7 +11,9 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Literal, Slot
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
 from autoparser.analysis.reading.expression import Turn
+from autoparser.analysis.reading.parsing import OutputParser
 
+from .acceptance import Acceptance, GrammarDialect, accepted, byte_tokens, tokens_of
 from .call_writer import GrammarError
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable
@@ -90,6 +92,32 @@ class Grammar:
         the schemas.
         """
         return write_gbnf(self.rules(), SchemaTable())
+
+    def accepts(
+        self,
+        text: str,
+        tokenizer: object | None = None,
+        *,
+        dialect: GrammarDialect = GrammarDialect.LARK,
+    ) -> Acceptance:
+        """Say whether a text is accepted, and else where, and what was allowed there.
+
+        llguidance judges, token by token; without a tokenizer, and for GBNF, byte by byte.
+        `tokenizer` is all that `tokenizer_of` takes. Raises as `lark` or `gbnf` does, and
+        TokenizerError.
+        """
+        if tokenizer is None or dialect is GrammarDialect.GBNF:
+            written = self.gbnf() if dialect is GrammarDialect.GBNF else self.lark(_ALL_TEXT)
+            return accepted(written, dialect, byte_tokens(), self.turn, text)
+        known = tokenizer_of(tokenizer)
+        ends = [stop for stop in self.stop_strings if known.hf.token_to_id(stop) is not None]
+        if known.eos is None and ends:
+            known = tokenizer_of(known, eos=ends)
+        return accepted(self.lark(known.opaque), dialect, tokens_of(known), self.turn, text)
+
+    def parser(self) -> OutputParser:
+        """Return the parser of the same request."""
+        return OutputParser(self.turn, offered=frozenset(self.tools))
 
     def structural_tag(self) -> dict[str, Json]:
         """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import TemplateReadError
+from autoparser.analysis.core.value_kind import is_list, is_mapping
 
 from .files import json_kind, read_json_object
 from .found_templates import DEFAULT_NAME, FoundTemplate
@@ -35,23 +35,21 @@ def templates_in_json(path: Path) -> dict[str, FoundTemplate]:
 def _named_texts(value: object, path: Path) -> dict[str, str]:
     if isinstance(value, str):
         return {DEFAULT_NAME: value}
-    if isinstance(value, list):
-        entries = enumerate(cast("list[object]", value))
+    if is_list(value):
+        entries = enumerate(value)
         return dict(
             _named_text(entry, f"{TEMPLATE_KEY}[{index}]", path) for index, entry in entries
         )
-    if isinstance(value, Mapping):
-        texts = cast("Mapping[str, object]", value).items()
-        return {name: _text(text, f"{TEMPLATE_KEY}.{name}", path) for name, text in texts}
+    if is_mapping(value):
+        return {name: _text(text, f"{TEMPLATE_KEY}.{name}", path) for name, text in value.items()}
     raise _wrong_type(value, TEMPLATE_KEY, path)
 
 
 def _named_text(entry: object, place: str, path: Path) -> tuple[str, str]:
-    if not isinstance(entry, Mapping):
+    if not is_mapping(entry):
         raise _wrong_type(entry, place, path)
-    fields = cast("Mapping[str, object]", entry)
-    name = _text(fields.get("name"), f"{place}.name", path)
-    return name, _text(fields.get("template"), f"{place}.template", path)
+    name = _text(entry.get("name"), f"{place}.name", path)
+    return name, _text(entry.get("template"), f"{place}.template", path)
 
 
 def _text(value: object, place: str, path: Path) -> str:

@@ -8,9 +8,10 @@ out of the directory that it is part of.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO
 
 from autoparser.analysis.core.errors import TemplateReadError
+from autoparser.analysis.core.value_kind import is_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,7 +109,7 @@ def read_json_object(path: Path) -> Mapping[str, object]:
     """Return the JSON object in the file. Raises TemplateReadError with line and column."""
     text = read_text(path)
     try:
-        value = cast("object", json.loads(text))
+        value: object = json.loads(text)
     except json.JSONDecodeError as error:
         raise TemplateReadError(
             f"broken JSON: {error.msg}",
@@ -122,13 +123,13 @@ def read_json_object(path: Path) -> Mapping[str, object]:
             file=str(path),
             hint="write a simpler file",
         ) from None
-    if not isinstance(value, dict):
+    if not is_mapping(value):
         raise TemplateReadError(
             f"this JSON is {json_kind(value)}, not an object",
             file=str(path),
             hint="pass a file that holds a JSON object",
         )
-    return cast("Mapping[str, object]", value)
+    return value
 
 
 def json_kind(value: object) -> str:

@@ -10,7 +10,9 @@ defaults of a tokenizer's class are not known here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+
+from autoparser.analysis.core.value_kind import is_mapping
 
 from .files import part_of, read_json_object
 
@@ -44,14 +46,14 @@ def _named_tokens(values: Mapping[str, object]) -> dict[str, str]:
     named = {key: value for key, value in values.items() if key.endswith("_token")}
     for key in ("extra_special_tokens", "model_specific_special_tokens"):
         extra = values.get(key)
-        if isinstance(extra, Mapping):
-            named.update(cast("Mapping[str, object]", extra))
+        if is_mapping(extra):
+            named.update(extra)
     texts = {name: _token_text(value) for name, value in named.items()}
     return {name: text for name, text in texts.items() if text is not None}
 
 
 def _token_text(value: object) -> str | None:
     """Return a token's text: itself, or the content of an added token written as an object."""
-    if isinstance(value, Mapping):
-        value = cast("Mapping[str, object]", value).get("content")
+    if is_mapping(value):
+        value = value.get("content")
     return value if isinstance(value, str) else None

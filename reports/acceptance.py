@@ -1,0 +1,112 @@
+"""What a grammar makes of a text: accepted, with the message in it, or where and why refused."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from autoparser.analysis.constraining.grammar import Acceptance
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.reading.parsing import ParsedMessage, SpanKind
+
+from .layout import Lines, Row, joined, rows, sentence
+from .message import message_document, message_report
+from .visible import literal, quoted, shown
+
+__all__ = ["acceptance_document", "acceptance_report"]
+
+_AROUND = 48
+"""Characters of the line that are shown before a place, and as many after it."""
+
+_PARTS = {
+    SpanKind.MARKUP: "in the markup",
+    SpanKind.REASONING: "in the reasoning",
+    SpanKind.CONTENT: "in the content",
+    SpanKind.NAME: "in the name of a call",
+    SpanKind.ID: "in the id of a call",
+    SpanKind.ARGUMENTS: "in the arguments",
+    SpanKind.JUNK: "in text that belongs to nothing",
+}
+
+
+def acceptance_report(
+    found: Acceptance, message: ParsedMessage | None, text: str, unit: str, width: int
+) -> Text:
+    """Show whether a text was accepted; `unit` names what it was cut into."""
+    if message is not None:
+        words = f"{found.tokens} {unit}{'' if found.tokens == 1 else 's'}"
+        return sentence(("accepted", "green"), f": {words}\n", message_report(message, text, width))
+    refused = found.refused is not None
+    line, column = _position(text, found.place)
+    head = sentence(
+        ("refused", "red"),
+        f": line {line}, column {column}, ",
+        f"{unit} {found.taken + 1} of {found.tokens}" if refused else "where the text ends",
+    )
+    drawn: Lines = [head, *_excerpt(text, found), *rows(_facts(found, unit), width)]
+    for each in drawn:
+        each.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _facts(found: Acceptance, unit: str) -> list[Row]:
+    where = Text("at the beginning" if found.part is None else _PARTS[found.part])
+    if found.call:
+        where = sentence(where, " of ", quoted(found.call))
+    facts: list[Row] = [("Where", where)]
+    if found.refused is not None:
+        facts.append(("Refused", quoted(found.refused)))
+    ways = [quoted(way) for way in found.allowed]
+    if found.choices and not ways:
+        ways.append(Text(f"{found.choices} {unit}s"))
+    if found.may_end:
+        ways.append(Text("the end"))
+    facts.append(("Allowed", joined(ways, " or ") if ways else Text("nothing")))
+    return facts
+
+
+def _excerpt(text: str, found: Acceptance) -> Lines:
+    """Draw the line of the place, and a caret for each cell of what was refused."""
+    start = max(text.rfind("\n", 0, found.place) + 1, found.place - _AROUND)
+    end = text.find("\n", found.place)
+    end = min(len(text) if end < 0 else end + 1, found.place + _AROUND)
+    before = literal(text[start : found.place], "")
+    within = text[found.place : end][: len(found.refused or "")]
+    carets = "^" * max(cell_len(shown(within)), 1)
+    whole = sentence(
+        "  ",
+        before,
+        literal(within, "red"),
+        literal(text[found.place :][len(within) : end - found.place], ""),
+    )
+    return [whole, Text(" " * (2 + cell_len(before.plain)) + carets, style="red")]
+
+
+def _position(text: str, place: int) -> tuple[int, int]:
+    """Return line and column, both from 1."""
+    return text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+
+
+def acceptance_document(
+    found: Acceptance, message: ParsedMessage | None, text: str, unit: str
+) -> dict[str, Json]:
+    """Return the same as a document."""
+    document: dict[str, Json] = {
+        "accepted": found.accepted,
+        "unit": unit,
+        "count": found.tokens,
+        "taken": found.taken,
+    }
+    if message is not None:
+        return {**document, "message": message_document(message, text)}
+    line, column = _position(text, found.place)
+    return {
+        **document,
+        "place": {"character": found.place, "line": line, "column": column},
+        "refused": found.refused,
+        "part": None if found.part is None else found.part.value,
+        "call": found.call or None,
+        "allowed": list(found.allowed),
+        "choices": found.choices,
+        "may_end": found.may_end,
+    }
