@@ -248,7 +248,8 @@ class Bridge:
         if not own:
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
         start, end = own[0].start, own[-1].end
-        stops = [at for stop in self._stops if (at := found.text.rfind(stop, start, end)) >= 0]
+        texts = [stop.text for stop in self._stops]
+        stops = [at for text in texts if (at := found.text.rfind(text, start, end)) >= 0]
         return max(stops, default=end)
 
     def _written(self, turn: Turn) -> str:
