@@ -212,7 +212,7 @@ class ValueWriter:
             )
             if alone is not None:
                 before, node = alone
-                value = self.table.rule(f"alone {len(self.closed)}", "value", lambda: node)
+                value = self.table.rule(f"alone {len(self.closed)}", f"{name} value", lambda: node)
                 known = self.closed[case] = (before, value)
         if known is not None:
             before, closed = known
@@ -224,7 +224,7 @@ class ValueWriter:
             at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
             if len(by_row) == 1 and is_closed(row[at + 1 :]):
                 value = self.table.rule(
-                    f"value {case!r}", "value", partial(self._closed, made, row[at + 1 :])
+                    f"value {case!r}", f"{name} value", partial(self._closed, made, row[at + 1 :])
                 )
                 self.closed[case] = (row[:at], value)
                 return [joined(*filled(row[:at], key, ()), value)]
