@@ -169,13 +169,15 @@ class Analysis:
         json_schema: Mapping[str, object] | None = None,
         strict: bool | None = None,
         lazy: bool = False,
+        loosen: bool = False,
     ) -> Grammar:
         """Make the grammar of what a model may write for a request.
 
         The arguments are those of `parser`. With `strict`, objects have no members but those that
         their schema names; a `lazy` grammar begins with the calls. Raises RequestError where the
         request contradicts itself; what cannot be written raises GrammarError or SchemaError when
-        it is written.
+        it is written. With `loosen`, keywords of schemas that cannot be held to are left out
+        instead, and `Grammar.loosened` tells which.
         """
         return grammar_of(
             self.formats,
@@ -187,6 +189,7 @@ class Analysis:
             json_schema=json_schema,
             strict=strict,
             lazy=lazy,
+            loosen=loosen,
         )
 
     def backend(
@@ -337,7 +340,7 @@ class Analysis:
 
     @cached_property
     def _gate(self) -> Gate:
-        return gate(self.formats, self.continuations)
+        return gate(self.formats, self.continuations, self.prober())
 
     @property
     def rendering(self) -> ChatTemplate:

@@ -18,6 +18,7 @@ from autoparser.analysis.core.format import (
     Row,
     Slot,
 )
+from autoparser.analysis.core.schema import ROOT, SchemaError
 
 from .json_styles import object_style
 from .paths import Brancher, Item, Path, distinct, joined
@@ -173,12 +174,14 @@ class CallWriter:
             whole: Node = JsonValue(reader.alone(found, _OBJECT, arguments.members.order), style)
             shared = self.table.rule(f"arguments {name}", "arguments", lambda: whole)
             ways: list[tuple[Path, bool]] = [(joined(shared, behind), False)]
-            if self.calls.empty_row is not None and not found.get("required"):
+            if self.calls.empty_row is not None and reader.allows_empty(found):
                 ways.append(((), True))
             return ways
         paths: list[Path] = []
         for option in writer.objects(found):
             paths += writer.object(option, self._members, arguments.values, self.stops, behind)
+        if not paths and None not in self._members.typed.values():
+            raise SchemaError("no value meets this schema", pointer=ROOT)
         empty = joined(self._members.empty, behind)
         return [(path, path == empty) for path in distinct(paths)]
 

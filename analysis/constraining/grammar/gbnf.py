@@ -23,8 +23,12 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from autoparser.analysis.core.format import Strip
+from autoparser.analysis.core.schema import UnheldKeywordError
 
 from .call_writer import GrammarError
+from .json_schema import StringShape
+from .json_schema.code_points import CodePoints
+from .json_schema.regex_nodes import Regex
 from .rules import (
     ChoiceNode,
     Embedded,
@@ -39,6 +43,7 @@ from .rules import (
     RepeatNode,
     SequenceNode,
 )
+from .spelled import alphabet
 from .until import states
 
 _NEVER = "[^\\x00-\U0010ffff]"
@@ -78,6 +83,10 @@ class GbnfTable(Protocol):
         """Return the expression of what a regular expression matches as a whole."""
         ...
 
+    def bare(self, regex: Regex) -> str:
+        """Return the expression of the texts that a regular expression matches, as they stand."""
+        ...
+
     def text(self, root: str) -> str:
         """Write the grammar: the rule `root` with this body, then all others."""
         ...
@@ -114,8 +123,8 @@ class _GbnfWriter:
         match node:
             case LiteralNode(text):
                 return gbnf_literal(text)
-            case PatternNode(regex, but_not):
-                return self.pattern(regex, but_not)
+            case PatternNode():
+                return self.pattern(node)
             case JsonValue():
                 self.table.section = "values as JSON"
                 return self.table.value(node)
@@ -132,8 +141,11 @@ class _GbnfWriter:
                     self._written[node] = self.free_text(node)
                 return self._written[node]
 
-    def pattern(self, regex: str, but_not: Sequence[str]) -> str:
-        """Write what a regular expression matches."""
+    def pattern(self, node: PatternNode) -> str:
+        """Write what a regular expression matches; a shape has its quotes and escapes in it."""
+        if node.shape is not None:
+            return self.shaped(node.shape)
+        regex, but_not = node.regex, node.but_not
         if but_not:
             raise GrammarError(
                 "GBNF cannot keep declared names out of names that are made up",
@@ -141,6 +153,11 @@ class _GbnfWriter:
                 hint="set additionalProperties to false",
             )
         return self.table.pattern(regex)
+
+    def shaped(self, shape: StringShape) -> str:
+        """Write the texts of a shape; nothing else tells where they end."""
+        regex = shape.single()
+        return _NEVER if regex is None else self.table.bare(regex)
 
     def free_text(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin: its states, then the ways without text."""
@@ -163,10 +180,11 @@ class _GbnfWriter:
 
         `thens` are the ways after each text that closes it, `ends` those where nothing does.
         """
-        if prose.shapes:
-            raise GrammarError(
-                "GBNF cannot hold a string without quotes to a length or a pattern",
-                hint="write the grammar as Lark, or leave minLength, maxLength and pattern out",
+        if prose.shape is not None:
+            text = self.shaped(_told_apart(prose, prose.shape))
+            closed = [(gbnf_literal(close), then) for close in thens for then in thens[close]]
+            return _either(
+                [_in_row(text, *each) for each in (*closed, *(("", end) for end in ends))]
             )
         longest = max(map(len, thens), default=0)
         if longest > _LONGEST:
@@ -221,13 +239,36 @@ def _after(read: str) -> str:
     )
 
 
+def _told_apart(prose: Prose, shape: StringShape) -> StringShape:
+    """Return the shape of a text where no text of it is taken for its end, or stripped.
+
+    Raises UnheldKeywordError where some might be: GBNF has no "and not".
+    """
+    regex = shape.single()
+    letters = CodePoints() if regex is None else alphabet(regex)
+    bare = prose.left in _BARE or prose.right in _BARE
+    clear = not (bare and letters & CodePoints.among(" \n\r\t"))
+    if clear and all(CodePoints.among(text) - letters for text in prose.exclude):
+        return shape
+    raise UnheldKeywordError(
+        f"{shape.keywords[0]} cannot be held to in GBNF, where a string without quotes may hold"
+        " what ends it",
+        pointer=shape.pointer,
+        keyword=shape.keywords[0],
+        hint="write the grammar as Lark, or let it be looser (--loosen)",
+    )
+
+
+_BARE = (Strip.NEWLINES, Strip.WHITESPACE)
+
+
 def _either(ways: Sequence[str]) -> str:
     different = list(dict.fromkeys(ways))
     return f"({' | '.join(different)})" if len(different) > 1 else different[0]
 
 
 def _in_row(*parts: str) -> str:
-    return " ".join(part for part in parts if part != '""') or '""'
+    return " ".join(part for part in parts if part and part != '""') or '""'
 
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}

@@ -1,7 +1,7 @@
 """Checking a format against its template: the fixed battery and the verdict."""
 
 from .battery import BatteryCase, battery, battery_tools, loose_tools
-from .continuations import TemplateContinuation, continuations
+from .continuations import TemplateContinuation, continuations, turns_after
 from .crash import Crash
 from .selfcheck import Check, Failure, self_check
 from .template_turns import TemplateTurns, WrittenTurn
@@ -19,4 +19,5 @@ __all__ = [
     "continuations",
     "loose_tools",
     "self_check",
+    "turns_after",
 ]

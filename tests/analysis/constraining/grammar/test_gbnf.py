@@ -9,6 +9,7 @@ from llguidance import LLMatcher, grammar_from
 
 from autoparser.analysis.constraining.grammar import GrammarError
 from autoparser.analysis.constraining.grammar.gbnf import gbnf_literal, write_gbnf
+from autoparser.analysis.constraining.grammar.json_schema.regex_nodes import Regex
 from autoparser.analysis.constraining.grammar.rules import (
     NOTHING,
     Exit,
@@ -60,6 +61,9 @@ class Table:
     def pattern(self, regex: str) -> str:
         assert regex
         return "[0-9]+"
+
+    def bare(self, regex: Regex) -> str:
+        raise AssertionError(regex)
 
     def text(self, root: str) -> str:
         rules = [("root", root), *self.bodies.items()]
