@@ -125,9 +125,8 @@ def test_a_long_text_with_many_marks_in_it_may_be_closed() -> None:
 
 def test_rules_are_named_after_what_they_are_of_and_stand_in_sections() -> None:
     text = analysis_of("a1-function-parameter").grammar(STRICT).gbnf()
-    sections = dict(
-        section.partition("\n")[::2] for section in ("# root\n" + text).split("# ") if section
-    )
+    parts = [section.partition("\n") for section in f"# root\n{text}".split("# ") if section]
+    sections = {title: rules for title, _, rules in parts}
     assert {"calls", "content", "reasoning", "texts of arguments"} <= set(sections)
     weather = sections["call of get_weather"]
     assert weather.count("::=") == weather.count("\nget-weather-") + 1
