@@ -127,6 +127,10 @@ ALLOWED: dict[tuple[str, str], str] = {
         )
     },
     (
+        "core/given_requests.py",
+        "thinking",
+    ): "a message field that callers give; without one of these a message says nothing",
+    (
         "loading/template/plain_messages.py",
         "thinking",
     ): "a message field that transformers fills; the test suite of template/ compares with it",
