@@ -65,7 +65,7 @@ def rules_of(
     if calls is not None:
         for name, first in frame.open.items():
             calls.fill(name, first=first)
-    return GrammarRules(frame.rules.root, table.named, kept)
+    return GrammarRules(frame.rules.root, table.named, table.sections, kept)
 
 
 def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:
@@ -188,6 +188,7 @@ class TurnRules:
             self.forgiven if content else (),
             item.edges.left,
             item.edges.right,
+            part=item.part.value,
         )
         blank = [row for row in behind if not row.items and row.end.text and not row.end.core]
         others = [row for row in behind if row not in blank]
