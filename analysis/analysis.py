@@ -142,7 +142,7 @@ class Analysis(LearntFormat):
 
     @cached_property
     def _gate(self) -> Gate:
-        return gate(self.formats, self.continuations)
+        return gate(self.formats, self.continuations, self.prober())
 
     @property
     def rendering(self) -> ChatTemplate:

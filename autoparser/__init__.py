@@ -44,10 +44,14 @@ if TYPE_CHECKING:
     from autoparser.analysis.describing.export import Export, response_template
     from autoparser.analysis.describing.view import MarkerRegistry, View
     from autoparser.analysis.history.renderer import (
+        AsyncRenderer,
         BridgeRefusal,
+        CallTokens,
         Reason,
         RenderedTokens,
         Renderer,
+        TrainingSample,
+        TrajectoryStep,
         training_template,
     )
     from autoparser.analysis.history.roundtrip import (
@@ -92,10 +96,12 @@ __all__ = [
     "SCHEMA",
     "Advice",
     "Analysis",
+    "AsyncRenderer",
     "AutoparserError",
     "Begun",
     "BridgeRefusal",
     "CallIds",
+    "CallTokens",
     "Cause",
     "ChatTemplate",
     "Check",
@@ -153,6 +159,8 @@ __all__ = [
     "TemplateUnusableError",
     "TokenVerdict",
     "ToolCall",
+    "TrainingSample",
+    "TrajectoryStep",
     "TurnFormat",
     "Verdict",
     "View",
@@ -217,10 +225,14 @@ _HOMES = {
     "reading.parsing.reasoning_end": ("ReasoningEnd", "ReasoningState"),
     "inference.phases": ("Evidence", "Finding"),
     "history.renderer": (
+        "AsyncRenderer",
         "BridgeRefusal",
+        "CallTokens",
         "Reason",
         "RenderedTokens",
         "Renderer",
+        "TrainingSample",
+        "TrajectoryStep",
         "training_template",
     ),
     "history.roundtrip": (

@@ -26,6 +26,7 @@ from .options import (
     EncoderOption,
     JsonOption,
     JsonSchemaOption,
+    LoosenOption,
     NameOption,
     NoParallelOption,
     OutputOption,
@@ -40,7 +41,7 @@ from .options import (
     is_json,
 )
 from .output import keep_source, result_to
-from .request import check_choice, warn_of
+from .request import check_choice, warn_of, warn_of_loosened
 from .source import NamedSource
 from .switches import read_switches
 
@@ -119,6 +120,7 @@ def decode(
     server_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
     ] = 120.0,
+    loosen: LoosenOption = False,
     show: Annotated[
         bool, typer.Option("--show", help="Show every answer, and what was found out about it.")
     ] = False,
@@ -179,7 +181,9 @@ def decode(
         tool_choice=tool_choice,
         parallel_tool_calls=not no_parallel,
         json_schema=schema,
+        loosen=loosen,
     )
+    warn_of_loosened(asked_for.label, grammar.loosened("lark" if server is None else "gbnf"))
     parser = analysis.parser(
         offered,
         prompt=asked,

@@ -54,8 +54,9 @@ def export(
         bool | None,
         typer.Option(
             "--check/--no-check",
-            help="Let the target's own parser read every message of the battery. Without either,"
-            " that is done where it is installed.",
+            help="Let the target's own parser read every message of the battery as the template"
+            " writes it after every prompt, and the template write again what was read. Without"
+            " either, that is done where it is installed.",
             show_default=False,
         ),
     ] = None,
@@ -88,7 +89,7 @@ def export(
     warn_of_switches(asked_for.label, analysis.template, switches)
     format_ = analysis.under(switches).format if switches else analysis.formats.united
     exported = response_template(format_)
-    trial = None if check is False else _tried(format_, exported, asked=bool(check))
+    trial = None if check is False else _tried(analysis, format_, exported, asked=bool(check))
     with result_to(output) as outlet:
         outlet.json(exported.document)
     warnings = list(_warnings(analysis, json_text(exported.document)))
@@ -114,7 +115,9 @@ def _warnings(analysis: Analysis, text: str) -> Iterator[str]:
             )
 
 
-def _tried(format_: TurnFormat, exported: Export, *, asked: bool) -> ExportTrial | None:
+def _tried(
+    analysis: Analysis, format_: TurnFormat, exported: Export, *, asked: bool
+) -> ExportTrial | None:
     """Try the export out; None where there is nothing to try it with, and nobody insists."""
     from autoparser.analysis.describing.export import transformers_parser, try_out
 
@@ -122,7 +125,7 @@ def _tried(format_: TurnFormat, exported: Export, *, asked: bool) -> ExportTrial
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     parse = transformers_parser()
     if parse is not None:
-        return try_out(format_, exported, parse)
+        return try_out(format_, exported, parse, analysis.prober())
     if not asked:
         return None
     raise AutoparserError(

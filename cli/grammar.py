@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -15,6 +15,7 @@ from .inputs import read_output, read_prompt, read_schema, read_tools
 from .options import (
     EncoderOption,
     JsonSchemaOption,
+    LoosenOption,
     NameOption,
     NoParallelOption,
     OutputOption,
@@ -28,7 +29,7 @@ from .options import (
     format_option,
 )
 from .output import Outlet, keep_source, result_to, warn
-from .request import check_choice, warn_of
+from .request import check_choice, warn_of, warn_of_loosened
 from .source import STANDARD_INPUT, NamedSource
 from .switches import read_switches
 
@@ -91,6 +92,7 @@ def grammar(
         bool,
         typer.Option("--lazy", help="Begin with the calls, for engines that wait for a trigger."),
     ] = False,
+    loosen: LoosenOption = False,
     prompt: PromptOption = None,
     switch: SwitchOption = None,
     output: OutputOption = None,
@@ -100,8 +102,8 @@ def grammar(
 ) -> int:
     """Write the grammar that keeps a model to the format, the tools and their schemas.
 
-    It allows what the template would write and nothing else. What a format cannot say is an
-    error that names it: a grammar is never weaker than it claims.
+    It allows what the template would write and nothing else. What a grammar cannot hold is an
+    error that names tool, place and keyword; with --loosen it is left out, and named as a warning.
 
     Exit code: 0 if it is written, 1 if the output of --accepts is refused, 2 if it cannot be
     written.
@@ -129,6 +131,7 @@ def grammar(
         json_schema=schema,
         strict=strict,
         lazy=lazy,
+        loosen=loosen,
     )
     warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
     if text is not None:
@@ -143,9 +146,18 @@ def grammar(
     if known is not None:
         _warn_of_markers(asked_for.label, made, known)
     written = _written(made, form, known, template_document(analysis.template))
+    if form in _HELD_BY:
+        warn_of_loosened(asked_for.label, made.loosened(_HELD_BY[form]))
     with result_to(output) as outlet:
         outlet.text(written if written.endswith("\n") else f"{written}\n")
     return 0
+
+
+_HELD_BY: Mapping[GrammarFormat, Literal["gbnf", "lark"]] = {
+    GrammarFormat.GBNF: "gbnf",
+    GrammarFormat.EBNF: "gbnf",
+    GrammarFormat.LARK: "lark",
+}
 
 
 def _read_answer(path: Path, source: str | None) -> str:
@@ -241,6 +253,7 @@ def _everything(made: Grammar, known: OpaqueTokens | None) -> dict[str, Json]:
         refused["lark"] = "Lark is made for a tokenizer; name one with --tokenizer"
     return {
         **forms,
+        "loosened": {form: _told(made, form) for form in _FORMS if forms[form] is not None},
         "lazy": made.lazy,
         "triggers": list(made.triggers),
         "grammar_triggers": [trigger.to_llama_server() for trigger in made.server_triggers],
@@ -248,6 +261,17 @@ def _everything(made: Grammar, known: OpaqueTokens | None) -> dict[str, Json]:
         "stop_strings": list(made.stop_strings),
         "not_written": refused,
     }
+
+
+_FORMS: tuple[Literal["gbnf", "lark"], ...] = ("gbnf", "lark")
+
+
+def _told(made: Grammar, form: Literal["gbnf", "lark"]) -> Json:
+    """Return what a form is not held to."""
+    return [
+        {"tool": each.tool or None, "pointer": each.pointer, "reason": each.reason}
+        for each in made.loosened(form)
+    ]
 
 
 def _warn_of_markers(source: str, made: Grammar, known: OpaqueTokens) -> None:

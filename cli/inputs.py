@@ -20,6 +20,7 @@ from autoparser.analysis.core.given_requests import given_messages, given_schema
 from .source import STANDARD_INPUT
 
 __all__ = [
+    "read_log",
     "read_messages",
     "read_output",
     "read_prompt",
@@ -39,6 +40,11 @@ def read_output(path: Path | None) -> str:
 def read_prompt(path: Path) -> str:
     """Return the rendered prompt, or a tail of it."""
     return _read(path, "the rendered prompt")
+
+
+def read_log(path: Path) -> str:
+    """Return the lines of a log; - is standard input."""
+    return _read(path, "the log")
 
 
 def read_tools(path: Path) -> list[Tool]:

@@ -23,6 +23,7 @@ __all__ = [
     "JobsOption",
     "JsonOption",
     "JsonSchemaOption",
+    "LoosenOption",
     "NameOption",
     "NoParallelOption",
     "OutputOption",
@@ -94,6 +95,13 @@ ToolChoiceOption = Annotated[
 ]
 NoParallelOption = Annotated[
     bool, typer.Option("--no-parallel", help="The request allows one call only.")
+]
+LoosenOption = Annotated[
+    bool,
+    typer.Option(
+        "--loosen",
+        help="Leave out what schemas say and a grammar cannot hold, and name it as a warning.",
+    ),
 ]
 JsonSchemaOption = Annotated[
     Path | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,9 @@ from .switches import warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.constraining.grammar import Loosening
 
-__all__ = ["check_choice", "warn_of"]
+__all__ = ["check_choice", "warn_of", "warn_of_loosened"]
 
 CHOICES = ("auto", "none", "required")
 
@@ -57,3 +58,9 @@ def warn_of(
     if warning is not None:
         warn(prompt, warning)
     warn_of_switches(source, analysis.template, switches)
+
+
+def warn_of_loosened(source: str, loosened: Iterable[Loosening]) -> None:
+    """Say on standard error what a grammar is not held to."""
+    for each in loosened:
+        warn(source, str(each))

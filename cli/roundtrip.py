@@ -13,7 +13,7 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import suggest
 
-from .inputs import read_value
+from .inputs import read_log, read_value
 from .options import (
     EncoderOption,
     JsonOption,
@@ -31,6 +31,8 @@ from .source import NamedSource
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.history.roundtrip import EngineProfile, RoundTrip, Scenario
 
@@ -40,7 +42,7 @@ FOUND = 1
 """The exit code where a verdict that --fail-on names was found."""
 
 
-class Target(StrEnum):
+class WrittenForm(StrEnum):
     """What can be made of the verdicts."""
 
     TEMPLATE = "template"
@@ -81,8 +83,16 @@ def roundtrip(
             " such as json-spacing.",
         ),
     ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Instead of scenarios: JSON lines of an engine's prompts and completions, as text"
+            " or token ids; what of its prefix cache was lost, and why.",
+        ),
+    ] = None,
     to: Annotated[
-        Target | None,
+        WrittenForm | None,
         typer.Option(
             "--to",
             help="template: the template with the least change under which the scenarios hold, as"
@@ -110,7 +120,10 @@ def roundtrip(
     as_json = is_json(form, as_json)
     wanted = _checked_kinds(fail_on or [])
     if to is not None:
-        _refuse_beside_to({"--json": as_json, "--fail-on": fail_on, "--switch": switch})
+        _refuse_beside({"--json": as_json, "--fail-on": fail_on, "--switch": switch}, "--to")
+    if log is not None:
+        asked = {"--json": as_json, "--fail-on": fail_on, "--profile": profile, "--to": to}
+        _refuse_beside({**asked, "--switch": switch, "--scenario": scenario}, "--log")
     chosen = _chosen(scenarios, scenario or [])
     engine = None if profile is None else _profile(profile)
     setting = read_switches(switch or [])
@@ -122,6 +135,8 @@ def roundtrip(
     analysis = analyzed(template)
     _warn(asked_for.label, analysis)
     warn_of_switches(asked_for.label, template, setting)
+    if log is not None:
+        return _logged(analysis, log, loaded, output)
     if to is not None:
         return _edited(analysis, chosen, engine, output)
     found = round_trip(
@@ -137,14 +152,24 @@ def roundtrip(
     return FOUND if failing(found.rows, wanted) else 0
 
 
-def _refuse_beside_to(given: Mapping[str, object]) -> None:
-    """Raise AutoparserError where an option says nothing of an edited template."""
+def _logged(analysis: Analysis, log: Path, tokenizer: Tokenizer | None, output: Path | None) -> int:
+    """Report on the traffic of an engine."""
+    from autoparser.analysis.history.roundtrip import prefix_losses, traffic_of
+    from autoparser.reports import traffic_report
+
+    records = traffic_of(read_log(log), str(log), tokenizer=tokenizer)
+    found = prefix_losses(analysis, records, tokenizer=tokenizer)
+    with result_to(output) as outlet:
+        outlet.report(traffic_report(found, outlet.width))
+    return 0
+
+
+def _refuse_beside(given: Mapping[str, object], beside: str) -> None:
+    """Raise AutoparserError where an option says nothing beside another one."""
     for option, value in given.items():
         if value:
-            raise AutoparserError(
-                f"{option} says nothing of an edited template",
-                hint="leave it out, or leave out --to",
-            )
+            words = f"{option} says nothing beside {beside}"
+            raise AutoparserError(words, hint="leave one of them out")
 
 
 def _edited(

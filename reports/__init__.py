@@ -24,6 +24,7 @@ from .roundtrip_document import RoundTripDocument, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
 from .survey import survey_report
 from .tokens import tokens_document, tokens_report
+from .traffic import traffic_report
 from .training import training_lines
 from .verdict import check_doubt, score as check_score
 from .visible import json_text, visible, visible_lines, xml_text
@@ -65,6 +66,7 @@ __all__ = [
     "template_diff",
     "tokens_document",
     "tokens_report",
+    "traffic_report",
     "training_lines",
     "turn_expression",
     "visible",

@@ -50,6 +50,11 @@ def _trial(trial: ExportTrial | None, width: int) -> Lines:
     if trial.left_out:
         words = f"{trial.left_out} more have parts that are not expressed, and were left out."
         found += prose(words, width, 0)
+    if trial.foretold:
+        words = (
+            f"{trial.foretold} of them stand after no prompt: the template does not tell of them."
+        )
+        found += prose(words, width, 0)
     if trial.mismatches:
         first = trial.mismatches[0]
         found += heading(f"The first that comes back otherwise: {first.title}", width)
@@ -61,4 +66,7 @@ def _mismatch(found: Mismatch) -> Iterator[Row]:
     yield "prompt", Text(f"…{shown(found.prefix[-PROMPT_SHOWN:])}")
     yield "text", Text(shown(found.text))
     yield "expected", Text(visible(str(found.expected)))
-    yield "found", Text(visible(found.error if found.found is None else str(found.found)))
+    if found.found is not None:
+        yield "found", Text(visible(str(found.found)))
+    if found.error:
+        yield "but", Text(visible(found.error))

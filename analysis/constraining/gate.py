@@ -2,43 +2,39 @@
 
 The template is the judge: what it renders after a generation prompt has to be accepted by the
 grammar that is made for this prompt, as llguidance runs it, and read by the parser as a message
-that is written to the same text again. llguidance's own tokenizer of bytes is taken, so that no
-token hides how a text is cut.
+that the template writes as the same text again. llguidance's own tokenizer of bytes is taken, so
+that no token hides how a text is cut.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.constraining.grammar import Grammar, grammar_of
 from autoparser.analysis.core.battery import battery_tools, loose_tools
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.format import (
-    Begun,
-    Formats,
-    Opening,
-    Part,
-    RefusedMessageError,
-    Slot,
-    TurnFormat,
-)
+from autoparser.analysis.core.format import Begun, Formats, Opening
 from autoparser.analysis.core.verdicts import Gate, GateFault, GateQuestion
+from autoparser.analysis.inference.check import (
+    TemplateContinuation,
+    TemplateTurns,
+    turns_after,
+)
+from autoparser.analysis.inference.probing import Prober
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import build, request_of
-from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, Status
+from autoparser.analysis.reading.parsing import OutputParser, Status, message_of
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
 
-    from autoparser.analysis.inference.check import TemplateContinuation
 
-
-def gate(formats: Formats, found: Sequence[TemplateContinuation]) -> Gate:
-    """Ask both questions of every continuation."""
+def gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober) -> Gate:
+    """Ask both questions of every continuation; `prober` has nothing set."""
     asked = passed = 0
     faults: list[GateFault] = []
     by_opening: dict[int, list[TemplateContinuation]] = {}
@@ -48,7 +44,7 @@ def gate(formats: Formats, found: Sequence[TemplateContinuation]) -> Gate:
         written = [each for each in group if each.text is not None]
         if not written:
             continue
-        wrong = list(_wrong(formats, group[0].opening, written))
+        wrong = list(_wrong(formats, group[0].opening, written, prober))
         asked += len(written)
         passed += len(written) - len({fault.title for fault in wrong})
         faults += wrong
@@ -56,9 +52,10 @@ def gate(formats: Formats, found: Sequence[TemplateContinuation]) -> Gate:
 
 
 def _wrong(
-    formats: Formats, opening: Opening, written: Sequence[TemplateContinuation]
+    formats: Formats, opening: Opening, written: Sequence[TemplateContinuation], prober: Prober
 ) -> list[GateFault]:
     begun = _begun(formats, opening)
+    turns = turns_after(begun.format, opening, prober)
     tools = loose_tools() if opening.tools else ()
     refusal = _refusal(grammar_of(formats, tools, begun=begun))
     parser = OutputParser(
@@ -70,7 +67,7 @@ def _wrong(
         text = each.text or ""
         answers = {
             GateQuestion.ACCEPTED: refusal(text),
-            GateQuestion.READ: _misread(begun.format, parser, each, text),
+            GateQuestion.READ: _misread(turns, parser, each.message, text),
         }
         faults += [
             GateFault(question, opening.setting, each.title, text, detail)
@@ -118,45 +115,31 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
     return refusal
 
 
-def _misread(
-    format_: TurnFormat, parser: OutputParser, asked: TemplateContinuation, text: str
-) -> str:
-    """Say how what was read differs; an empty answer: it is written to the same text again."""
+def _misread(turns: TemplateTurns, parser: OutputParser, asked: Message, text: str) -> str:
+    """Say how what was read differs; an empty answer: the template writes it as the same text."""
     parsed = parser.parse(text)
-    message = _message(format_, asked.message, parsed)
-    if message is None or parsed.status is Status.MALFORMED:
+    if parsed.status is Status.MALFORMED:
         return f"it is read with the status {parsed.status}"
-    # A call that is taken for content is written to the same text again.
-    calls = _written_calls(format_, asked.message)
-    if len(message.calls) != calls:
-        return f"calls are written: {calls}, read: {len(message.calls)}"
     try:
-        again = format_.write(message)
-        whole = format_.write(asked.message)
-    except RefusedMessageError as error:
-        return f"what was read is refused: {error}"
-    return "" if again == whole else f"what was read is written {again[-len(text) :]!r}"
-
-
-def _written_calls(format_: TurnFormat, message: Message) -> int:
-    """Count the calls of a message that reach the text."""
-    if format_.calls is None or Part.CALLS not in format_.layouts[message.presence].parts:
-        return 0
-    return len(format_.calls.written(message.calls))
-
-
-def _message(format_: TurnFormat, asked: Message, parsed: ParsedMessage) -> Message | None:
-    """Give the message that was read; ids that the template does not write are those asked for."""
-    written, known = format_.calls is not None and format_.calls.has(Slot.ID), len(asked.calls)
-    try:
-        calls = tuple(
-            ToolCall(
-                call.name,
-                json.loads(call.arguments),
-                call.id if written and call.id else asked.calls[at].id if at < known else "",
-            )
-            for at, call in enumerate(parsed.tool_calls)
-        )
+        message = _with_ids_of(asked, message_of(parsed))
     except ValueError:
-        return None
-    return Message(parsed.content or "", parsed.reasoning_content or "", calls)
+        return "arguments are read that are not valid JSON"
+    if message == asked:
+        return ""
+    # A call that is taken for content is written as the same text again.
+    fewer = replace(asked, calls=asked.calls[: len(message.calls)])
+    if len(message.calls) > len(asked.calls) or turns.written(fewer).continuation != text:
+        return f"calls are written: {len(asked.calls)}, read: {len(message.calls)}"
+    again = turns.written(message)
+    if again.refusal:
+        return f"what was read is refused: {again.refusal}"
+    return "" if again.continuation == text else f"what was read is written {again.rest!r}"
+
+
+def _with_ids_of(asked: Message, message: Message) -> Message:
+    """Return the message that was read; ids that are not written are those asked for."""
+    known = dict(enumerate(call.id for call in asked.calls))
+    calls = (
+        replace(call, id=call.id or known.get(at, "")) for at, call in enumerate(message.calls)
+    )
+    return replace(message, calls=tuple(calls))

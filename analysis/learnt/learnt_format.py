@@ -203,13 +203,15 @@ class LearntFormat(ABC):
         json_schema: Mapping[str, object] | None = None,
         strict: bool | None = None,
         lazy: bool = False,
+        loosen: bool = False,
     ) -> Grammar:
         """Make the grammar of what a model may write for a request.
 
         The arguments are those of `parser`. With `strict`, objects have no members but those that
         their schema names; a `lazy` grammar begins with the calls. Raises RequestError where the
         request contradicts itself; what cannot be written raises GrammarError or SchemaError when
-        it is written.
+        it is written. With `loosen`, keywords of schemas that cannot be held to are left out
+        instead, and `Grammar.loosened` tells which.
         """
         return grammar_of(
             self.formats,
@@ -221,6 +223,7 @@ class LearntFormat(ABC):
             json_schema=json_schema,
             strict=strict,
             lazy=lazy,
+            loosen=loosen,
         )
 
     def backend(

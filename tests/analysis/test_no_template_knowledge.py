@@ -108,10 +108,10 @@ ALLOWED: dict[tuple[str, str], str] = {
         "loading/tokens/from_gguf.py",
         "gpt-2",
     ): "what a GGUF header calls the rule that the tokenizers library has built in",
-    ("inference/check/battery.py", "<b>bold</b> & <br/> [x] {y} %}"): HOSTILE,
-    ("inference/check/battery.py", "<c>"): HOSTILE,
-    ("inference/check/battery.py", "Report <1>"): HOSTILE,
-    ("inference/check/battery.py", 'Use <b> & [x], {y} or "z":\n\n```\ncode\n```'): HOSTILE,
+    ("core/battery.py", "<b>bold</b> & <br/> [x] {y} %}"): HOSTILE,
+    ("core/battery.py", "<c>"): HOSTILE,
+    ("core/battery.py", "Report <1>"): HOSTILE,
+    ("core/battery.py", 'Use <b> & [x], {y} or "z":\n\n```\ncode\n```'): HOSTILE,
     (
         "history/renderer/asked.py",
         "thinking_retention",
@@ -126,6 +126,10 @@ ALLOWED: dict[tuple[str, str], str] = {
             "srt/function_call/qwen25_detector.py",
         )
     },
+    (
+        "core/given_requests.py",
+        "thinking",
+    ): "a message field that callers give; without one of these a message says nothing",
     (
         "loading/template/plain_messages.py",
         "thinking",

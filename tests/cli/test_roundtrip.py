@@ -260,4 +260,4 @@ def test_where_no_edit_is_found_the_exit_code_and_the_reason_say_so(autoparser: 
 def test_what_says_nothing_of_an_edited_template_is_refused(autoparser: Run) -> None:
     ran = autoparser("roundtrip", GOOD, "--to", "template", "--json")
     assert (ran.code, ran.out) == (2, "")
-    assert "--json says nothing of an edited template" in ran.err
+    assert "--json says nothing beside --to" in ran.err

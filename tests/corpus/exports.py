@@ -45,12 +45,12 @@ def export_of(path: Path) -> Exported | None:
     if not analysis.check.ok:
         return None
     export = response_template(analysis.formats.united)
-    trial = try_out(analysis.formats.united, export, parse)
+    trial = try_out(analysis.formats.united, export, parse, analysis.prober())
     limits = tuple(f"{limit.piece}: {limit.reason}" for limit in export.limits)
     first = ""
     if trial.mismatches:
         found = trial.mismatches[0]
-        first = f"{found.title}: {found.expected} came back as {found.found or found.error}"
+        first = f"{found.title}: {found.expected} came back as {found.found}{found.error}"
     return Exported(path.stem, limits, trial.passed, trial.total, trial.left_out, first)
 
 

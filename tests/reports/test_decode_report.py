@@ -108,7 +108,7 @@ def test_clean_answers_need_few_words() -> None:
 
 
 def test_every_answer_is_shown_where_that_is_asked() -> None:
-    setting = DecodeSetting("t", "by chance", 0, 50)
+    setting = DecodeSetting("t", "at random", 0, 50)
     text = decode_report(REPORT, setting, 300, answers=True).plain
     assert "\x1b" not in text
     words = " ".join(text.split())

@@ -23,7 +23,7 @@ RAISED = Mismatch("1 call", "A:", "{", READ, None, "ValueError('no JSON')")
 @pytest.mark.parametrize("mismatch", [LOST, RAISED])
 def test_a_mismatch_is_shown_as_a_person_can_see_it(mismatch: Mismatch, width: int) -> None:
     limit = ExportLimit(MessagePiece.IDS, "they stand after the arguments, which is too late")
-    trial = ExportTrial(3, 5, 2, (mismatch, RAISED))
+    trial = ExportTrial(3, 5, 2, 1, (mismatch, RAISED))
     text = export_report(Export({}, (limit,), needs_tools=True), trial, width).plain
     assert all(len(line) <= width for line in text.splitlines())
     assert "\x1b" not in text

@@ -7,7 +7,7 @@ a name of its own (`Rendering`), and words for the smallest difference.
 
 >>> answer = '{"note": "2^10"}'          # where the template has `|replace("^", "")`
 >>> rewriter.compare(answer, parser.parse(answer)).difference
-"the template does not write '^' in the argument 'note' of 'remember': behind …"
+"the template does not write '^' in the argument 'note' of 'remember': after …"
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from autoparser.analysis.core.schema import SchemaError
 from .acceptance import Acceptance, GrammarDialect
 from .call_writer import GrammarError
 from .grammar import Grammar
+from .loosening import Loosening
 from .requests import format_slices, grammar_of
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Grammar",
     "GrammarDialect",
     "GrammarError",
+    "Loosening",
     "SchemaError",
     "format_slices",
     "grammar_of",

@@ -17,13 +17,18 @@ Text up to `<e>` is a state for each beginning of `<e>` that may have been writt
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from autoparser.analysis.core.format import Strip
+from autoparser.analysis.core.schema import UnheldKeywordError
 
 from .call_writer import GrammarError
+from .json_schema import StringShape
+from .json_schema.code_points import CodePoints
+from .json_schema.regex_nodes import Regex
 from .rules import (
     ChoiceNode,
     Embedded,
@@ -38,6 +43,7 @@ from .rules import (
     RepeatNode,
     SequenceNode,
 )
+from .spelled import alphabet
 from .until import states
 
 _NEVER = "[^\\x00-\U0010ffff]"
@@ -48,6 +54,9 @@ _LONGEST = 1000
 
 class GbnfTable(Protocol):
     """A table of GBNF rules; it knows how to write JSON by a schema, and regular expressions."""
+
+    section: str
+    """The part of a turn that the next rules are of, in words."""
 
     def reserve(self, wish: str) -> str:
         """Allocate a name like `wish`; `define` must follow."""
@@ -74,6 +83,10 @@ class GbnfTable(Protocol):
         """Return the expression of what a regular expression matches as a whole."""
         ...
 
+    def bare(self, regex: Regex) -> str:
+        """Return the expression of the texts that a regular expression matches, as they stand."""
+        ...
+
     def text(self, root: str) -> str:
         """Write the grammar: the rule `root` with this body, then all others."""
         ...
@@ -91,24 +104,29 @@ class _GbnfWriter:
     def __init__(self, rules: GrammarRules, table: GbnfTable) -> None:
         self.rules = rules
         self.table = table
-        self.names = {name: table.reserve(name) for name in rules.named}
+        self.names: dict[str, str] = {}
+        for name in rules.named:
+            table.section = rules.sections.get(name, "calls")
+            self.names[name] = table.reserve(name)
         self._written: dict[FreeTextNode, str] = {}
 
     def write(self) -> str:
         """Write the whole."""
+        table = self.table
         root = self.node(self.rules.root)
         for name, node in self.rules.named.items():
-            self.table.define(self.names[name], self.node(node))
-        return self.table.text(root)
+            table.define(self.names[name], self.node(node))
+        return table.text(root)
 
     def node(self, node: Node) -> str:
         """Write a node."""
         match node:
             case LiteralNode(text):
                 return gbnf_literal(text)
-            case PatternNode(regex, but_not):
-                return self.pattern(regex, but_not)
+            case PatternNode():
+                return self.pattern(node)
             case JsonValue():
+                self.table.section = "values as JSON"
                 return self.table.value(node)
             case Ref(name):
                 return self.names[name]
@@ -123,8 +141,11 @@ class _GbnfWriter:
                     self._written[node] = self.free_text(node)
                 return self._written[node]
 
-    def pattern(self, regex: str, but_not: Sequence[str]) -> str:
-        """Write what a regular expression matches."""
+    def pattern(self, node: PatternNode) -> str:
+        """Write what a regular expression matches; a shape has its quotes and escapes in it."""
+        if node.shape is not None:
+            return self.shaped(node.shape)
+        regex, but_not = node.regex, node.but_not
         if but_not:
             raise GrammarError(
                 "GBNF cannot keep declared names out of names that are made up",
@@ -132,6 +153,11 @@ class _GbnfWriter:
                 hint="set additionalProperties to false",
             )
         return self.table.pattern(regex)
+
+    def shaped(self, shape: StringShape) -> str:
+        """Write the texts of a shape; nothing else tells where they end."""
+        regex = shape.single()
+        return _NEVER if regex is None else self.table.bare(regex)
 
     def free_text(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin: its states, then the ways without text."""
@@ -154,10 +180,11 @@ class _GbnfWriter:
 
         `thens` are the ways after each text that closes it, `ends` those where nothing does.
         """
-        if prose.shapes:
-            raise GrammarError(
-                "GBNF cannot hold a string without quotes to a length or a pattern",
-                hint="write the grammar as Lark, or leave minLength, maxLength and pattern out",
+        if prose.shape is not None:
+            text = self.shaped(_told_apart(prose, prose.shape))
+            closed = [(gbnf_literal(close), then) for close in thens for then in thens[close]]
+            return _either(
+                [_in_row(text, *each) for each in (*closed, *(("", end) for end in ends))]
             )
         longest = max(map(len, thens), default=0)
         if longest > _LONGEST:
@@ -167,7 +194,8 @@ class _GbnfWriter:
             )
         found = states(list(thens), (*prose.exclude, *prose.forgiven))
         behind = [_either(each) for each in thens.values()]
-        names = [self.table.reserve("text") for _ in found]
+        self.table.section = _SECTIONS.get(prose.part, prose.part)
+        names = [self.table.reserve(f"{prose.part}{_after(state.read)}") for state in found]
         for name, state in zip(names, found, strict=True):
             ways = [_in_row(gbnf_literal(char), behind[at]) for char, at in state.closes.items()]
             ways += [f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items()]
@@ -190,7 +218,48 @@ class _GbnfWriter:
             if char not in bare
         ]
         ways.append(f"{_any_but(sorted(set(firsts)))} {names[0]}")
-        return self.table.define(self.table.reserve("text"), " | ".join(ways))
+        return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
+
+
+_SECTIONS = {"argument": "texts of arguments"}
+_NO_NAME = re.compile("[^a-z0-9]+")
+_SIGNS = {"<": "lt", ">": "gt", "/": "slash", "|": "bar", "\n": "newline", " ": "blank"}
+
+
+def _after(read: str) -> str:
+    """Name the state of a text by what was read of a marker: `</th` is `-after-lt-slash-th`."""
+    words = (
+        char if char.isalnum() else f" {_SIGNS.get(char) or unicodedata.name(char, 'sign')} "
+        for char in read.lower()
+    )
+    return (
+        "-".join(["", "after", *_NO_NAME.split("".join(words).lower().strip())]).rstrip("-")
+        if read
+        else ""
+    )
+
+
+def _told_apart(prose: Prose, shape: StringShape) -> StringShape:
+    """Return the shape of a text where no text of it is taken for its end, or stripped.
+
+    Raises UnheldKeywordError where some might be: GBNF has no "and not".
+    """
+    regex = shape.single()
+    letters = CodePoints() if regex is None else alphabet(regex)
+    bare = prose.left in _BARE or prose.right in _BARE
+    clear = not (bare and letters & CodePoints.among(" \n\r\t"))
+    if clear and all(CodePoints.among(text) - letters for text in prose.exclude):
+        return shape
+    raise UnheldKeywordError(
+        f"{shape.keywords[0]} cannot be held to in GBNF, where a string without quotes may hold"
+        " what ends it",
+        pointer=shape.pointer,
+        keyword=shape.keywords[0],
+        hint="write the grammar as Lark, or let it be looser (--loosen)",
+    )
+
+
+_BARE = (Strip.NEWLINES, Strip.WHITESPACE)
 
 
 def _either(ways: Sequence[str]) -> str:
@@ -199,7 +268,7 @@ def _either(ways: Sequence[str]) -> str:
 
 
 def _in_row(*parts: str) -> str:
-    return " ".join(part for part in parts if part != '""') or '""'
+    return " ".join(part for part in parts if part and part != '""') or '""'
 
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from autoparser.analysis.core.conversation import Json
 
 from .call_writer import GrammarError
-from .json_schema import GbnfRules, schema_rules, text_rules
+from .json_schema import GbnfRules, bare_text, schema_rules, text_rules
+from .json_schema.regex_nodes import Regex
 from .rules import JsonStyle, JsonValue
 
 
@@ -35,3 +36,7 @@ class SchemaTable(GbnfRules):
         if expression is None:
             raise GrammarError(f"GBNF cannot say {regex}", hint="write the grammar as Lark")
         return expression
+
+    def bare(self, regex: Regex) -> str:
+        """Return the expression of the texts that a regular expression matches, as they stand."""
+        return bare_text(regex, self)

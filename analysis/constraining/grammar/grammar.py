@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Literal, Slot
+from autoparser.analysis.core.format import Literal as FormatLiteral, Slot
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
 from autoparser.analysis.reading.expression import Turn
 from autoparser.analysis.reading.parsing import OutputParser
@@ -18,6 +18,7 @@ from .call_writer import GrammarError
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable
 from .lark import slices_for, write_lark
+from .loosening import Loosening, WrittenGrammar, written_grammar
 from .rules import GrammarRules
 from .structural_tag import write_structural_tag
 from .triggers import GrammarTrigger, triggers_of
@@ -48,6 +49,8 @@ class Grammar:
     """What content has to be; None: free text."""
     lazy: bool = False
     """Whether it begins only where one of the triggers was written."""
+    loosen: bool = False
+    """Whether keywords of schemas that cannot be held to are left out; `loosened` tells of them."""
 
     def rules(self, opaque: OpaqueTokens | None = None) -> GrammarRules:
         """Return the grammar before any target's syntax; it cuts no opaque token.
@@ -56,24 +59,37 @@ class Grammar:
         SchemaError for schemas that cannot be read or held to. So it does where it is lazy, and
         nothing tells calls from other text.
         """
+        return self._rules(self.tools, self.json_schema, opaque or _ALL_TEXT)
+
+    def _rules(
+        self, tools: Mapping[str, Json], json_schema: Json, opaque: OpaqueTokens
+    ) -> GrammarRules:
         if self.lazy:
-            triggers_of(self.turn.strict, tuple(self.tools))
+            triggers_of(self.turn.strict, tuple(tools))
         return rules_of(
             self.turn,
-            self.tools,
+            tools,
             parallel=self.parallel,
-            json_schema=self.json_schema,
+            json_schema=json_schema,
             lazy=self.lazy,
-            opaque=opaque or _ALL_TEXT,
+            opaque=opaque,
         )
 
     def lark(self, tokenizer: Tokenizer | OpaqueTokens | object) -> str:
         """Write it as Lark for llguidance, made for this tokenizer, or for its opaque tokens.
 
-        `tokenizer` is else all that `tokenizer_of` takes; raises as that and as `rules` does.
+        `tokenizer` is else all that `tokenizer_of` takes; raises as that and as `rules` does. An
+        error names the tool, the place in its schema, and the keyword.
         """
-        known = _opaque_of(tokenizer)
-        return write_lark(self.rules(known), known)
+        return self._lark(_opaque_of(tokenizer)).text
+
+    def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar:
+        return written_grammar(
+            lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),
+            self.tools,
+            self.json_schema,
+            loosen=self.loosen,
+        )
 
     def slices(self, tokenizer: Tokenizer | OpaqueTokens | object) -> tuple[str, ...]:
         """Return the slices of the vocabulary with which llguidance's masks of `lark` are quick.
@@ -83,15 +99,39 @@ class Grammar:
         those of the format: other tools change nothing. Takes and raises the same as `lark`.
         """
         known = _opaque_of(tokenizer)
-        return slices_for(self.rules(known), known)
+        tools, content = self.tools, self.json_schema
+        if self.loosen:
+            written = self._lark(known)
+            tools, content = written.tools, written.json_schema
+        return slices_for(self._rules(tools, content, known), known)
 
     def gbnf(self) -> str:
-        """Write it in GBNF, as llama.cpp takes it; raises as `rules` does.
+        """Write it in GBNF, as llama.cpp takes it; raises as `lark` does.
 
-        Raises GrammarError and SchemaError also for what GBNF cannot say: it is never weaker than
-        the schemas.
+        Raises GrammarError and SchemaError also for what GBNF cannot say: without `loosen`, it is
+        never weaker than the schemas.
         """
-        return write_gbnf(self.rules(), SchemaTable())
+        return self._gbnf().text
+
+    def _gbnf(self) -> WrittenGrammar:
+        return written_grammar(
+            lambda tools, content: write_gbnf(
+                self._rules(tools, content, _ALL_TEXT), SchemaTable()
+            ),
+            self.tools,
+            self.json_schema,
+            loosen=self.loosen,
+        )
+
+    def loosened(self, form: Literal["gbnf", "lark"]) -> tuple[Loosening, ...]:
+        """Return the keywords that this form of the grammar is not held to.
+
+        None without `loosen`. Raises as the form itself does.
+        """
+        if not self.loosen:
+            return ()
+        written = self._gbnf() if form == "gbnf" else self._lark(_ALL_TEXT)
+        return written.loosened
 
     def accepts(
         self,
@@ -120,11 +160,18 @@ class Grammar:
         return OutputParser(self.turn, offered=frozenset(self.tools))
 
     def structural_tag(self) -> dict[str, Json]:
-        """Write the calls as a structural tag: begin, schema, end of each tool, and triggers.
+        """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.
 
-        Raises GrammarError for a format whose calls it cannot express.
+        Raises GrammarError where there are no calls, and for arguments that no tag can say.
         """
-        return write_structural_tag(self.turn, self.tools, required=self.required)
+        return write_structural_tag(
+            self.turn,
+            self.tools,
+            self.server_triggers,
+            parallel=self.parallel,
+            required=self.required,
+            json_schema=self.json_schema,
+        )
 
     @cached_property
     def server_triggers(self) -> tuple[GrammarTrigger, ...]:
@@ -155,7 +202,7 @@ class Grammar:
     @cached_property
     def preserved_tokens(self) -> tuple[str, ...]:
         """The markers that a tokenizer must not drop when it decodes."""
-        markers = (marker for text in self._literals() for marker in Literal.of(text).markers)
+        markers = (marker for text in self._literals() for marker in FormatLiteral.of(text).markers)
         return tuple(dict.fromkeys(markers))
 
     def _literals(self) -> list[str]:

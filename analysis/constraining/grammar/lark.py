@@ -22,6 +22,7 @@ from autoparser.analysis.core.format import Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import IdentityCache
 
+from .json_schema import StringShape, guidance_text, rust_text
 from .rules import (
     ChoiceNode,
     Embedded,
@@ -124,8 +125,8 @@ class _LarkWriter:
                 return f"@{self.embedded.setdefault(lark, f'embedded_{len(self.embedded)}')}"
             case JsonValue(schema, style):
                 return self.json(schema, style)
-            case PatternNode(regex, but_not):
-                return self.terminal("PATTERN", _but_not(regex, but_not))
+            case PatternNode(regex, but_not, _, shape):
+                return self.terminal("PATTERN", _but_not(regex, but_not) + _shaped(shape))
             case FreeTextNode():
                 return self.free_text(node)
 
@@ -157,6 +158,7 @@ class _LarkWriter:
         """Write a JSON value: the schema as it is, the separators as the format has them."""
         if style is None:
             return self.rule("json", f"%json {_AS_JSON(schema)}")
+        told = guidance_text(schema)
         options: dict[str, Json] = {
             "item_separator": style.item_separator,
             "key_separator": style.key_separator,
@@ -167,8 +169,10 @@ class _LarkWriter:
             options["whitespace_pattern"] = rf"(\n({style.indent}){{0,24}})?"
         if style.ascii_only:
             options["json_allow_general_unicode_escapes"] = True
-        whole = {**(schema if isinstance(schema, dict) else {}), "x-guidance": options}
-        return self.rule("json", f"%json {_AS_JSON(whole)}")
+        told = "{}" if told == "true" else told
+        separator = "" if told == "{}" else ", "
+        whole = f'{told[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'
+        return self.rule("json", f"%json {whole}")
 
     def free_text(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin."""
@@ -367,7 +371,7 @@ class _LarkWriter:
             any(isinstance(piece, int) for piece in self.opaque.pieces(text))
             for text in prose.exclude
         )
-        return tokens and not prose.shapes
+        return tokens and not prose.is_shaped
 
     def _first_token(self, text: str) -> tuple[str, int | None, str]:
         """Cut a text at its first added token: the text before it, its id, the text after."""
@@ -421,9 +425,9 @@ def _same_prose(exits: Sequence[Exit]) -> Prose | None:
     """
     proses = {replace(exit_.prose, space="") for exit_ in exits if exit_.prose is not None}
     prose = proses.pop() if len(proses) == 1 else None
-    if prose is None or prose.shapes or prose.tokens or _EDGES[prose.left] or _EDGES[prose.right]:
+    if prose is None or prose.is_shaped or prose.tokens:
         return None
-    return prose
+    return None if _EDGES[prose.left] or _EDGES[prose.right] else prose
 
 
 def _token(number: int) -> str:
@@ -453,10 +457,17 @@ def _prose(prose: Prose, *, quick: bool) -> str:
     whole = f"/{text}/"
     for shape in prose.shapes:
         whole += f" & /{_slashes(shape)}/"
+    whole += _shaped(prose.shape)
     if prose.exclude and not quick:
         kept_out = "|".join(map(escaped, (*prose.exclude, *prose.forgiven)))
         whole += f" & ~/{_ANYTHING}(?:{kept_out}){_ANYTHING}/"
     return whole
+
+
+def _shaped(shape: StringShape | None) -> str:
+    """Write what a terminal has to match as well."""
+    regexes = () if shape is None else shape.regexes
+    return "".join(f" & /{_slashes(rust_text(regex))}/" for regex in regexes)
 
 
 def _behind(terminal: str, tail: str) -> str:

@@ -73,14 +73,17 @@ class MemberRules:
         named = [name for name, each in self.properties.items() if each is not False]
         unwritten = {name for name in named if not writes(self.properties[name])}
         self.impossible = bool(unwritten & self.required)
-        """Whether a member has to be there that the format never writes."""
+        """Whether a member has to be there that no value meets, or that the format never writes."""
         self.names = container.order.arrange([name for name in named if name not in unwritten])
         self.required -= unwritten
+        self.extra = schema.get("additionalProperties", not self.properties)
         missing = self.required - set(self.names)
         if missing:
-            self.properties = {**self.properties, **dict.fromkeys(sorted(missing), True)}
+            others = schema.get("additionalProperties", True)
+            never = any(name in self.properties for name in missing)
+            self.impossible = self.impossible or never or not writes(others)
+            self.properties = {**self.properties, **dict.fromkeys(sorted(missing), others)}
             self.names += sorted(missing)
-        self.extra = schema.get("additionalProperties", not self.properties)
         self.more = self.extra is not False and writes(self.extra)
         self.last = max(
             (at for at, name in enumerate(self.names) if name in self.required), default=-1

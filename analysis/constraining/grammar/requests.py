@@ -26,13 +26,15 @@ def grammar_of(
     json_schema: Mapping[str, object] | None = None,
     strict: bool | None = None,
     lazy: bool = False,
+    loosen: bool = False,
 ) -> Grammar:
     """Make the grammar of a request; `begun` is what its prompt belongs to, where that is known.
 
     `tools` and `tool_choice` are OpenAI's; without tools nothing is called. With `strict`, the
     objects of every tool have no members but those that they name, as for a tool that says
     `"strict": true` itself; with False, arguments are any object, but for such tools. A `lazy`
-    grammar begins with the calls. Raises RequestError where the request contradicts itself.
+    grammar begins with the calls; with `loosen`, what schemas say and a grammar cannot hold is left
+    out of it. Raises RequestError where the request contradicts itself.
     """
     request = request_of(
         tools or [],
@@ -59,6 +61,7 @@ def grammar_of(
         required=request.required,
         json_schema=cast("Json", dict(json_schema)) if json_schema is not None else None,
         lazy=lazy,
+        loosen=loosen,
     )
 
 

@@ -9,6 +9,8 @@ from typing import TypeAlias
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Strip
 
+from .json_schema import StringShape
+
 
 @dataclass(frozen=True, slots=True)
 class LiteralNode:
@@ -27,6 +29,8 @@ class PatternNode:
     """Texts that it matches and that are not meant."""
     close: str = ""
     """What closes the text, as the end of what is matched."""
+    shape: StringShape | None = None
+    """What it has to match as well, quotes and escapes included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +107,20 @@ class Prose:
     right: Strip = Strip.NOTHING
     may_be_empty: bool = False
     shapes: tuple[str, ...] = ()
-    """Regular expressions, each of which it has to match as a whole."""
+    """Regular expressions in Rust's words, each of which it has to match as a whole."""
+    shape: StringShape | None = None
+    """What a schema says of it."""
     space: str = ""
     """Whitespace that may stand after it, where nothing else closes it."""
     tokens: tuple[int, ...] = ()
     """Opaque tokens that may stand in it, by their ids."""
+    part: str = field(default="text", compare=False)
+    """What it is called where rules have names; it makes no other text of it."""
+
+    @property
+    def is_shaped(self) -> bool:
+        """Whether it has to be of a certain shape."""
+        return bool(self.shapes) or self.shape is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +203,8 @@ class GrammarRules:
     root: Node
     named: Mapping[str, Node]
     """The rules that `Ref` names."""
+    sections: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Which part of a turn a rule is of, in words, where it is known."""
     frame: GrammarRules | None = None
     """The part that is the same for other tools: its root, and some of the rules; writers may keep
     what they have written of it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import combinations
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Order
@@ -15,9 +14,11 @@ from autoparser.analysis.core.schema import (
     JsonType,
     Schema,
     SchemaError,
+    UnheldKeywordError,
     conjunction,
     kinds_of,
     mapped,
+    place_of,
     references,
     schema_map,
     schemas_of,
@@ -26,7 +27,8 @@ from autoparser.analysis.core.schema import (
     without,
 )
 
-from .json_schema.schema_options import Resolver
+from .json_schema import FORMAT_CHECKS, may_be_met
+from .json_schema.schema_options import tell_apart
 
 _ROOT = "root"
 _UNIONS = ("anyOf", "oneOf")
@@ -86,22 +88,16 @@ class SchemaReader:
             options = schemas_of(schema, union)
             if options:
                 if union == "oneOf":
-                    self._tell_apart(options)
+                    self._tell_apart(options, schema)
                 beside = without(schema, union)
                 joined = [conjunction(beside, self.resolved(option)) for option in options]
                 # What stood beside one union may be joined now that the union is gone.
                 return [self.resolved(each) for each in joined]
         return [schema]
 
-    def _tell_apart(self, options: list[Json]) -> None:
-        """Raise SchemaError where two schemas of a ``oneOf`` may both hold."""
-        kinds = [self.kinds(option) for option in options]
-        if all(not one & other for one, other in combinations(kinds, 2)):
-            return
-        try:
-            Resolver(self.document).options({"oneOf": options}, ROOT)
-        except SchemaError as error:
-            raise SchemaError(error.message, place=self.place, hint=error.hint) from None
+    def _tell_apart(self, options: list[Json], schema: Schema) -> None:
+        """Raise UnheldKeywordError where two schemas of a ``oneOf`` may both hold."""
+        tell_apart(options, self.document, place_of(schema, ROOT))
 
     def only_values(self, schema: Schema, kinds: frozenset[JsonType]) -> list[Json] | None:
         """Return the only values of some types that are allowed, where they are told."""
@@ -115,15 +111,30 @@ class SchemaReader:
             and all(type_of(value) in kinds for value in told)
         ):
             return told
-        complaint = validator(self.alone(schema))
+        complaint = validator(self.alone(schema), checks=FORMAT_CHECKS)
         return [value for value in told if _is_of(value, kinds) and not complaint(value)]
+
+    def allows_empty(self, schema: Schema) -> bool:
+        """Whether the object without members meets a schema."""
+        if schema.keys() <= _OPEN:
+            return not schema.get("required")
+        return not validator(self.alone(schema))({})
+
+    def may_be_met(self, schema: Json) -> bool:
+        """Whether a value may meet a schema; False only where none does."""
+        if isinstance(schema, bool):
+            return schema
+        found = self.resolved(schema)
+        return self.only_values(found, ANY) != [] and may_be_met(self.alone(found))
 
     def hold(self, schema: Schema, kind: JsonType) -> None:
         """Raise SchemaError for what no notation but JSON's own is held to."""
-        for keyword in _unheld(schema, kind):
-            raise SchemaError(
+        for part, keyword in _unheld(schema, kind):
+            raise UnheldKeywordError(
                 f"{keyword} cannot be held to in this format's notation of {_PLURALS[kind]}",
-                place=self.place,
+                pointer=place_of(part, ROOT),
+                keyword=keyword,
+                hint="leave it out, or let the grammar be looser (--loosen)",
             )
 
     def alone(
@@ -154,6 +165,10 @@ _PLAIN = frozenset(
     {"type", "title", "description", "default", "examples", "deprecated", "$comment"}
 )
 """Keywords beside the values of a constant that say nothing more of them."""
+_OPEN = frozenset(
+    {"type", "properties", "required", "additionalProperties", "description", "title", "$defs"}
+)
+"""Keywords of an object of which ``required`` alone asks for members."""
 _CONDITIONS = ("not", "if", "$dynamicRef", "$recursiveRef")
 _ARRAYS = ("maxItems", "uniqueItems", "prefixItems", "contains", "unevaluatedItems")
 _OBJECTS = (
@@ -175,17 +190,17 @@ _PLURALS = {
 }
 
 
-def _unheld(schema: Schema, kind: JsonType) -> Iterator[str]:
-    """Name the keywords that values of a type cannot be held to."""
+def _unheld(schema: Schema, kind: JsonType) -> Iterator[tuple[Schema, str]]:
+    """Name the keywords that values of a type cannot be held to, each with its schema."""
     for keyword in _UNHELD.get(kind, _CONDITIONS):
         if keyword in schema and not _names_types(keyword, schema[keyword]):
-            yield keyword
+            yield schema, keyword
     least = schema.get("minItems", 0)
     if kind is JsonType.ARRAY and least not in (0, 1):
-        yield "minItems"
+        yield schema, "minItems"
     for part in schemas_of(schema, "allOf"):
         if isinstance(part, dict):
-            yield from (each for each in (*_UNIONS, *_BESIDE.get(kind, ())) if each in part)
+            yield from ((part, each) for each in (*_UNIONS, *_BESIDE.get(kind, ())) if each in part)
             yield from _unheld(part, kind)
 
 

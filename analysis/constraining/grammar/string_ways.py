@@ -8,15 +8,18 @@ from dataclasses import replace
 from functools import lru_cache
 from json.encoder import encode_basestring
 
-from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Escape, Text
-from autoparser.analysis.core.schema import Schema, schemas_of
+from autoparser.analysis.core.schema import ROOT, Schema
 
+from .json_schema import has_text, string_shape
 from .paths import Path, joined
 from .rules import JsonStyle, JsonValue, PatternNode, Prose
+from .spelled import spelled
 
-_HTML = r"(?:[^<>&'\x22]|&lt;|&gt;|&amp;|&#39;|&#34;)*"
-_JSON_HTML = r"(?:[^<>&'\x22\\\x00-\x1f]|&lt;|&gt;|&amp;|&#39;|\\(?:[\\nrtbf]|&#34;))*"
+_HTML = {
+    Escape.HTML: r"(?:[^<>&'\x22]|&lt;|&gt;|&amp;|&#39;|&#34;)*",
+    Escape.JSON_HTML: (r"(?:[^<>&'\x22\\\x00-\x1f]|&lt;|&gt;|&amp;|&#39;|\\(?:[\\nrtbf]|&#34;))*"),
+}
 _PYTHON = {
     "'": r"'(?:[^'\\\x00-\x1f\x7f]|\\[\\'nrt])*'",
     # Python quotes so where the text holds a quote of the other kind.
@@ -33,22 +36,28 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
         value = JsonValue({**schema, "type": "string"}, style)
         if (text.open, text.close) == ('"', '"'):
             return [(value,)]
-    if text.escape is Escape.PYTHON:
-        return [(PatternNode(regex, close=quote),) for quote, regex in _PYTHON.items()]
-    if text.escape is Escape.HTML:
-        regex = f"{escaped(text.open)}{_HTML}{escaped(text.close)}"
-        return [(PatternNode(regex, close=text.close),)]
-    if text.escape is Escape.JSON_HTML:
-        regex = f"{escaped(text.open)}{_JSON_HTML}{escaped(text.close)}"
-        return [(PatternNode(regex, close=text.close),)]
-    if text.escapes and not _shapes(schema):
-        return [(PatternNode(_by_table(text), close=text.close),)]
+    shape = string_shape(schema, ROOT)
+    if not has_text(shape):
+        return []
+    said = bool(shape.keywords)
+    enclosed = _enclosed(text)
+    if enclosed:
+        shapes = [spelled(shape, text, quote) for _, _, quote in enclosed]
+        return [
+            (PatternNode(regex, close=close, shape=each if said else None),)
+            for (regex, close, _), each in zip(enclosed, shapes, strict=True)
+            if each is not None
+        ]
+    inner = spelled(shape, replace(text, open="", close=""))
+    if inner is None:
+        return []
     prose = Prose(
         tuple(dict.fromkeys(each for each in exclude if each)),
         left=text.edges.left,
         right=text.edges.right,
         may_be_empty=True,
-        shapes=tuple(_shapes(schema)),
+        shape=inner if said else None,
+        part="argument",
     )
     if text.escape is Escape.TABLE:
         prose = replace(prose, exclude=tuple(set(prose.exclude) | _unwritten(text)))
@@ -63,6 +72,19 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
     ]
 
 
+def _enclosed(text: Text) -> list[tuple[str, str, str]]:
+    """Return the strings that are told from what follows by their escapes alone.
+
+    For each way to quote them: the regular expression, what closes it, and Python's quote.
+    """
+    if text.escape is Escape.PYTHON:
+        return [(regex, quote, quote) for quote, regex in _PYTHON.items()]
+    if text.escape in _HTML:
+        inner = _HTML[text.escape]
+        return [(f"{escaped(text.open)}{inner}{escaped(text.close)}", text.close, "")]
+    return [(_by_table(text), text.close, "")] if text.escapes else []
+
+
 def _by_table(text: Text) -> str:
     """Return the regular expression of what a table writes, quotes around it."""
     kept = "".join(map(escaped, text.table))
@@ -74,26 +96,6 @@ def _unwritten(text: Text) -> set[str]:
     """Return the characters that a table replaces and that no replacement holds."""
     written = "".join(text.table.values())
     return {char for char in text.table if char not in written}
-
-
-def _shapes(schema: Schema) -> list[str]:
-    """Return the regular expressions for a string's patterns and its length."""
-    found: list[str] = []
-    pattern = schema.get("pattern")
-    least, most = schema.get("minLength"), schema.get("maxLength")
-    if isinstance(pattern, str):
-        start = "" if pattern.startswith("^") else "(?s:.*)"
-        end = "" if pattern.endswith("$") else "(?s:.*)"
-        found.append(f"{start}(?:{pattern.removeprefix('^').removesuffix('$')}){end}")
-    if isinstance(least, int) or isinstance(most, int):
-        found.append(f"(?s:.{{{_number(least, '0')},{_number(most, '')}}})")
-    for part in schemas_of(schema, "allOf"):
-        found += _shapes(part) if isinstance(part, dict) else ()
-    return found
-
-
-def _number(value: Json, otherwise: str) -> str:
-    return str(value) if isinstance(value, int) else otherwise
 
 
 def key_path(text: Text, declared: Sequence[str]) -> Path:

@@ -37,10 +37,11 @@ from autoparser.analysis.core.format import (
     Slot,
     Text,
 )
-from autoparser.analysis.core.schema import Schema
+from autoparser.analysis.core.schema import ROOT, Schema, SchemaError, place_of
 from autoparser.analysis.reading.expression import IdentityCache
 
 from .entry_rows import closes_of, filled, is_closed
+from .json_schema import may_be_met
 from .json_styles import json_style, kind_style
 from .members import MemberRules
 from .paths import Path, distinct, joined
@@ -85,12 +86,13 @@ class ValueWriter:
         kinds = allowed if kinds is None else kinds & allowed
         style = json_style(notation)
         if style is not None:
-            return [(self._json(found, kinds, style),)] if kinds else []
+            return self._json(found, kinds, style) if kinds else []
         fixed = self.reader.only_values(found, kinds)
         if fixed is not None:
             return distinct([joined(notation.write(value)) for value in fixed])
         options = self.reader.options(found)
-        if len(options) > 1 and not (_is_raw(notation.string) and self._is_free(found, kinds)):
+        taken_apart = options != [found]
+        if taken_apart and not (_is_raw(notation.string) and self._is_free(found, kinds)):
             return distinct(
                 [way for option in options for way in self.ways(option, notation, exclude, kinds)]
             )
@@ -105,8 +107,10 @@ class ValueWriter:
         held = only.keys() & {"const", "enum", "not", "if", "allOf", *_SHAPES}
         return JsonType.STRING in kinds & self.reader.kinds(only) and not held
 
-    def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> JsonValue:
-        return JsonValue(self.reader.alone(schema, kinds, self.order), style)
+    def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> list[Path]:
+        """Return the way to write values of some types as JSON; none where there are no values."""
+        part = self.reader.alone(schema, kinds, self.order)
+        return [(JsonValue(part, style),)] if may_be_met(part) else []
 
     def _by_type(
         self, schema: Schema, notation: Notation, exclude: Sequence[str], kinds: frozenset[JsonType]
@@ -125,7 +129,8 @@ class ValueWriter:
                 by_style.setdefault(style, set()).add(kind)
             elif kind is not JsonType.STRING:
                 ways += self._written(schema, kind, notation, exclude)
-        ways += [(self._json(schema, frozenset(same), each),) for each, same in by_style.items()]
+        for each, same in by_style.items():
+            ways += self._json(schema, frozenset(same), each)
         return distinct(ways)
 
     def _written(
@@ -142,8 +147,9 @@ class ValueWriter:
             case JsonType.NULL:
                 return [joined(notation.null)]
             case JsonType.INTEGER | JsonType.NUMBER:
-                number = self._json(schema, frozenset({kind}), JsonStyle())
-                return [joined(notation.number.open, number, notation.number.close)]
+                numbers = self._json(schema, frozenset({kind}), JsonStyle())
+                around = notation.number
+                return [joined(around.open, *number, around.close) for number in numbers]
             case JsonType.ARRAY:
                 return self.array(schema, notation, exclude)
             case JsonType.OBJECT:
@@ -212,7 +218,7 @@ class ValueWriter:
             )
             if alone is not None:
                 before, node = alone
-                value = self.table.rule(f"alone {len(self.closed)}", "value", lambda: node)
+                value = self.table.rule(f"alone {len(self.closed)}", f"{name} value", lambda: node)
                 known = self.closed[case] = (before, value)
         if known is not None:
             before, closed = known
@@ -224,7 +230,9 @@ class ValueWriter:
             at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
             if len(by_row) == 1 and is_closed(row[at + 1 :]):
                 value = self.table.rule(
-                    f"value {case!r}", "value", partial(self._closed, made, row[at + 1 :])
+                    f"value {case!r}",
+                    f"{name} value",
+                    partial(self._closed, made, row[at + 1 :], _place(schema)),
                 )
                 self.closed[case] = (row[:at], value)
                 return [joined(*filled(row[:at], key, ()), value)]
@@ -253,9 +261,12 @@ class ValueWriter:
         closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
         return self.ways(schema, container.values or outer, closes, kinds)
 
-    def _closed(self, ways: Callable[[], list[Path]], tail: Row) -> Node:
+    def _closed(self, ways: Callable[[], list[Path]], tail: Row, place: str) -> Node:
         """Make the rule for a value and the text that closes it."""
-        return self.table.brancher.branch([joined(*way, *map(str, tail)) for way in ways()])
+        found = [joined(*way, *map(str, tail)) for way in ways()]
+        if not found:
+            raise SchemaError("no value meets this schema", pointer=place)
+        return self.table.brancher.branch(found)
 
     def _alone(
         self, schema: Json, container: Container, outer: Notation, exclude: Sequence[str]
@@ -269,7 +280,7 @@ class ValueWriter:
             at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
             if len(by_row) == 1 and is_closed(row[at + 1 :]):
                 made = partial(self._ways_of, row, kinds, schema, container, outer, exclude)
-                node = self._closed(made, row[at + 1 :])
+                node = self._closed(made, row[at + 1 :], _place(schema))
                 return None if refers(node) else (row[:at], node)
         return None
 
@@ -304,9 +315,9 @@ class ValueWriter:
         all_written = None not in container.typed.values()
 
         def writes(member: Json) -> bool:
-            return all_written or any(
-                container.row(kind) is not None for kind in self.reader.kinds(member)
-            )
+            kinds = self.reader.kinds(member)
+            written = all_written or any(container.row(kind) is not None for kind in kinds)
+            return bool(kinds) and written and self.reader.may_be_met(member)
 
         close = container.close + behind
         members = MemberRules(self.table, schema, container, entries, writes, close, key)
@@ -316,6 +327,10 @@ class ValueWriter:
         if not members.required:
             ways.insert(0, joined(container.empty, behind))
         return ways
+
+
+def _place(schema: Json) -> str:
+    return place_of(schema, ROOT) if isinstance(schema, dict) else ROOT
 
 
 def _is_raw(text: Text) -> bool:

@@ -6,7 +6,7 @@ What is valid is jsonschema's to say.
 
 from .allowed_types import ANY, kinds_of
 from .document import Document
-from .errors import SchemaError, below, escaped
+from .errors import SchemaError, UnheldKeywordError, below, escaped
 from .json_type import JsonType, identity, type_of
 from .keywords import (
     Schema,
@@ -19,8 +19,10 @@ from .keywords import (
     schemas_of,
     without,
 )
+from .leaving_out import nearest, without_keyword
 from .merging import NOTHING, Contradiction, both, conjunction, joined
 from .part import SchemaPart
+from .places import place_of, schemas_in, with_places
 from .pointers import ROOT
 from .validity import Flaw, Validate, flaws, validator
 
@@ -35,6 +37,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "SchemaPart",
+    "UnheldKeywordError",
     "Validate",
     "below",
     "both",
@@ -48,10 +51,15 @@ __all__ = [
     "kinds_of",
     "mapped",
     "names_of",
+    "nearest",
+    "place_of",
     "references",
     "schema_map",
+    "schemas_in",
     "schemas_of",
     "type_of",
     "validator",
+    "with_places",
     "without",
+    "without_keyword",
 ]

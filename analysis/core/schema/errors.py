@@ -1,4 +1,4 @@
-"""The one error of this package: a schema that cannot be read, or not be held to."""
+"""The errors of this package: a schema that cannot be read, or not be held to."""
 
 from __future__ import annotations
 
@@ -28,6 +28,26 @@ class SchemaError(AutoparserError):
         """JSON pointer of the keyword, or of the schema where no keyword is to blame."""
         self.keyword = keyword
         """The keyword that cannot be held to; empty where no single one is to blame."""
+
+    def moved(self, pointer: str) -> SchemaError:
+        """Return the same error at another place; empty: at the same one."""
+        found = type(self)(self.message, pointer=pointer or self.pointer, hint=self.hint)
+        found.keyword = self.keyword
+        return found
+
+    def within(self, owner: str) -> SchemaError:
+        """Return the same error, its place told with whose schema it is."""
+        place = owner if not self.pointer or self.pointer == "#" else f"{owner}, {self.pointer}"
+        found = type(self)(self.message, place=place, hint=self.hint)
+        found.pointer, found.keyword = self.pointer, self.keyword
+        return found
+
+
+class UnheldKeywordError(SchemaError):
+    """A keyword that means something, and that what is made from the schema cannot be held to.
+
+    Without it the schema could be: whoever may be less strict leaves it out.
+    """
 
 
 def escaped(token: str) -> str:

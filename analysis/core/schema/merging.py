@@ -7,7 +7,8 @@ of arrays, a condition and its branches. What cannot be joined stays as it is, i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import lcm
+from fractions import Fraction
+from math import gcd, lcm
 
 from autoparser.analysis.core.conversation import Json
 
@@ -152,9 +153,16 @@ def _number(keyword: str, first: float, second: float) -> tuple[Json] | None:
         return (max(first, second),)
     if keyword in _LOWER:
         return (min(first, second),)
-    if isinstance(first, int) and isinstance(second, int) and keyword == "multipleOf":
-        return (lcm(first, second),)
+    if keyword == "multipleOf" and first > 0 and second > 0:
+        return (_common_step(first, second),)
     return None if keyword in _SAYS else (second,)
+
+
+def _common_step(first: float, second: float) -> float:
+    """Return the smallest step that is a multiple of both: 1.5 of 0.5 and 0.75."""
+    one, other = Fraction(repr(first)), Fraction(repr(second))
+    step = Fraction(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator))
+    return step.numerator if step.denominator == 1 else float(step)
 
 
 def _listed(value: Json) -> list[Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -32,11 +32,17 @@ def _dialect(schema: Json) -> Any:
     return library.validators.validator_for(schema, default=latest)
 
 
-def validator(schema: Json, *, unknown_formats: set[str] | None = None) -> Validate:
+def validator(
+    schema: Json,
+    *,
+    unknown_formats: set[str] | None = None,
+    checks: Mapping[str, Callable[[str], bool]] | None = None,
+) -> Validate:
     """Make the check of one schema; None as a schema allows everything.
 
     By the standard `format` is an annotation. With a set of `unknown_formats` it is asserted, and
-    the formats that are met and that no check is known for are put there.
+    the formats that are met and that no check is known for are put there. `checks` assert it, too,
+    by the formats' names, and know all that are to be asserted.
     """
     if schema is None:
         return lambda _: ""
@@ -45,6 +51,9 @@ def validator(schema: Json, *, unknown_formats: set[str] | None = None) -> Valid
     if unknown_formats is not None:
         formats = dialect.FORMAT_CHECKER
         dialect = _asserting_formats(dialect, unknown_formats)
+    elif checks is not None:
+        formats = library.FormatChecker(())
+        formats.checkers = {name: (_of_texts(check), ()) for name, check in checks.items()}
     # Its own registry would fetch what a `$ref` names.
     checker = dialect(schema, registry=references.Registry(), format_checker=formats)
 
@@ -65,6 +74,11 @@ def _asserting_formats(dialect: Any, unknown: set[str]) -> Any:
         yield from asserted(checker, name, instance, schema) or ()
 
     return _library()[0].validators.extend(dialect, {"format": checked})
+
+
+def _of_texts(check: Callable[[str], bool]) -> Callable[[object], bool]:
+    """Let a check of texts take any value: a format says nothing of others."""
+    return lambda value: not isinstance(value, str) or check(value)
 
 
 def _told(error: Any) -> Any:

@@ -8,10 +8,10 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
-from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import (
     Part,
     RefusedMessageError,
@@ -23,6 +23,10 @@ from autoparser.analysis.core.format import (
 
 from .export_limits import Export, MessagePiece
 from .response_template.joints import written_header
+
+if TYPE_CHECKING:
+    from autoparser.analysis.inference.check import TemplateTurns
+    from autoparser.analysis.inference.probing import Prober
 
 TARGET_PACKAGE = "transformers"
 _EARLIER = Message("An earlier answer.")
@@ -64,6 +68,7 @@ class Mismatch:
     found: ComparedMessage | None
     """None: the target raised."""
     error: str = ""
+    """What the target raised, or what the template writes of the message that was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,9 @@ class ExportTrial:
     """Messages that the export promises to give back."""
     left_out: int
     """Messages with a part that it says it does not express."""
+    foretold: int
+    """Messages of the total that the template writes after none of its prompts: what is read of
+    them is the text that the format foretells, and no render says so."""
     mismatches: tuple[Mismatch, ...] = ()
 
     @property
@@ -96,43 +104,110 @@ def transformers_parser() -> Parse | None:
 
 
 def try_out(
-    format_: TurnFormat, export: Export, parse: Parse, cases: Sequence[BatteryCase] | None = None
+    format_: TurnFormat,
+    export: Export,
+    parse: Parse,
+    prober: Prober,
+    cases: Sequence[BatteryCase] | None = None,
 ) -> ExportTrial:
     """Parse the messages that the template writes, after every prompt.
 
-    `cases` are the messages; None: the battery.
+    `cases` are the messages; None: the battery. `prober` has nothing set. What is found is given to
+    the template, too: it has to write the text that was parsed.
     """
-    passed = left_out = 0
-    mismatches: list[Mismatch] = []
-    for case in battery() if cases is None else cases:
-        message = format_.with_naming_ids(case.message)
-        try:
-            turn = format_.write(message)
-        except RefusedMessageError:
-            continue
-        if not export.promises(message):
-            left_out += 1
-            continue
-        found = _mismatch(format_, export, parse, message, turn)
-        if found is None:
-            passed += 1
-        else:
-            mismatches.append(replace(found, title=case.title))
-    return ExportTrial(passed, passed + len(mismatches), left_out, tuple(mismatches))
+    return _Tryout(format_, export, parse, prober).of(battery() if cases is None else cases)
 
 
-def _mismatch(
-    format_: TurnFormat, export: Export, parse: Parse, message: Message, turn: str
-) -> Mismatch | None:
-    expected = _surviving(format_, export, message)
-    for prefix, text in prompted(format_, message, turn):
+class _Tryout:
+    """One export, and the template that is its judge."""
+
+    def __init__(self, format_: TurnFormat, export: Export, parse: Parse, prober: Prober) -> None:
+        # Whoever exports alone renders nothing.
+        from autoparser.analysis.inference.check import turns_after  # noqa: PLC0415
+
+        self._format, self._export, self._parse = format_, export, parse
+        openings = {opening.text: opening for opening in reversed(format_.openings)}
+        self._turns = [turns_after(format_, each, prober) for each in openings.values()]
+
+    def of(self, cases: Sequence[BatteryCase]) -> ExportTrial:
+        """Try the messages one by one."""
+        total = left_out = foretold = 0
+        mismatches: list[Mismatch] = []
+        for case in cases:
+            message = self._format.with_naming_ids(case.message)
+            try:
+                turn = self._format.write(message)
+            except RefusedMessageError:
+                continue
+            if not self._export.promises(message):
+                left_out += 1
+                continue
+            total += 1
+            asked = [
+                turns for turns in self._turns if turns.written(message).continuation is not None
+            ]
+            foretold += not asked
+            found = self._rendered(message, asked) or self._foretold(message, turn)
+            if found is not None:
+                mismatches.append(replace(found, title=case.title))
+        passed = total - len(mismatches)
+        return ExportTrial(passed, total, left_out, foretold, tuple(mismatches))
+
+    def _rendered(self, message: Message, asked: Sequence[TemplateTurns]) -> Mismatch | None:
+        """Parse what the template writes after its prompts, and let it write what is found."""
+        for turns in asked:
+            # Under another setting a turn may have fewer parts.
+            expected = _surviving(self._format, self._export, turns.shown(message))
+            prefix, text = turns.prompt, turns.written(message).continuation or ""
+            found = self._mismatch(expected, prefix, text)
+            if isinstance(found, Mismatch):
+                return found
+            read = _message(found, message)
+            again = text if read == message else turns.written(read).rest
+            if again != text:
+                error = f"the template writes it {again!r}"
+                return Mismatch("", prefix, text, expected, found, error)
+        return None
+
+    def _foretold(self, message: Message, turn: str) -> Mismatch | None:
+        """Parse what the format foretells, after an earlier turn."""
+        expected = _surviving(self._format, self._export, message)
+        for prefix, text in prompted(self._format, message, turn):
+            found = self._mismatch(expected, prefix, text)
+            if isinstance(found, Mismatch):
+                return found
+        return None
+
+    def _mismatch(
+        self, expected: ComparedMessage, prefix: str, text: str
+    ) -> Mismatch | ComparedMessage:
+        document = self._export.document
         try:
-            found = _read(parse(text, export.document, prefix=prefix, tools=tools()), export)
+            read = self._parse(text, document, prefix=prefix, tools=tools())
+            found = _read(read, self._export)
         except (ValueError, KeyError, TypeError) as error:
             return Mismatch("", prefix, text, expected, None, repr(error))
-        if found != expected:
-            return Mismatch("", prefix, text, expected, found)
-    return None
+        return found if found == expected else Mismatch("", prefix, text, expected, found)
+
+
+def _message(found: ComparedMessage, asked: Message) -> Message:
+    """Return what was found as a message, with the ids and the order of keys of what was asked."""
+    known = dict(enumerate(asked.calls))
+    calls: list[ToolCall] = []
+    for at, (name, text, given) in enumerate(found.calls):
+        call = known.get(at, ToolCall(name))
+        arguments: dict[str, Json] = json.loads(text)
+        kept = {
+            key: value
+            for key, value in call.arguments.items()
+            if key in arguments and _sorted(value) == _sorted(arguments[key])
+        }
+        calls.append(ToolCall(name, {**kept, **arguments, **kept}, given or call.id))
+    return Message(found.content or "", found.reasoning or "", tuple(calls))
+
+
+def _sorted(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def prompted(format_: TurnFormat, message: Message, turn: str) -> Iterator[tuple[str, str]]:

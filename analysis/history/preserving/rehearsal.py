@@ -15,10 +15,18 @@ from itertools import chain, product
 from typing import NamedTuple
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.battery import battery, battery_tools
-from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult, User
+from autoparser.analysis.core.battery import CITY_TOOL, battery, battery_tools
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    Message,
+    ToolCall,
+    ToolResult,
+    User,
+)
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.history.roundtrip import Next, Scenario, settings_of
+from autoparser.analysis.history.roundtrip.remembering import PLAIN_IDS
 from autoparser.analysis.history.roundtrip.replay import Exchange, Replay, ReplayStage
 from autoparser.analysis.history.roundtrip.sampled import NotWrittenError
 from autoparser.analysis.history.roundtrip.verdict import exchange_of
@@ -27,7 +35,8 @@ from autoparser.analysis.loading.template import ChatTemplate
 
 __all__ = ["PlayedStep", "Rehearsal", "RenderedConversation", "rehearse"]
 
-SYSTEM = "You are a helpful assistant."
+SYSTEM = "\nYou are a helpful assistant. \n"
+"""Padded, as no text of the model is: an edit must not reach it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +159,17 @@ def _dialogues() -> Iterator[Dialogue]:
         yield (asked, case.message)
         later = (Message("All done.", "It is done."), User("Thanks. Anything else?"))
         yield (asked, case.message, *answers, *later)
+    # What is for the model's texts must not reach those of others.
+    call = ToolCall(CITY_TOOL, {"city": "Oslo"}, PLAIN_IDS[0])
+    for reply in (Message("It is done."), Message(calls=(call,))):
+        answered = tuple(ToolResult("\n done \n", each.name, each.id) for each in reply.calls)
+        yield (
+            User("\n Please look into it. \n"),
+            reply,
+            *answered,
+            Message("Yes."),
+            User(" So?\n"),
+        )
 
 
 class _Probers:

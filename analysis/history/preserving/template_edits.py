@@ -163,7 +163,7 @@ def _joined(row: Sequence[_Stretch]) -> Iterator[list[_Stretch]]:
         yield [*stretches]
 
 
-class _Chain(NamedTuple):
+class _FilterChain(NamedTuple):
     """A value and the operations that follow it."""
 
     start: int
@@ -187,7 +187,7 @@ def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Template
                 yield TemplateEdit(chain.start, end, kept)
 
 
-def _chains(tokens: Sequence[TemplateToken]) -> Iterator[_Chain]:
+def _chains(tokens: Sequence[TemplateToken]) -> Iterator[_FilterChain]:
     """Return every value that operations follow, those within brackets, too."""
     at = 0
     while at < len(tokens):
@@ -207,7 +207,7 @@ def _chains(tokens: Sequence[TemplateToken]) -> Iterator[_Chain]:
             inner.append((end + 1, after - 1))
             end = after
         if operations:
-            yield _Chain(token.start, tuple(operations))
+            yield _FilterChain(token.start, tuple(operations))
         for left, right in inner:
             yield from _chains(tokens[left:right])
         at = end

@@ -1,15 +1,20 @@
 """Rendering to token ids, reading ids back, and going on from them without rendering again."""
 
+from .async_renderer import AsyncRenderer
 from .attribution import Attributed, Segment
 from .prompt_tokens import RenderedTokens
 from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
+from .token_stops import TurnStop, TurnStops
 from .training import TrainingTemplate, training_template
 from .training_proof import MismarkedTurn, Proof, TrainingTemplateError
+from .training_sample import CallTokens, TrainingSample, TrajectoryStep
 
 __all__ = [
+    "AsyncRenderer",
     "Attributed",
     "BridgeRefusal",
+    "CallTokens",
     "MismarkedTurn",
     "Proof",
     "Reason",
@@ -17,7 +22,11 @@ __all__ = [
     "Renderer",
     "Retention",
     "Segment",
+    "TrainingSample",
     "TrainingTemplate",
     "TrainingTemplateError",
+    "TrajectoryStep",
+    "TurnStop",
+    "TurnStops",
     "training_template",
 ]

@@ -11,21 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.alignment import edge_units
 from autoparser.analysis.core.conversation import Message as Turn
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import RefusedMessageError
 from autoparser.analysis.loading.tokens import Encoded, TokenText
 
 from .asked import messages_of
-from .attribution import Attributed, Segment, attribute
+from .attribution import Attributed, Segment, attribute, historic_closes
 from .earlier_turns import EarlierTurns, History
-from .pattern import MOST_PATTERNS, RenderPattern, pattern_of
+from .pattern import MOST_PATTERNS, RenderPattern, pattern_of, words_of
 from .prompt_tokens import RenderedTokens, own_tokens
 from .renders import Messages
 from .response import ReadOutput, Responses
-from .retention import BridgeRefusal, Reason, RefusedBridge, Retention
+from .retention import BridgeRefusal, Purpose, Reason, RefusedBridge, Retention
 from .shares import TEMPLATE, Joints
 from .skeleton import Base, Skeletons, refused_as
 
@@ -69,9 +71,13 @@ class Bridge:
         self._format = analysis.under(switches).format
         self._skeletons = Skeletons(analysis, self._format)
         self._history = History(self._format, self._skeletons, tokens)
-        self._stops = sorted(responses.stops, key=len, reverse=True)
+        self._stops = sorted(responses.stops.all, key=lambda stop: len(stop.text), reverse=True)
         # What a bridge has given comes back as the next prompt, and is known to be ids.
         self._given: tuple[int, ...] = ()
+        self._settled: set[tuple[object, ...]] = set()
+        """Kinds of turns, with what follows, that stay after all that may stand before."""
+        self._stayed: set[tuple[object, ...]] = set()
+        """Kinds of turns, each with what leads to its last text, that stay as they were."""
         self._patterns: dict[tuple[object, ...], tuple[RenderPattern, ...]] = {}
 
     def to_next_turn(
@@ -80,6 +86,8 @@ class Bridge:
         completion: Sequence[int],
         new: Sequence[object],
         tools: Sequence[object] | None,
+        *,
+        force: bool,
     ) -> RenderedTokens | BridgeRefusal:
         """Return the next prompt, or say why there is none."""
         prompt = tuple(prompt)
@@ -94,7 +102,14 @@ class Bridge:
             return BridgeRefusal(Reason.ASSISTANT, f"new_messages[{roles.index('assistant')}]")
         response = self._responses.parse(completion, prompt, tools=tools)
         try:
-            bridged = self._bridged(prompt, completion, messages, roles, response, tools)
+            try:
+                purpose = Purpose(self._retention, roles, False, [])
+                bridged = self._bridged(prompt, completion, messages, response, tools, purpose)
+            except RefusedBridge:
+                if not force:
+                    raise
+                purpose = Purpose(self._retention, roles, True, [])
+                bridged = self._bridged(prompt, completion, messages, response, tools, purpose)
         except RefusedBridge as refused:
             return refused.refusal
         except TemplateRenderError as error:
@@ -107,23 +122,24 @@ class Bridge:
         prompt: Sequence[int],
         completion: Sequence[int],
         new: Messages,
-        roles: tuple[str, ...],
         response: ReadOutput,
         tools: Sequence[object] | None,
+        purpose: Purpose,
     ) -> RenderedTokens:
         end = self._responses.end_of(prompt)
-        notes: list[str] = []
-        # Where it cannot be told what the prompt ends with, the turn has to stay after all of it.
-        placed = [
-            (found, self._place(found, roles, notes))
-            for base in self._skeletons.bases(tools, self._switches, end.tail)
-            for found in (self._continued(base, response, new),)
-        ]
-        found, place = placed[-1]
-        self._check_history(found, place, roles, prompt, end.opening, notes)
+        bases = self._skeletons.bases(tools, self._switches, end.tail)
+        try:
+            found, place = self._placed(bases, response, new, purpose)
+        except RefusedBridge:
+            if len(bases) == 1 or not self._history.begins(bases[0], prompt, end.opening):
+                raise
+            # No call stands before the turn: then it need not stay after one.
+            purpose.notes.clear()
+            found, place = self._placed(bases[:1], response, new, purpose)
+        self._check_history(found, place, prompt, end.opening, purpose)
         if response.stop is None and not found.ends:
             raise RefusedBridge(Reason.END_UNKNOWN, str(found.turn.presence))
-        stop, behind = self._behind(found.text[place:], completion, response, notes)
+        stop, behind = self._behind(found.text[place:], completion, response, purpose)
         added = self._tail(found, stop, behind)
         until = len(completion) if response.stop is None else response.stop + 1
         length = len(prompt) + len(completion)
@@ -135,8 +151,28 @@ class Bridge:
             (False,) * length + added.is_content,
             sampled,
             sampled,
-            tuple(dict.fromkeys(notes)),
+            tuple(dict.fromkeys(purpose.notes)),
         )
+
+    def _placed(
+        self, bases: Sequence[Base], response: ReadOutput, new: Messages, purpose: Purpose
+    ) -> tuple[Continued, int]:
+        """Put the turn and what is new after what the prompt may end with.
+
+        Where that cannot be told, the turn has to stay after all of it; which is asked once for
+        each kind of turn.
+        """
+        message = response.message
+        kind = (bool(message.reasoning_content), bool(message.content), len(message.tool_calls))
+        key = (kind, purpose.roles, tuple(base.prompt for base in bases))
+        for base in bases[:-1] if key not in self._settled else ():
+            found = self._continued(base, response, new)
+            self._place(found, purpose)
+        found = self._continued(bases[-1], response, new)
+        placed = found, self._place(found, purpose)
+        if not purpose.notes:
+            self._settled.add(key)
+        return placed
 
     def _continued(self, base: Base, response: ReadOutput, new: Messages) -> Continued:
         turn = self._skeletons.turn(response.message, new)
@@ -150,7 +186,7 @@ class Bridge:
             raise RefusedBridge(Reason.REFUSED, str(error)) from error
         return Continued(base, messages, turn, new, text, last, known)
 
-    def _place(self, found: Continued, roles: tuple[str, ...], notes: list[str]) -> int:
+    def _place(self, found: Continued, purpose: Purpose) -> int:
         """Say where in the text the turn's last text ends, if the turn stands as it was written."""
         base, text = found.base, found.text
         start = text.rfind(base.last) + len(base.last)
@@ -158,32 +194,30 @@ class Bridge:
         own = base.before[first:]
         # Reasoning that is dropped before the turn is a matter of what the prompt really holds.
         stays = text.startswith(base.prompt[:first]) and start == first
-        if not stays and self._bare(text[:start]) != self._bare(base.prompt[:first]):
-            raise RefusedBridge(Reason.HISTORY_REWRITTEN, "what stands before the turn")
+        plain = text[:start] == base.unthought
+        if not (stays or plain) and self._bare(text[:start]) != self._bare(base.prompt[:first]):
+            purpose.keep(Reason.HISTORY_REWRITTEN, "what stands before the turn")
         if not text.startswith(own, start):
-            raise RefusedBridge(Reason.HISTORY_REWRITTEN, "the end of the message before the turn")
+            purpose.keep(Reason.HISTORY_REWRITTEN, "the end of the message before the turn")
         at = text.find(found.last, start)
         if at < 0:
-            raise RefusedBridge(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
+            purpose.keep(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
+            return self._end_of_turn(found)
         place = at + len(found.last)
         thought = self._skeletons.marks.reasoning
         if found.turn.reasoning and thought not in text[start:place]:
-            self._dropped(
-                Reason.REASONING_DROPPED, "of the turn that the model wrote", roles, notes
-            )
+            purpose.keep_reasoning(Reason.REASONING_DROPPED, "of the turn that the model wrote")
         elif not text.startswith(base.tail, start):
-            self._dropped(Reason.PROMPT_REWRITTEN, repr(base.tail[len(own) :]), roles, notes)
+            purpose.keep_reasoning(Reason.PROMPT_REWRITTEN, repr(base.tail[len(own) :]))
         else:
-            self._check_turn(found, text[start + len(base.tail) : at], place, roles, notes)
+            self._check_turn(found, text[start + len(base.tail) : at], place, purpose)
         return place
 
     def _bare(self, text: str) -> str:
         """Return a text without its reasoning and the marks of it."""
         return self._history.bare(text.replace(self._skeletons.marks.reasoning, ""))
 
-    def _check_turn(
-        self, found: Continued, lead: str, place: int, roles: tuple[str, ...], notes: list[str]
-    ) -> None:
+    def _check_turn(self, found: Continued, lead: str, place: int, purpose: Purpose) -> None:
         """Raise where the turn in the history is not as the template wrote it as the last one.
 
         `lead` is what stands between the prompt and the turn's last text.
@@ -191,13 +225,32 @@ class Bridge:
         written = self._written(found.turn).partition(found.last)[0]
         if written.endswith(lead) and found.base.prompt.endswith(written.removesuffix(lead)):
             return
+        key = (found.turn.presence, len(found.turn.calls), lead, found.base.prompt, purpose.roles)
+        if key in self._stayed:
+            return
         text = found.text[:place]
         alone = found.base.renders.attempt(found.messages[: -len(found.new)])
         if alone is None or alone.startswith(text):
+            self._stayed.add(key)
             return
         if not self._bare(alone).startswith(self._bare(text)):
+            purpose.keep(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
+            return
+        purpose.keep_reasoning(Reason.REASONING_DROPPED, "of the turn that the model wrote")
+
+    def _end_of_turn(self, found: Continued) -> int:
+        """Say where the end of a turn begins that the template wrote otherwise than the model."""
+        turn = len(found.base.messages)
+        whole = attribute(
+            found.base.renders, found.messages, self._joints, generation=True, text=found.text
+        )
+        own = [each for each in whole.segments if each.message == turn]
+        if not own:
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
-        self._dropped(Reason.REASONING_DROPPED, "of the turn that the model wrote", roles, notes)
+        start, end = own[0].start, own[-1].end
+        texts = [stop.text for stop in self._stops]
+        stops = [at for text in texts if (at := found.text.rfind(text, start, end)) >= 0]
+        return max(stops, default=end)
 
     def _written(self, turn: Turn) -> str:
         try:
@@ -205,60 +258,57 @@ class Bridge:
         except RefusedMessageError:
             return ""
 
-    def _dropped(
-        self, reason: Reason, detail: str, roles: tuple[str, ...], notes: list[str]
-    ) -> None:
-        if not self._retention.keeps(roles):
-            raise RefusedBridge(reason, detail)
-        notes.append(f"kept, although {reason.value}: {detail}")
-
     def _check_history(
         self,
         found: Continued,
         place: int,
-        roles: tuple[str, ...],
         prompt: Sequence[int],
         opening: str,
-        notes: list[str],
+        purpose: Purpose,
     ) -> None:
         """Raise where turns before the last one would change."""
         turn = found.messages[len(found.base.messages)]
         kept = self._history.kept(
-            found.base, found.turn.presence, turn, found.new, roles, found.text[place:]
+            found.base, found.turn.presence, turn, found.new, purpose.roles, found.text[place:]
         )
         if kept is EarlierTurns.ALL or self._history.begins(found.base, prompt, opening):
             return
         if kept is EarlierTurns.DEPENDS:
-            raise RefusedBridge(Reason.DEPENDS)
-        if kept is EarlierTurns.CHANGED:
-            raise RefusedBridge(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        if self._history.reasons(prompt, opening, blank=kept is EarlierTurns.NOT_BLOCKS):
-            self._dropped(Reason.REASONING_DROPPED, "of an earlier turn", roles, notes)
+            purpose.keep(Reason.DEPENDS)
+        elif kept is EarlierTurns.CHANGED:
+            purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
+        elif self._history.reasons(prompt, opening, blank=kept is EarlierTurns.NOT_BLOCKS):
+            purpose.keep_reasoning(Reason.REASONING_DROPPED, "of an earlier turn")
 
     def _behind(
         self,
         rest: str,
         completion: Sequence[int],
         response: ReadOutput,
-        notes: list[str],
+        purpose: Purpose,
     ) -> tuple[str, str]:
         """Return the stop that the ids end with, if they do, and what is to be written after them.
 
         `rest` is what the template writes after the turn's last text.
         """
-        stop = next((stop for stop in self._stops if rest.lstrip().startswith(stop)), "")
-        closed = rest[rest.index(stop) + len(stop) :] if stop else rest
+        ended = next((each for each in self._stops if rest.lstrip().startswith(each.text)), None)
+        stop, closed = "", rest
         if response.stop is None:
-            if stop and response.text.endswith(stop):
-                return "", closed
-            notes.append("the output had no stop token: the turn was closed")
+            written = "" if ended is None else _shared_end(response.text, ended.text)
+            if written:
+                return "", rest[rest.index(written) + len(written) :]
+            purpose.notes.append("the output had no stop token: the turn was closed")
             return "", rest
-        if self._text.single(stop) != completion[response.stop]:
-            said = self._text.decode([completion[response.stop]])
-            detail = f"{said!r}, not {stop!r}" if stop else f"{said!r}, which it does not write"
-            if self._retention is not Retention.ALL:
-                raise RefusedBridge(Reason.END_DIFFERS, detail)
-            notes.append(f"kept, although {Reason.END_DIFFERS.value}: {detail}")
+        said = self._text.decode([completion[response.stop]])
+        if ended is not None:
+            stop, closed = said, rest[rest.index(ended.text) + len(ended.text) :]
+        if ended is None or ended.eos != completion[response.stop]:
+            wanted = f"not {ended.text!r}" if ended else "which it does not write"
+            purpose.keep_end(Reason.END_DIFFERS, f"{said!r}, {wanted}")
+            if ended is None:
+                # The end that the model wrote stands for that of the history.
+                closes = historic_closes(self._format)
+                closed = rest.removeprefix(next(filter(rest.startswith, closes), ""))
             stop = ""
         extra = completion[response.stop + 1 :]
         if not extra:
@@ -283,11 +333,12 @@ class Bridge:
         text = found.text[start:]
         key = (found.turn.presence, tuple(message.get("role") for message in found.new))
         known = self._patterns.get(key, ())
-        matching = (pattern.segments(found.new, text) for pattern in known)
+        words = words_of(found.turn.calls, found.new)
+        matching = (pattern.segments(words, text) for pattern in known)
         segments = next((each for each in matching if each is not None), None)
         if segments is None:
             segments = self._attributed(found, start)
-            pattern = pattern_of(segments, found.new, text)
+            pattern = pattern_of(segments, words, text)
             if pattern is not None:
                 self._patterns[key] = (pattern, *known)[:MOST_PATTERNS]
         return own_tokens(Attributed(text, segments, marked=False), tokens)
@@ -310,3 +361,9 @@ class Bridge:
             for segment in whole.segments
             if segment.end > start
         )
+
+
+def _shared_end(text: str, stop: str) -> str:
+    """Return the longest beginning of a stop, up to the end of a marker, that a text ends with."""
+    beginnings = accumulate(edge_units(stop))
+    return next((each for each in reversed([*beginnings]) if text.endswith(each)), "")

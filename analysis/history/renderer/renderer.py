@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from tokenizers import Tokenizer
@@ -10,6 +10,7 @@ from tokenizers import Tokenizer
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.loading.tokens import FastTokenizer, tokenizer_of
+from autoparser.analysis.reading.expression import RequestError
 from autoparser.analysis.reading.parsing import ParsedMessage
 
 from .asked import messages_of, retention_of, switches_of, tools_of
@@ -20,6 +21,8 @@ from .prompt_tokens import RenderedTokens, own_tokens
 from .renders import HistoryRenders
 from .response import Responses
 from .shares import Joints
+from .token_stops import TurnStops
+from .training_sample import CallTokens, TrainingSample, TrajectoryStep, call_tokens, check_step
 
 Ids: TypeAlias = Sequence[int]
 
@@ -138,9 +141,98 @@ class Renderer:
         """
         return self._responses.parse(token_ids, prompt_ids, tools=tools, complete=complete).message
 
+    def call_tokens(
+        self,
+        token_ids: Ids,
+        prompt_ids: Ids = (),
+        *,
+        tools: Sequence[object] | None = None,
+        complete: bool = True,
+    ) -> tuple[CallTokens, ...]:
+        """Return the tokens of each call in an output, and of each attempt that failed.
+
+        What it takes is as in `parse_response`.
+        """
+        output = self._responses.parse(token_ids, prompt_ids, tools=tools, complete=complete)
+        return call_tokens(output, token_ids, self._after(prompt_ids))
+
+    def training_sample(
+        self, trajectory: Sequence[TrajectoryStep], tools: Sequence[object] | None = None
+    ) -> TrainingSample:
+        """Return the ids of a whole trajectory, what a loss counts of them, and where calls stand.
+
+        Raises RequestError where a prompt does not begin with what stands before it, as where the
+        template rewrote the past, or where there is no step; TokenizerError.
+        """
+        if not trajectory:
+            raise RequestError("there is no step", place="trajectory", hint="give one at least")
+        ids: list[int] = []
+        mask: list[bool] = []
+        calls: list[CallTokens] = []
+        for at, step in enumerate(trajectory):
+            check_step(at, step, ids)
+            prompt, written = step.prompt_ids, step.completion_ids
+            output = self._responses.parse(written, prompt, tools=tools, complete=step.complete)
+            until = len(written) if output.stop is None else output.stop + 1
+            calls += call_tokens(output, written, self._after(prompt), len(prompt))
+            mask += [False] * (len(prompt) - len(ids)) + [True] * until
+            mask += [False] * (len(written) - until)
+            ids = [*prompt, *written]
+        return TrainingSample(tuple(ids), tuple(mask), tuple(calls))
+
+    def render_batch(
+        self,
+        conversations: Iterable[Sequence[object]],
+        tools: Sequence[object] | None = None,
+        *,
+        add_generation_prompt: bool = False,
+    ) -> list[RenderedTokens]:
+        """Render many conversations with the same tools. Raises as `render` does."""
+        prompt = add_generation_prompt
+        return [self.render(each, tools, add_generation_prompt=prompt) for each in conversations]
+
+    def training_samples(
+        self,
+        trajectories: Iterable[Sequence[TrajectoryStep]],
+        tools: Sequence[object] | None = None,
+    ) -> list[TrainingSample]:
+        """Return a sample of each of many trajectories. Raises as `training_sample` does."""
+        return [self.training_sample(each, tools) for each in trajectories]
+
+    def _after(self, prompt: Ids) -> Callable[[Ids], str]:
+        return lambda ids: self._text.decode(ids, prompt)
+
+    @property
+    def stops(self) -> TurnStops:
+        """What ends an output after content and after calls, as texts and as ids.
+
+        A stop that `inside` is said of also stands inside turns, as between its channels: an
+        output does not end where that is first seen. `find_stop` knows where it does.
+        """
+        return self._responses.stops
+
     def get_stop_token_ids(self) -> list[int]:
-        """Return the ids at which an output ends, that which the template writes first."""
-        return list(self._responses.stop_ids)
+        """Return the ids at which an output ends wherever they stand.
+
+        Of a stop of several tokens it is the last one. A stop that also stands inside turns is not
+        here: see `stops` and `find_stop`.
+        """
+        return list(self.stops.ids)
+
+    def find_stop(
+        self,
+        token_ids: Ids,
+        prompt_ids: Ids = (),
+        *,
+        tools: Sequence[object] | None = None,
+    ) -> int | None:
+        """Return the place of the token that ends an output; None where none does yet.
+
+        What also stands inside turns ends it once content or a call is there. Raises
+        TokenizerError for ids that are not in the vocabulary.
+        """
+        self._text.check(token_ids, "token_ids")
+        return self._responses.stop(token_ids, prompt_ids, tools)
 
     def bridge_to_next_turn(
         self,
@@ -148,10 +240,16 @@ class Renderer:
         prev_completion_ids: Ids,
         new_messages: Sequence[object],
         tools: Sequence[object] | None = None,
+        *,
+        force: bool = False,
     ) -> RenderedTokens | BridgeRefusal:
         """Return the next prompt: the previous ids, untouched, and after them what is new.
 
-        A refusal is false in a condition, and says why. The numbers of messages are those in
-        `new_messages`. Raises TokenizerError for ids that are not in the vocabulary.
+        A refusal is false in a condition, and says why. With `force` what is new is appended also
+        where the template would rewrite what stands before, and the notes say what that is. The
+        numbers of messages are those in `new_messages`. Raises TokenizerError for ids that are not
+        in the vocabulary.
         """
-        return self._bridge.to_next_turn(prev_prompt_ids, prev_completion_ids, new_messages, tools)
+        return self._bridge.to_next_turn(
+            prev_prompt_ids, prev_completion_ids, new_messages, tools, force=force
+        )

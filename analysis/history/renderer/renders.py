@@ -29,13 +29,16 @@ class Clock:
     def __init__(self) -> None:
         """Stop at now."""
         self._moment = datetime.now()  # noqa: DTZ005 - local time, as transformers does
-        self.asked = False
-        """Whether a template has asked for the time."""
+        self._told: dict[str, str] = {}
 
     def __call__(self, form: str) -> str:
         """Return the moment by `form`."""
-        self.asked = True
-        return self._moment.strftime(form)
+        return self._told.setdefault(form, self._moment.strftime(form))
+
+    def still(self) -> bool:
+        """Whether what it has told is still so; a date is, until midnight."""
+        now = datetime.now()  # noqa: DTZ005 - as above
+        return all(now.strftime(form) == said for form, said in self._told.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,3 +63,32 @@ class RefusedBridge(Exception):
         """Refuse."""
         super().__init__(reason.value)
         self.refusal = BridgeRefusal(reason, detail)
+
+
+@dataclass(slots=True)
+class Purpose:
+    """What one bridge keeps on purpose although the template would rewrite it, told in notes."""
+
+    retention: Retention
+    roles: tuple[str, ...]
+    """Of the messages that follow."""
+    force: bool
+    """Whether all that can be kept is, not only reasoning."""
+    notes: list[str]
+
+    def keep_reasoning(self, reason: Reason, detail: str) -> None:
+        """Note that reasoning is kept. Raises RefusedBridge where nobody asked for that."""
+        self._keep(reason, detail, asked=self.force or self.retention.keeps(self.roles))
+
+    def keep_end(self, reason: Reason, detail: str) -> None:
+        """Note that another end of the turn is kept. Raises RefusedBridge."""
+        self._keep(reason, detail, asked=self.force or self.retention is Retention.ALL)
+
+    def keep(self, reason: Reason, detail: str = "") -> None:
+        """Note that other text is kept. Raises RefusedBridge."""
+        self._keep(reason, detail, asked=self.force)
+
+    def _keep(self, reason: Reason, detail: str, *, asked: bool) -> None:
+        if not asked:
+            raise RefusedBridge(reason, detail)
+        self.notes.append(f"kept, although {BridgeRefusal(reason, detail)}")

@@ -49,6 +49,8 @@ class Base:
     """The last message's text."""
     tail: str
     """What the prompt has after that text."""
+    unthought: str
+    """The prompt up to that text, without the reasoning of earlier turns."""
 
 
 class Skeletons:
@@ -71,7 +73,7 @@ class Skeletons:
         it does not, it may be any. Raises TemplateRenderError where the template refuses all.
         """
         known = self._bases
-        same = known and not known[0].renders.clock.asked and known[0].renders.tools == tools
+        same = known and known[0].renders.clock.still() and known[0].renders.tools == tools
         if not same:
             known = self._bases = self._rendered(HistoryRenders.of(self._template, tools, switches))
         fitting = [base for base in known if base.tail.strip() and prompt.endswith(base.tail)]
@@ -84,21 +86,24 @@ class Skeletons:
         found = [self._base(renders, (user,), marks.user)]
         if self.calls:
             call = self.call(renders)
-            answered: Dialogue = (
-                user,
-                Turn(reasoning=marks.reasoning, calls=(call,)),
-                ToolResult(marks.answer, call.name, call.id),
-            )
+            answer = ToolResult(marks.answer, call.name, call.id)
+            called, thought = Turn(calls=(call,)), Turn(reasoning=marks.reasoning, calls=(call,))
             with suppress(TemplateRenderError):
-                found.append(self._base(renders, answered, marks.answer))
+                plain = renders.attempt(self.dialogue((user, called, answer)), generation=True)
+                found.append(
+                    self._base(renders, (user, thought, answer), marks.answer, plain or "")
+                )
         return found
 
-    def _base(self, renders: HistoryRenders, entries: Dialogue, last: str) -> Base:
+    def _base(
+        self, renders: HistoryRenders, entries: Dialogue, last: str, unthought: str = ""
+    ) -> Base:
         messages = self.dialogue(entries)
         prompt = renders.text(messages, generation=True)
         ended = renders.attempt(messages)
         before = prompt if ended is None else prompt[: agreed(ended, prompt)]
-        return Base(renders, messages, before, prompt, last, prompt.rpartition(last)[2])
+        unthought = unthought[: unthought.rfind(last) + len(last)]
+        return Base(renders, messages, before, prompt, last, prompt.rpartition(last)[2], unthought)
 
     def call(self, renders: HistoryRenders) -> ToolCall:
         """Return a call of the first tool that is offered."""

@@ -1,6 +1,6 @@
 """Round trips: does what the model wrote come back token for token in the next prompt."""
 
-from .advice import Advice, AdviceReader, advice_of, changed, fixing
+from .advice import Advice, AdviceReader, advice_of, cause_advice, changed, fixing
 from .cause import Cause
 from .fault import Culprit
 from .profiles import PROFILES, EngineProfile, engine_decides, played_by
@@ -17,6 +17,8 @@ from .scenario import (
 )
 from .scenario_files import ScenarioError, scenarios_of, shipped_scenarios
 from .token_level import TokenVerdict
+from .traffic import PrefixLoss, Traffic, TrafficRecord, prefix_losses
+from .traffic_log import TrafficLogError, traffic_of
 from .variations import VARIATIONS
 from .verdict import Difference, Outcome, Verdict
 
@@ -36,22 +38,29 @@ __all__ = [
     "Ids",
     "Next",
     "Outcome",
+    "PrefixLoss",
     "RoundTrip",
     "Row",
     "Scenario",
     "ScenarioError",
     "TokenVerdict",
+    "Traffic",
+    "TrafficLogError",
+    "TrafficRecord",
     "UnreadCalls",
     "Verdict",
     "advice_of",
+    "cause_advice",
     "changed",
     "code_of",
     "engine_decides",
     "failing",
     "fixing",
     "played_by",
+    "prefix_losses",
     "round_trip",
     "scenarios_of",
     "settings_of",
     "shipped_scenarios",
+    "traffic_of",
 ]

@@ -163,6 +163,13 @@ def _texts(row: Row, cause: Cause) -> tuple[str, str, str]:
     return template, engine, caller
 
 
+def cause_advice(cause: Cause) -> tuple[Advice, ...]:
+    """Say what fixes a cause, whatever row it is found in."""
+    return tuple(
+        Advice(reader, text) for reader, text in zip(AdviceReader, _TEXTS[cause], strict=True)
+    )
+
+
 def advice_of(row: Row) -> tuple[Advice, ...]:
     """Say what would fix a row; nothing where it holds.
 

@@ -47,13 +47,18 @@ _LITERALS = ({"true", "True"}, {"false", "False"}, {"null", "None"})
 
 def edits_at(replay: Replay, at: int) -> Iterator[Edit]:
     """Return the edits that are possible where the texts part, `at` characters into the whole."""
-    sampled, text = replay.exchange.sampled, replay.text
     here = at - len(replay.prompt.text)
+    return edits_of(replay.parsed, replay.exchange.sampled, replay.text, here, at)
+
+
+def edits_of(
+    parsed: ParsedMessage, sampled: str, text: str, here: int, there: int
+) -> Iterator[Edit]:
+    """Return the edits of a sampled text at `here` that take over what a text has at `there`."""
     if here < 0:
         return
-    there = at
-    yield from _whitespace(replay.parsed, sampled, text, here, there)
-    inside = _span(replay.parsed, here)
+    yield from _whitespace(parsed, sampled, text, here, there)
+    inside = _span(parsed, here)
     if inside is not None and inside.kind is SpanKind.ARGUMENTS:
         yield from _word(sampled, text, here, there)
         yield from _escape(sampled, text, here, there)

@@ -3,7 +3,7 @@
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools, loose_tools
 from autoparser.analysis.core.verdicts import Check, Crash, Failure
 
-from .continuations import TemplateContinuation, continuations
+from .continuations import TemplateContinuation, continuations, turns_after
 from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
 
@@ -20,4 +20,5 @@ __all__ = [
     "continuations",
     "loose_tools",
     "self_check",
+    "turns_after",
 ]

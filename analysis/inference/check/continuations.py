@@ -59,14 +59,14 @@ def _different(format_: TurnFormat) -> Iterator[Opening]:
 def _behind(
     format_: TurnFormat, opening: Opening, prober: Prober
 ) -> Iterator[TemplateContinuation]:
-    turns = turns_behind(format_, opening, prober)
+    turns = turns_after(format_, opening, prober)
     for case in _cases(calls=turns.offers):
         message = format_.with_naming_ids(case.message)
         text = turns.written(message).continuation if turns.prompted.rendered else None
         yield TemplateContinuation(opening, case.title, message, text)
 
 
-def turns_behind(format_: TurnFormat, opening: Opening, prober: Prober) -> TemplateTurns:
+def turns_after(format_: TurnFormat, opening: Opening, prober: Prober) -> TemplateTurns:
     """Return the template's turns after a generation prompt, the tools of the battery offered."""
     tools = battery_tools() if opening.tools else ()
     return TemplateTurns(

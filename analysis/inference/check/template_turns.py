@@ -109,6 +109,16 @@ class TemplateTurns:
         rewritten = said != kept and words == same
         return kept + same + behind if rewritten else self.prompt
 
+    def shown(self, message: Message) -> Message:
+        """Return the message without the texts that change nothing when they are taken away."""
+        whole = self.written(message).text
+        reasoning, content = message.reasoning, message.content
+        if reasoning and self.written(replace(message, reasoning="")).text == whole:
+            message = replace(message, reasoning="")
+        if content and self.written(replace(message, content="")).text == whole:
+            message = replace(message, content="")
+        return message
+
     def beginning(self, message: Message, text: str) -> str:
         """Return what the text of a turn has in common with another one of the same parts."""
         if message.presence not in self._beginnings:

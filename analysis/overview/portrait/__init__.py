@@ -1,18 +1,18 @@
 """All that a report on one template shows, gathered once: a value that pages are drawn from."""
 
 from .conversation import Conversation, Step, ten_turns
-from .grammars import WrittenGrammar, written_grammar
+from .grammars import GrammarForms, written_grammar
 from .masks import MaskCost, mask_cost
 from .portrait import Portrait, portray
 from .strip import TokenStrip, strip_of
 
 __all__ = [
     "Conversation",
+    "GrammarForms",
     "MaskCost",
     "Portrait",
     "Step",
     "TokenStrip",
-    "WrittenGrammar",
     "mask_cost",
     "portray",
     "strip_of",

@@ -14,7 +14,7 @@ from autoparser.analysis.loading.tokens import OpaqueTokens
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenGrammar:
+class GrammarForms:
     """What a request lets a model write, as the texts that engines take."""
 
     forms: Mapping[str, str]
@@ -28,7 +28,7 @@ class WrittenGrammar:
 
 def written_grammar(
     analysis: Analysis, tools: Sequence[Tool], opaque: OpaqueTokens | None = None
-) -> WrittenGrammar:
+) -> GrammarForms:
     """Write the grammar of a request that offers these tools.
 
     Lark is made for a tokenizer with `opaque` tokens; without any every marker in it is text.
@@ -36,11 +36,11 @@ def written_grammar(
     try:
         grammar = analysis.grammar(list(tools))
     except AutoparserError as error:
-        return WrittenGrammar({}, {"any form": str(error)}, (), (), analysis.format.stop_strings)
+        return GrammarForms({}, {"any form": str(error)}, (), (), analysis.format.stop_strings)
     return _in_every_form(grammar, opaque or OpaqueTokens())
 
 
-def _in_every_form(grammar: Grammar, opaque: OpaqueTokens) -> WrittenGrammar:
+def _in_every_form(grammar: Grammar, opaque: OpaqueTokens) -> GrammarForms:
     writers: dict[str, Callable[[], str]] = {
         "GBNF": grammar.gbnf,
         "Lark": lambda: grammar.lark(opaque),
@@ -55,6 +55,6 @@ def _in_every_form(grammar: Grammar, opaque: OpaqueTokens) -> WrittenGrammar:
             forms[name] = write()
         except AutoparserError as error:
             refusals[name] = str(error)
-    return WrittenGrammar(
+    return GrammarForms(
         forms, refusals, grammar.triggers, grammar.preserved_tokens, grammar.stop_strings
     )

@@ -17,7 +17,7 @@ from autoparser.analysis.lint import LintReport, Subject, lint
 from autoparser.analysis.loading.tokens import tokenizer_of
 
 from .conversation import Conversation, ten_turns
-from .grammars import WrittenGrammar, written_grammar
+from .grammars import GrammarForms, written_grammar
 from .masks import MaskCost, mask_cost
 from .strip import TokenStrip, strip_of
 
@@ -38,7 +38,7 @@ class Portrait:
     """The tools of the example request, as bare functions."""
     tokenizer: str
     """The file of the tokenizer; empty where there is none."""
-    grammar: WrittenGrammar
+    grammar: GrammarForms
     """Of the example request."""
     round_trip: RoundTrip
     strips: tuple[TokenStrip, ...]

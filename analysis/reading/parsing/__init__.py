@@ -3,12 +3,13 @@
 from autoparser.analysis.reading.text import Span, SpanKind
 
 from .call_ids import CallIds
-from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
+from .message import CallAttempt, Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
 from .message_read import message_of
 from .parser import OutputParser, after_reasoning
 from .stream import StreamParser
 
 __all__ = [
+    "CallAttempt",
     "CallIds",
     "Delta",
     "DeltaKind",

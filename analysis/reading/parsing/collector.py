@@ -8,7 +8,16 @@ from dataclasses import dataclass, field, replace
 from autoparser.analysis.core.format import Part
 from autoparser.analysis.reading.text import Span, Tape
 
-from .message import Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, ReasoningIn, Status
+from .message import (
+    CallAttempt,
+    Delta,
+    DeltaKind,
+    FinishReason,
+    ParsedCall,
+    ParsedMessage,
+    ReasoningIn,
+    Status,
+)
 
 
 @dataclass(slots=True)
@@ -30,6 +39,7 @@ class Collector:
     """Takes what the readers find, in order."""
 
     __slots__ = (
+        "_attempts",
         "_call",
         "_calls",
         "_content",
@@ -84,6 +94,7 @@ class Collector:
         self._reasoning = _Prose(DeltaKind.REASONING) if separate else self._content
         self._calls: list[ParsedCall] = []
         self._malformed: list[ParsedCall] = []
+        self._attempts: list[CallAttempt] = []
         self._call: tuple[str, str] | None = None
         self._pieces: list[str] = []
         self._sent = 0
@@ -253,6 +264,11 @@ class Collector:
         name, call_id = self._call
         return ParsedCall(name, "".join(self._pieces), call_id, status, self._made_id)
 
+    def attempted(self, start: int, end: int, status: Status | None = None) -> None:
+        """Note where a call stands; without a status it is the one that has closed."""
+        found = self._calls[-1].status if status is None else status
+        self._attempts.append(CallAttempt(start, end, found))
+
     def finish_reason(self, *, complete: bool) -> FinishReason:
         """Say why the text ended, in OpenAI's words, now that it has."""
         if self._call is not None or not complete:
@@ -267,8 +283,12 @@ class Collector:
         missing_end: str,
         reasoning_end: int | None,
         finished: bool,
+        skipped: int,
     ) -> ParsedMessage:
-        """Return the message as far as it has come; `missing_end` is the end that it lacks."""
+        """Return the message as far as it has come; `missing_end` is the end that it lacks.
+
+        So many characters as were `skipped` the prompt has written.
+        """
         partial = self._open_call(Status.CUT)
         reasoning = None if self._reasoning is self._content else self._reasoning.text()
         return ParsedMessage(
@@ -282,6 +302,7 @@ class Collector:
             missing_end,
             reasoning_end,
             self.finish_reason(complete=complete) if finished else None,
+            tuple(each.without(skipped) for each in self._attempts),
         )
 
     def _status(self, *, complete: bool, unfinished: bool) -> Status:

@@ -92,6 +92,21 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
+class CallAttempt:
+    """A stretch of the text that a call stands in, or what was begun as one."""
+
+    start: int
+    """The position of what opens it, whitespace and the opener of all calls included."""
+    end: int
+    status: Status
+    """Malformed where no call could be read, cut where the text ended in it."""
+
+    def without(self, skipped: int) -> CallAttempt:
+        """Return it in the text without so many characters at its beginning."""
+        return replace(self, start=max(0, self.start - skipped), end=max(0, self.end - skipped))
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedCall:
     """One call that was read."""
 
@@ -128,6 +143,8 @@ class ParsedMessage:
     where the prompt has closed it; None where nothing has."""
     finish_reason: FinishReason | None = None
     """Why the text ended; None: more may come."""
+    attempts: tuple[CallAttempt, ...] = ()
+    """Every call in the order of the text, and every attempt that failed."""
 
     def ended(self) -> ParsedMessage:
         """Return the same message where its end was seen outside the text, as a stop token."""

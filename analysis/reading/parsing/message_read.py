@@ -10,11 +10,11 @@ from autoparser.analysis.reading.text import SpanKind
 from .message import ParsedMessage
 
 
-def message_of(parsed: ParsedMessage, text: str) -> Message:
-    """Return the message that was read from a text.
+def message_of(parsed: ParsedMessage, text: str = "") -> Message:
+    """Return the message that was read; a call that is written without an id has none.
 
-    Parts of whitespace alone, which a reader drops, are in it; a call that is written without an id
-    has none. Raises ValueError for arguments that are not JSON.
+    With the `text` that it was read from, parts of whitespace alone, which a reader drops, are in
+    it. Raises ValueError for arguments that are not JSON.
     """
     return Message(
         parsed.content or _part(parsed, text, SpanKind.CONTENT),

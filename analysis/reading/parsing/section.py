@@ -92,7 +92,7 @@ class SectionReader:
     ) -> Reading[bool | None]:
         """Read a call, unless the text was cut in what leads to it."""
         if tape.cut and not tape.complete:
-            return self._cut(tape, collector)
+            return self._cut(tape, collector, start)
         return (yield from self._call(tape, collector, start, first=first))
 
     def _call(
@@ -105,23 +105,26 @@ class SectionReader:
         ended = yield from read_call(tape, section.call, self._around, collector)
         collector.mute(False)
         if ended is CallEnd.CUT and (collector.calling or not tape.complete):
-            return self._cut(tape, collector)
+            return self._cut(tape, collector, start)
         if ended is not CallEnd.CLOSED:
             self._give_up(tape, collector, start)
             return False
         tape.recorded()
         if surplus:
             tape.relabel(start, SpanKind.JUNK)
+        else:
+            collector.attempted(start, tape.position)
         collector.drop_blank()
         if not first and section.later_close.core:
             yield from self._close(tape, section.later_close)
         return None
 
-    def _cut(self, tape: Tape, collector: Collector) -> bool:
+    def _cut(self, tape: Tape, collector: Collector, start: int) -> bool:
         """End where the text was cut in a call or in what opens one."""
         tape.take(tape.left(), SpanKind.MARKUP)
         tape.recorded()
         collector.status = Status.CUT
+        collector.attempted(start, tape.position, Status.CUT)
         return True
 
     def _stray_closers(
@@ -174,6 +177,7 @@ class SectionReader:
         tape.relabel(start, SpanKind.CONTENT)
         if not self._around.tentative or collector.calling:
             collector.give_up_call()
+            collector.attempted(start, tape.position, Status.MALFORMED)
         collector.content(text)
 
     def _another(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:

@@ -89,4 +89,5 @@ class StreamParser:
             missing_end=missing,
             reasoning_end=self.reasoning_end,
             finished=self._tape.closed,
+            skipped=skipped,
         )

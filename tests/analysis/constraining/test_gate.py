@@ -156,8 +156,8 @@ def test_a_wrong_format_does_not_pass(
     mutate: Callable[[TurnFormat], TurnFormat], question: GateQuestion, reason: str
 ) -> None:
     analysis = analyze(turn(REASONING, CONTENT, CALLED, end="<end>\n"))
-    assert gate(analysis.formats, analysis.continuations).ok
-    wrong = gate(Formats.of(mutate(analysis.format)), analysis.continuations)
+    assert gate(analysis.formats, analysis.continuations, analysis.prober()).ok
+    wrong = gate(Formats.of(mutate(analysis.format)), analysis.continuations, analysis.prober())
     assert not wrong.ok, reason
     assert wrong.passed < wrong.asked
     assert question in {fault.question for fault in wrong.faults}
@@ -177,7 +177,7 @@ def test_a_fault_tells_setting_and_text() -> None:
     analysis = analyze(QUICK)
     wrong = [_wrong_content(format_) for format_ in analysis.formats]
     formats = replace(analysis.formats, each=tuple(wrong), fullest=wrong[0])
-    faults = gate(formats, analysis.continuations).faults
+    faults = gate(formats, analysis.continuations, analysis.prober()).faults
     settings = {repr(dict(fault.setting)) for fault in faults}
     assert settings == {"{}", "{'quick': True}"}
     assert all(fault.text.endswith("<end>\n") and fault.detail for fault in faults)

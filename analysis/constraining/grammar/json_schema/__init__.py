@@ -11,8 +11,7 @@ What is taken, and how it is meant:
 - `anyOf` is a choice; `oneOf` too, where the schemas can be told apart by types, constants,
   bounds or required members, else it is refused; `allOf` and what stands beside a `$ref` are
   merged exactly or refused. `$ref` points into the schema itself, and may recurse.
-- Annotations, keywords that the standard does not know, and formats other than those of `formats`
-  say nothing.
+- Annotations, keywords and formats that the standard does not know say nothing.
 - All else raises `SchemaError`, which names the keyword and its JSON pointer. A grammar is never
   weaker than its schema.
 
@@ -24,14 +23,28 @@ pattern), and it needs torch and transformers.
 
 from autoparser.analysis.core.schema import SchemaError
 
+from .format_checks import FORMAT_CHECKS
 from .gbnf_rules import GbnfRules, character_class, literal
+from .guidance import guidance_text, has_text
+from .regex_text import rust_text
+from .regex_writer import bare_text
+from .satisfiable import may_be_met
+from .string_shape import StringShape, string_shape
 from .writing import schema_rules, text_rules
 
 __all__ = [
+    "FORMAT_CHECKS",
     "GbnfRules",
     "SchemaError",
+    "StringShape",
+    "bare_text",
     "character_class",
+    "guidance_text",
+    "has_text",
     "literal",
+    "may_be_met",
+    "rust_text",
     "schema_rules",
+    "string_shape",
     "text_rules",
 ]

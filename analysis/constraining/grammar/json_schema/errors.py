@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.core.schema import SchemaError
+from autoparser.analysis.core.schema import UnheldKeywordError
 
 
-def unwritable(keyword: str, pointer: str, why: str) -> SchemaError:
+def unwritable(keyword: str, pointer: str, why: str) -> UnheldKeywordError:
     """Return the error of a keyword that is legal but that no grammar here can express."""
-    return SchemaError(
+    return UnheldKeywordError(
         f"{keyword} cannot be written as a grammar: {why}",
         pointer=pointer,
         keyword=keyword,
-        hint="leave it out, or use a grammar format that takes JSON Schema whole",
+        hint="leave it out, or let the grammar be looser (--loosen)",
     )

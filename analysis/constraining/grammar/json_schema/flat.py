@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from autoparser.analysis.core.schema import Schema, identity
 
-from .string_formats import PATTERNS
+from .string_formats import PATTERNS, UNHELD
 
 STRING = ("minLength", "maxLength", "pattern", "format")
 NUMBER = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -47,6 +47,6 @@ def tidied(schema: Schema) -> Schema:
         values = found.get("enum", [value])
         known = {identity(item) for item in values} if isinstance(values, list) else set[str]()
         found["enum"] = [value] if identity(value) in known else []
-    if "pattern" in found or found.get("format") not in PATTERNS:
+    if found.get("format") not in (*PATTERNS, *UNHELD):
         found.pop("format", None)
     return {keyword: value for keyword, value in found.items() if keyword in KEYWORDS}

@@ -23,8 +23,6 @@ def merged(first: Schema, second: Schema, pointer: str) -> Schema | None:
             raise unwritable(_MEMBERS[0], pointer, "other schemas speak of the same members")
         why = f"{first[keyword]!r} and {left[keyword]!r} would have to hold both"
         raise unwritable(keyword, pointer, why)
-    if "pattern" in found:
-        found.pop("format", None)
     return found
 
 

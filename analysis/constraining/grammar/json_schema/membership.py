@@ -19,8 +19,8 @@ from autoparser.analysis.core.schema import (
 )
 
 from .numbers import interval_of, multiple_of
-from .regex_nodes import Anchor, Character, Regex, RegexChoice, RegexRepeat, RegexSequence
-from .string_schemas import string_regex
+from .regex_text import python_text
+from .string_shape import string_shape
 
 Flat: TypeAlias = Callable[[Json], list[Schema]]
 """Takes a schema apart into flat ones."""
@@ -67,8 +67,10 @@ def _any_holds(value: Json, schema: Json, flat: Flat) -> bool:
 
 
 def _text_holds(value: str, schema: Schema) -> bool:
-    regex = string_regex(schema, "#")
-    return regex is not None and re.fullmatch(_python(regex), value) is not None
+    shape = string_shape(schema, "#")
+    if len(value) < shape.least or (shape.most is not None and len(value) > shape.most):
+        return False
+    return all(re.fullmatch(python_text(regex), value) for regex in shape.patterns)
 
 
 def _number_holds(value: float, schema: Schema) -> bool:
@@ -111,19 +113,3 @@ def _object_holds(value: dict[str, Json], schema: Schema, flat: Flat) -> bool:
 def _counted(size: int, schema: Schema, what: str) -> bool:
     least, most = count(schema, f"min{what}"), count(schema, f"max{what}")
     return (least is None or size >= least) and (most is None or size <= most)
-
-
-def _python(regex: Regex) -> str:
-    """Write a regular expression for Python."""
-    match regex:
-        case Character(points):
-            spans = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in points.ranges)
-            return f"[{spans}]"
-        case RegexSequence(parts):
-            return "".join(map(_python, parts))
-        case RegexChoice(options):
-            return f"(?:{'|'.join(map(_python, options))})"
-        case RegexRepeat(item, least, most):
-            return f"(?:{_python(item)}){{{least},{'' if most is None else most}}}"
-        case Anchor():
-            raise ValueError("anchors must be resolved before")

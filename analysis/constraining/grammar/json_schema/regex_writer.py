@@ -22,6 +22,11 @@ from .regex_nodes import (
 from .repetition import repeated
 
 
+def bare_text(regex: Regex, rules: GbnfRules) -> str:
+    """Return the expression of texts that stand without quotes; `regex` holds no anchors."""
+    return RegexWriter(rules, Quoting.BARE).write(regex)
+
+
 @dataclass(frozen=True, slots=True)
 class RegexWriter:
     """Writes expressions for texts inside a string."""

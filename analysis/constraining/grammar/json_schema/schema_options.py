@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema import Document, Schema, SchemaError, below, schemas_of
+from autoparser.analysis.core.schema import (
+    Document,
+    Schema,
+    SchemaError,
+    UnheldKeywordError,
+    below,
+    kinds_of,
+    place_of,
+    schemas_of,
+)
 
 from .disjoint import disjoint
 from .errors import unwritable
@@ -40,6 +51,7 @@ class Resolver:
         """
         if not isinstance(schema, dict):
             return [Option({}, pointer)] if schema else []
+        pointer = place_of(schema, pointer)
         found = [Option(tidied(schema), pointer)]
         if "$ref" in schema:
             found = self._both(found, self._referred(schema, pointer, above), pointer)
@@ -103,3 +115,17 @@ class Resolver:
                     raise unwritable(
                         "oneOf", pointer, f"its schemas {at} and {later} may both hold"
                     )
+
+
+def tell_apart(options: Sequence[Json], document: Document, pointer: str) -> None:
+    """Raise UnheldKeywordError where two schemas of a ``oneOf`` may both hold."""
+    kinds = [kinds_of(option, document) for option in options]
+    if all(not one & other for one, other in combinations(kinds, 2)):
+        return
+    try:
+        Resolver(document).options({"oneOf": [*options]}, pointer)
+    except UnheldKeywordError as error:
+        if error.keyword == "oneOf":
+            raise
+        why = f"whether two of its schemas may both hold cannot be told: {error.message}"
+        raise unwritable("oneOf", pointer, why) from None

@@ -8,11 +8,19 @@ and nothing here (``nullable``, ``x-…``, ``strict``); so do annotations.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema import ROOT, Document, Schema, SchemaError, below, is_number
+from autoparser.analysis.core.schema import (
+    ROOT,
+    Document,
+    Schema,
+    SchemaError,
+    below,
+    is_number,
+    place_of,
+)
 
 from .errors import unwritable
 
@@ -36,9 +44,27 @@ UNWRITABLE: Mapping[str, str] = {
 IN_PLACE = ("$ref", "allOf", "anyOf", "oneOf")
 """Keywords whose schemas speak of the same value."""
 
+UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+"""Keywords for what other keywords leave over."""
+
 
 def survey(document: Document) -> None:
     """Raise SchemaError for the first thing that is wrong with a schema or cannot be written."""
+    for schema, pointer in reachable(document):
+        for keyword in schema:
+            if keyword in UNWRITABLE:
+                raise unwritable(keyword, pointer, UNWRITABLE[keyword])
+        for keyword in UNEVALUATED:
+            if keyword in schema and any(other in schema for other in IN_PLACE):
+                raise unwritable(keyword, pointer, "what it speaks of depends on other schemas")
+
+
+def reachable(document: Document) -> Iterator[tuple[Schema, str]]:
+    """Return every schema that is an object and that the root leads to, with its pointer.
+
+    Where it says where it stood before it was moved, that is its pointer. Each of them is
+    well-formed; raises SchemaError for the first one that is not.
+    """
     try:
         json.dumps(document.root, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
@@ -51,7 +77,9 @@ def survey(document: Document) -> None:
             continue
         seen.add(pointer)
         if isinstance(schema, dict):
-            _look_at(schema, pointer)
+            place = place_of(schema, pointer)
+            _check(schema, place)
+            yield schema, place
             found = [*_inner(schema, pointer)]
             if "$ref" in schema:
                 found.append(document.resolve(str(schema["$ref"]), pointer))
@@ -63,18 +91,13 @@ def survey(document: Document) -> None:
             )
 
 
-def _look_at(schema: Schema, pointer: str) -> None:
+def _check(schema: Schema, pointer: str) -> None:
     for keyword, value in schema.items():
-        if keyword in UNWRITABLE:
-            raise unwritable(keyword, pointer, UNWRITABLE[keyword])
         expected = _EXPECTED.get(keyword)
         if expected is not None and not expected[1](value):
             raise SchemaError(
                 f"{keyword} must be {expected[0]}, not {value!r}", pointer=pointer, keyword=keyword
             )
-    for keyword in ("unevaluatedProperties", "unevaluatedItems"):
-        if keyword in schema and any(other in schema for other in IN_PLACE):
-            raise unwritable(keyword, pointer, "what it speaks of depends on other schemas")
 
 
 def _inner(schema: Schema, pointer: str) -> list[tuple[Json, str]]:

@@ -1,9 +1,13 @@
 r"""Formats of strings that are regular, as patterns.
 
-By the standard a format is an annotation: a validator need not look at it. Here the formats below
-are written exactly; any other says nothing, and neither does a format beside a `pattern`.
+By the standard a format is an annotation: a validator need not look at it. Here the formats that
+the standard names are held as the RFCs that it refers to have them; three of them are not regular
+and are held by no grammar, and a name that the standard does not know says nothing.
 Sources: RFC 3339 for dates and times (capital T and Z, no leap second), its appendix A for
-durations, RFC 9562 for UUIDs, RFC 2673 for IPv4 and RFC 4291 for IPv6 addresses.
+durations, RFC 9562 for UUIDs, RFC 2673 for IPv4 and RFC 4291 for IPv6 addresses, RFC 5321 for
+mailboxes, RFC 1123 for host names, RFC 3986 and RFC 3987 for URIs and IRIs, RFC 6570 for their
+templates, RFC 6901 for JSON pointers. A name's length as a whole (253 characters of a host, 64 of
+a mailbox) is left to ``maxLength``.
 """
 
 from __future__ import annotations
@@ -40,8 +44,52 @@ _IPV6 = (
     + f"|(({_WORD}:){{0,5}}{_WORD})?::{_WORD}|(({_WORD}:){{0,6}}{_WORD})?::)"
 )
 
+_LABEL = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST = rf"{_LABEL}(\.{_LABEL})*"
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_QUOTED = r'"([ !#-\[\]-~]|\\[ -~])*"'
+_EMAIL = rf"({_ATOM}(\.{_ATOM})*|{_QUOTED})@({_HOST}|\[({_IPV4}|IPv6:{_IPV6})\])"
+
+_PERCENT = f"%{_HEX}{{2}}"
+_SUB_DELIMITERS = r"!$&'()*+,;="
+_BEYOND_ASCII = (
+    r"\u00A0-\uD7FF\uF900-\uFDCF\uFDF0-\uFFEF"
+    + "".join(rf"\u{{{plane:X}0000}}-\u{{{plane:X}FFFD}}" for plane in range(1, 14))
+    + r"\u{E1000}-\u{EFFFD}"
+)
+"""What an IRI has beyond a URI."""
+_PRIVATE = r"\uE000-\uF8FF\u{F0000}-\u{FFFFD}\u{100000}-\u{10FFFD}"
+"""What its query may hold as well."""
+
+
+def _resource(more: str, private: str, *, relative: bool) -> str:
+    """Return the pattern of a URI, or of a reference to one, with more characters."""
+    plain = rf"A-Za-z0-9._~\-{more}"
+    segment = rf"([{plain}{_SUB_DELIMITERS}:@]|{_PERCENT})"
+    user = rf"([{plain}{_SUB_DELIMITERS}:]|{_PERCENT})*"
+    future = rf"[vV]{_HEX}+\.[A-Za-z0-9._~\-{_SUB_DELIMITERS}:]+"
+    host = rf"(\[({_IPV6}|{future})\]|([{plain}{_SUB_DELIMITERS}]|{_PERCENT})*)"
+    below = f"(/{segment}*)*"
+    placed = rf"//({user}@)?{host}(:\d*)?{below}|/({segment}+{below})?"
+    query = rf"(\?([{plain}{private}{_SUB_DELIMITERS}:@/?]|{_PERCENT})*)?"
+    end = rf"{query}(#([{plain}{_SUB_DELIMITERS}:@/?]|{_PERCENT})*)?"
+    whole = rf"[A-Za-z][A-Za-z0-9+.\-]*:({placed}|{segment}+{below}|){end}"
+    if not relative:
+        return whole
+    first = rf"([{plain}{_SUB_DELIMITERS}@]|{_PERCENT})+"
+    return f"({whole}|({placed}|{first}{below}|){end})"
+
+
+_VARIABLE = rf"([A-Za-z0-9_]|{_PERCENT})(\.?([A-Za-z0-9_]|{_PERCENT}))*"
+_WANTED = rf"{_VARIABLE}(:[1-9]\d{{0,3}}|\*)?"
+_TEMPLATE = (
+    rf"([!#$&'(-;=?-\[\]_a-z~{_BEYOND_ASCII}{_PRIVATE}]|{_PERCENT}"
+    rf"|\{{[+#./;?&=,!@|]?{_WANTED}(,{_WANTED})*\}})*"
+)
+_POINTER = "(/([^/~]|~[01])*)*"
+
 PATTERNS = {
-    name: f"^{pattern}$"
+    name: f"^({pattern})$"
     for name, pattern in {
         "date": _DATE,
         "time": _TIME,
@@ -50,6 +98,22 @@ PATTERNS = {
         "uuid": _UUID,
         "ipv4": _IPV4,
         "ipv6": _IPV6,
+        "hostname": _HOST,
+        "email": _EMAIL,
+        "uri": _resource("", "", relative=False),
+        "uri-reference": _resource("", "", relative=True),
+        "iri": _resource(_BEYOND_ASCII, _PRIVATE, relative=False),
+        "iri-reference": _resource(_BEYOND_ASCII, _PRIVATE, relative=True),
+        "uri-template": _TEMPLATE,
+        "json-pointer": _POINTER,
+        "relative-json-pointer": rf"(0|[1-9]\d*)(#|{_POINTER})",
     }.items()
 }
 """Pattern by the format's name."""
+
+UNHELD = {
+    "regex": "whether a text is a regular expression is not regular itself",
+    "idn-email": "its host is an internationalized name",
+    "idn-hostname": "which characters may stand together depends on tables of Unicode",
+}
+"""Why the other formats of the standard cannot be held, by their names."""

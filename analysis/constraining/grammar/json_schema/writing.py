@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema import ROOT, Document, SchemaError, schemas_of
+from autoparser.analysis.core.schema import ROOT, Document, SchemaError, place_of, schemas_of
 
 from .characters import Quoting
 from .convert import Converter
@@ -33,7 +33,7 @@ def schema_rules(
     converter = _converter(
         schema, rules, item_separator, key_separator, ascii_only=ascii_only, sort_keys=sort_keys
     )
-    return _some(converter.value(converter.root, ROOT))
+    return _some(converter.value(converter.root, ROOT), converter.root)
 
 
 def text_rules(
@@ -63,7 +63,9 @@ def text_rules(
                 raise unwritable(
                     keyword, option.pointer, "bare text ends where what follows begins"
                 )
-    return None if free else _some(converter.value(converter.root, ROOT, Quoting.BARE))
+    return (
+        None if free else _some(converter.value(converter.root, ROOT, Quoting.BARE), converter.root)
+    )
 
 
 def _converter(
@@ -82,9 +84,10 @@ def _converter(
     return Converter(document, tokens, sort_keys=sort_keys)
 
 
-def _some(expression: str | None) -> str:
+def _some(expression: str | None, schema: Json) -> str:
     if expression is None:
-        raise SchemaError("no value meets this schema", pointer=ROOT)
+        place = place_of(schema, ROOT) if isinstance(schema, dict) else ROOT
+        raise SchemaError("no value meets this schema", pointer=place)
     return expression
 
 

@@ -23,13 +23,13 @@ from autoparser.analysis.core.format import Part
 
 from .joints import TargetJoint, between
 from .patterns import at_most, behind, either, exact, loose, space_at_end, widest
-from .reasoning import empty_block
+from .reasoning import closed_by_prompt, empty_block
 from .surroundings import TargetSurroundings
 
 
 def markup(around: TargetSurroundings) -> str:
     """Match markup; empty where there is none, or nothing could take it for content."""
-    block = empty_block(around)
+    block = either([empty_block(around), closed_by_prompt(around)])
     return block if around.explicit else either([block, *_markup(around)])
 
 

@@ -120,6 +120,19 @@ def _opens(around: TargetSurroundings, block: Block, edges: _Edges) -> Iterator[
         yield rf"{start}{not_opened}(?=.*?{exact(block.close.core)})"
 
 
+def closed_by_prompt(around: TargetSurroundings) -> str:
+    """Match the close of reasoning that a prompt writes, and has not opened."""
+    block = around.reasoning
+    if block is None:
+        return ""
+    for opening in around.format.openings:
+        written = opening.text.removeprefix(around.format.header).strip()
+        if opening.written is Written.REASONING_CLOSED and written == block.close.core:
+            gap = around.gap(Part.CONTENT, left=True, written=[block.close.after])
+            return rf"\A\s*{exact(written)}{'' if around.explicit else gap}"
+    return ""
+
+
 def empty_block(around: TargetSurroundings) -> str:
     """Match a reasoning block without reasoning, where the field would not read it as such."""
     block = around.reasoning

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
 
 from autoparser.analysis.constraining.grammar import Grammar, SchemaError
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.schema import UnheldKeywordError
 from tests.analysis.reading.parsing.loop import analysis_of
 
+from .proofs import grammar_for as request_grammar, request_for
 from .tokens import byte_tokenizer, guidance
 from .walks import decoder, gbnf_decoder, refusal
 
@@ -18,6 +22,9 @@ CALL = (
     "Well.\n</think>\n\n<tool_call>\n<function=book>\n<parameter=it>\n{}\n</parameter>\n"
     "</function>\n</tool_call>"
 )
+IN_JSON = "j1-json-in-tags"
+JSON_CALL = '<tool_call>\n{{"name": "book", "arguments": {{"it": {}}}}}\n</tool_call>'
+Form = Literal["lark", "gbnf"]
 DEFS: dict[str, Any] = {
     "Unit": {"enum": ["metric", "imperial"], "title": "Unit", "type": "string"},
     "Five": {"type": "integer", "minimum": 5},
@@ -31,10 +38,11 @@ DEFS: dict[str, Any] = {
 WRITERS: dict[str, Callable[..., Any]] = {"lark": decoder, "gbnf": gbnf_decoder}
 
 
-def grammar_for(schema: Any, **more: Any) -> Grammar:
-    parameters = {"type": "object", "properties": {"it": schema}, "required": ["it"], **more}
-    tool = {"name": "book", "parameters": {"additionalProperties": False, **parameters}}
-    return analysis_of(XML).grammar([tool])
+def grammar_for(schema: Any, *, style: str = XML, more: Any = None) -> Grammar:
+    members: dict[str, Any] = {"type": "object", "properties": {"it": schema}, "required": ["it"]}
+    parameters: dict[str, Any] = {"additionalProperties": False, **members, **(more or {})}
+    tool: dict[str, Any] = {"name": "book", "parameters": parameters}
+    return analysis_of(style).grammar([tool])
 
 
 HELD: list[tuple[dict[str, Any], list[str], list[str]]] = [
@@ -80,7 +88,7 @@ HELD: list[tuple[dict[str, Any], list[str], list[str]]] = [
 def test_all_of_a_schema_is_held_to(
     target: str, schema: dict[str, Any], good: list[str], bad: list[str]
 ) -> None:
-    grammar = grammar_for(schema, **{"$defs": DEFS})
+    grammar = grammar_for(schema, more={"$defs": DEFS})
     loaded = WRITERS[target](grammar, byte_tokenizer(), guidance())
     for text in good:
         assert refusal(loaded, CALL.format(text)) == "", text
@@ -106,20 +114,122 @@ def test_text_is_held_to_all_its_patterns_and_lengths(
         assert refusal(loaded, CALL.format(text)), text
 
 
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"type": "string", "not": {"const": "x"}}, "not cannot be held to"),
-    ({"if": {"type": "string"}, "then": {"minLength": 2}}, "if cannot be held to"),
-    ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "may both hold"),
-    ({"oneOf": [{"type": "string"}, {"maxLength": 3}]}, "may both hold"),
-    ({"allOf": [{"not": {"const": 1}}, {"not": {"const": "x"}}]}, "not cannot be held to"),
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"type": "string", "not": {"const": "x"}}, "not", "not cannot be held to"),
+    ({"if": {"type": "string"}, "then": {"minLength": 2}}, "if", "if cannot be held to"),
+    ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "oneOf", "may both hold"),
+    ({"oneOf": [{"type": "string"}, {"maxLength": 3}]}, "oneOf", "may both hold"),
+    ({"type": "string", "pattern": "(?=a)b"}, "pattern", "(?=a)b"),
+    ({"type": "string", "format": "regex"}, "format", "'regex'"),
+    ({"type": "array", "uniqueItems": True}, "uniqueItems", "uniqueItems cannot be"),
+    ({"type": "array", "contains": {"const": 1}}, "contains", "contains cannot be"),
+    ({"type": "object", "dependentSchemas": {"a": {}}}, "dependentSchemas", "one member would"),
 ]
 
 
-@pytest.mark.parametrize(("schema", "words"), REFUSED, ids=str)
-def test_what_raw_text_cannot_be_held_to_is_refused(schema: dict[str, Any], words: str) -> None:
-    with pytest.raises(SchemaError, match=words) as caught:
-        grammar_for(schema).rules()
-    assert caught.value.place == "the parameters of book"
+@pytest.mark.parametrize("style", [XML, IN_JSON])
+@pytest.mark.parametrize("form", ["lark", "gbnf"])
+@pytest.mark.parametrize(("schema", "place", "words"), REFUSED, ids=str)
+def test_what_cannot_be_held_to_is_named_or_left_out_and_told(
+    schema: dict[str, Any], place: str, words: str, form: Form, style: str
+) -> None:
+    pointer = f"#/properties/it/{place}"
+    keyword = place.rpartition("/")[2]
+    with pytest.raises(UnheldKeywordError) as caught:
+        written(grammar_for(schema, style=style), form)
+    assert str(caught.value).startswith(f"the parameters of book, {pointer}: ")
+    assert (caught.value.pointer, caught.value.keyword) == (pointer, keyword)
+    if style == XML:
+        assert words in caught.value.message or keyword in caught.value.message
+    looser = replace(grammar_for(schema, style=style), loosen=True)
+    assert written(looser, form)
+    told = looser.loosened(form)
+    assert (told[0].tool, told[0].pointer, told[0].keyword) == ("book", pointer, keyword)
+    assert str(told[0]).startswith(f"the parameters of book, {pointer} is not held to: ")
+
+
+def written(grammar: Grammar, form: Form) -> str:
+    return grammar.lark(byte_tokenizer()) if form == "lark" else grammar.gbnf()
+
+
+@pytest.mark.parametrize("style", [XML, IN_JSON])
+@pytest.mark.parametrize("form", ["lark", "gbnf"])
+def test_a_looser_grammar_takes_more_and_what_is_left_is_held(form: Form, style: str) -> None:
+    schema = {"type": "integer", "not": {"const": 7}, "minimum": 5}
+    call = CALL if style == XML else JSON_CALL
+    looser = replace(grammar_for(schema, style=style), loosen=True)
+    loaded = WRITERS[form](looser, byte_tokenizer(), guidance())
+    assert refusal(loaded, call.format("7")) == ""
+    assert refusal(loaded, call.format("4"))
+
+
+@pytest.mark.parametrize("form", ["lark", "gbnf"])
+def test_an_overlapping_choice_is_loosened_to_any_of_it(form: Form) -> None:
+    schema = {"oneOf": [{"type": "integer", "minimum": 5}, {"type": "integer", "maximum": 7}]}
+    looser = replace(grammar_for({**schema, "multipleOf": 1}), loosen=True)
+    loaded = WRITERS[form](looser, byte_tokenizer(), guidance())
+    for value in ("4", "6", "8"):
+        assert refusal(loaded, CALL.format(value)) == ""
+    assert refusal(loaded, CALL.format("x"))
+
+
+@pytest.mark.parametrize("style", [XML, "j8-python-dict", IN_JSON])
+@pytest.mark.parametrize("form", ["lark", "gbnf"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"allOf": [{"type": "string"}, {"type": "integer"}]},
+        {"const": "ab", "pattern": "^b"},
+        {"enum": ["2024-02-30"], "format": "date"},
+        {"type": "integer", "minimum": 3, "maximum": 2},
+    ],
+    ids=str,
+)
+def test_what_nothing_can_meet_is_an_error(schema: dict[str, Any], form: Form, style: str) -> None:
+    with pytest.raises(SchemaError, match="no value meets this schema") as caught:
+        written(replace(grammar_for(schema, style=style), loosen=True), form)
+    assert str(caught.value).startswith("the parameters of book")
+
+
+FORMATS: list[tuple[dict[str, Any], str, str]] = [
+    ({"format": "date"}, "2024-02-29", "2023-02-29"),
+    ({"format": "time"}, "23:59:59Z", "23:59:60Z"),
+    ({"format": "email"}, "a.b@c.example", "a b@c.example"),
+    ({"format": "hostname"}, "a-b.example", "-a.example"),
+    ({"format": "uri"}, "https://a.example/b?c#d", "a.example"),
+    ({"format": "ipv4"}, "10.0.0.1", "10.0.0.256"),
+    ({"format": "json-pointer"}, "/a/b~1c", "a"),
+    ({"format": "uri-template"}, "/a{?b,c*}", "/a{"),
+    ({"format": "made-up"}, "anything", ""),
+    ({"pattern": "^a|b$"}, "acb", "cac"),
+    ({"format": "date", "pattern": "^2"}, "2024-01-01", "1999-01-01"),
+    ({"pattern": "^['ab]+$", "maxLength": 3}, "a'b", "abab"),
+    ({"minLength": 2, "maxLength": 3}, "abc", "abcd"),
+    ({"pattern": "^[<&a]{2}$"}, "<a", "<"),
+]
+
+
+@pytest.mark.parametrize("style", [XML, "j8-python-dict", "arguments-html-escaped", IN_JSON])
+@pytest.mark.parametrize(("said", "good", "bad"), FORMATS, ids=str)
+def test_strings_in_every_notation_are_held_to_their_shape(
+    said: dict[str, Any], good: str, bad: str, style: str
+) -> None:
+    parameters: dict[str, Any] = {"properties": {"it": {"type": "string", **said}}}
+    tool: Json = {
+        "name": "book",
+        "parameters": {"type": "object", **parameters, "required": ["it"]},
+    }
+    format_ = analysis_of(style).format
+    for value in filter(None, (good, bad)):
+        turn = format_.write(Message(calls=(ToolCall("book", {"it": value}),)))
+        request, begun = request_for(format_, turn, [tool])
+        for form, load in WRITERS.items():
+            try:
+                loaded = load(request_grammar(format_, request), byte_tokenizer(), guidance())
+            except UnheldKeywordError:
+                assert form == "gbnf"
+                continue
+            assert (refusal(loaded, turn[begun:]) == "") == (value == good), (form, value)
 
 
 PAIR: dict[str, Any] = {"it": {"const": "a"}, "that": {"const": "b"}}
@@ -151,7 +261,8 @@ def test_parameters_are_held_to_all_that_is_said_of_them(
 
 
 def test_arguments_in_json_are_held_to_all_of_it() -> None:
-    parameters = {"properties": {"it": {"minimum": 2}}, "$ref": "#/$defs/Whole"}
+    members: dict[str, Any] = {"it": {"minimum": 2}}
+    parameters: dict[str, Any] = {"properties": members, "$ref": "#/$defs/Whole"}
     whole = {"properties": {"it": {"$ref": "#/$defs/Five"}}, "required": ["it"], "type": "object"}
     parameters["$defs"] = {**DEFS, "Whole": whole}
     grammar = analysis_of("j1-json-in-tags").grammar([{"name": "book", "parameters": parameters}])

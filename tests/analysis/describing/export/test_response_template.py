@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from transformers.utils.chat_parsing import ResponseParser, parse_response
 
+from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import RefusedMessageError
 from autoparser.analysis.describing.export import (
@@ -21,6 +22,7 @@ from autoparser.analysis.describing.export.export_trial import prompted, tools
 from autoparser.analysis.inference.check import BatteryCase, battery
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
 from tests.analysis.reading.parsing.messages import messages
+from tests.analysis.tiny import CONTENT, REASONING, turn
 
 RANDOM = 40
 
@@ -55,6 +57,9 @@ IN_PART: Mapping[str, set[MessagePiece]] = {
 }
 """Fixtures that the target cannot express whole, and the parts that it cannot."""
 
+NO_TURN_GOES_ON = {"j8-python-dict", "reasoning-cut-from-content"}
+"""Fixtures of which no turn in the history goes on from a prompt."""
+
 
 @pytest.mark.parametrize("name", fixture_names())
 def test_what_is_promised_comes_back(name: str) -> None:
@@ -62,9 +67,9 @@ def test_what_is_promised_comes_back(name: str) -> None:
     export = response_template(format_)
     parse = transformers_parser()
     assert parse is not None
-    trial = try_out(format_, export, parse)
+    trial = try_out(format_, export, parse, analysis_of(name).prober())
     assert trial.ok, trial.mismatches[0]
-    assert trial.total > 0
+    assert (trial.total == trial.foretold) is (name in NO_TURN_GOES_ON)
     assert {limit.piece for limit in export.limits} == IN_PART.get(name, set())
     assert all(limit.reason for limit in export.limits)
 
@@ -94,7 +99,7 @@ def test_random_messages_come_back(name: str) -> None:
         cases.append(BatteryCase("random", message))
 
     collect()
-    trial = try_out(format_, export, parse, cases)
+    trial = try_out(format_, export, parse, analysis_of(name).prober(), cases)
     assert trial.ok, trial.mismatches[0]
 
 
@@ -197,3 +202,39 @@ def test_without_tools_arguments_are_texts_where_the_export_says_so() -> None:
 
 def test_json_needs_no_tools() -> None:
     assert not response_template(analysis_of(QWEN).formats.united).needs_tools
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [("A:", "(r)"), ("A:(/r)", "the close of reasoning that the prompt has written")],
+)
+def test_what_a_prompt_has_closed_is_not_content(prompt: str, expected: str) -> None:
+    analysis = analyze(
+        turn(
+            f"{REASONING}{{% if not m.reasoning_content %}}(/r){{% endif %}}",
+            CONTENT,
+            end="<end>\n",
+            prompt=prompt,
+        )
+    )
+    parse = transformers_parser()
+    assert parse is not None
+    format_ = analysis.formats.united
+    trial = try_out(format_, response_template(format_), parse, analysis.prober())
+    assert trial.ok, (expected, trial.mismatches[0])
+    assert trial.foretold < trial.total
+
+
+def test_the_template_is_asked_to_write_what_was_read() -> None:
+    """An export that loses a character is found out by the template, whatever the format says."""
+    analysis = analyze(turn(CONTENT, end="<end>\n"))
+    format_ = analysis.formats.united
+    export = response_template(format_)
+
+    def lossy(*given: Any, **options: Any) -> dict[str, Any]:
+        read = parse_response(*given, **options)
+        return {**read, "content": (read.get("content") or "").replace(".", "") or None}
+
+    trial = try_out(format_, export, lossy, analysis.prober())
+    assert not trial.ok
+    assert trial.mismatches[0].text.startswith("Here is what I found.")

@@ -158,3 +158,13 @@ def test_an_encoder_has_no_text_to_edit() -> None:
     path = TEMPLATES.parent / "encoders" / "dashes.py"
     with pytest.raises(AutoparserError, match="no template that could be edited"):
         preserving_template(analyze(load_encoder(f"{path}:encode_messages")), [shipped("answer")])
+
+
+def test_what_a_user_says_is_trimmed_as_before() -> None:
+    template = ChatTemplate(
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content|trim }}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    found = preserving_template(analyze(template), [shipped("newline ends answer")])
+    assert found.edits == ()
+    assert [each.scenario.name for each in found.left] == ["newline ends answer"]

@@ -15,6 +15,7 @@ from autoparser.analysis.history.renderer import (
     RenderedTokens,
     Renderer,
 )
+from autoparser.analysis.history.renderer.renders import HistoryRenders
 from tests.analysis.history.renderer.made import (
     called,
     renderer,
@@ -325,3 +326,94 @@ def test_where_no_turn_stands_before_there_is_no_longer_history_to_ask_of() -> N
     second = [*first, turn, *new]
     asked = prompt_of(made, second), sampled_ids(made, second, turn)
     assert refusal(made, *asked, new) is Reason.DEPENDS
+
+
+ANSWERS = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}<|start|>a:{{ m.content }}"
+    "{{ '<|return|>' if loop.last else '<|end|>' }}{% else %}"
+    "<|start|>{{ m.role }}:{{ m.content }}<|end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>a:{% endif %}"
+)
+"""An answer ends in one way where it is the last, in another in the history."""
+
+
+@pytest.mark.parametrize("options", [{"thinking_retention": "all"}, {"force": True}])
+def test_the_end_that_the_model_wrote_stands_for_that_of_the_history(options: Any) -> None:
+    vocabulary = small("<|start|>", "<|end|>", "<|return|>")
+    force = bool(options.pop("force", False))
+    made = Renderer(analyze(ChatTemplate(ANSWERS)), vocabulary, **options)
+    prompt = prompt_of(made, [user("Hi?")])
+    completion = made.encode("Hello.<|return|>")
+    found = made.bridge_to_next_turn(prompt, completion, [user("And?")], force=force)
+    assert isinstance(found, RenderedTokens), found
+    assert made.decode(found.token_ids).endswith(
+        "a:Hello.<|return|><|start|>user:And?<|end|><|start|>a:"
+    )
+    assert [note.partition(":")[0] for note in found.notes] == [
+        f"kept, although {Reason.END_DIFFERS.value}"
+    ]
+    plain = Renderer(analyze(ChatTemplate(ANSWERS)), vocabulary)
+    assert refusal(plain, prompt, completion, [user("And?")]) is Reason.END_DIFFERS
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"), [(MOVES, Reason.HISTORY_REWRITTEN), (COUNTS, Reason.DEPENDS)]
+)
+def test_by_force_what_is_new_is_appended_with_a_note(source: str, reason: Reason) -> None:
+    made = Renderer(analyze(ChatTemplate(source)), small("<|im_end|>", "<|endoftext|>"))
+    prompt, completion = prompt_of(made, [user()]), made.encode("Hi.<|im_end|>")
+    found = made.bridge_to_next_turn(prompt, completion, [user("On.")], tools(), force=True)
+    assert isinstance(found, RenderedTokens), found
+    previous = (*prompt, *completion)
+    assert found.token_ids[: len(previous)] == previous
+    assert "On." in made.decode(found.token_ids[len(previous) :])
+    assert f"kept, although {reason.value}" in "".join(found.notes)
+
+
+NUMBERED = (
+    "{% set n = namespace(calls=0) %}{% for m in messages %}{% if m.role == 'assistant' %}"
+    "<a>{{ m.content }}{% for c in m.tool_calls or [] %}"
+    '<tool_call>{"id": "c{{ n.calls }}", "name": {{ c.function.name|tojson }},'
+    ' "arguments": {{ c.function.arguments|tojson }}}</tool_call>'
+    "{% set n.calls = n.calls + 1 %}{% endfor %}<|im_end|>"
+    "{% else %}<{{ m.role }}>{{ m.content }}<|im_end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<a>{% endif %}"
+)
+"""Calls are numbered through the conversation."""
+
+
+def test_the_first_numbered_call_has_none_before_it() -> None:
+    made = Renderer(analyze(ChatTemplate(NUMBERED)), small())
+    before, turn, new = [user()], called(), [result()]
+    prompt, completion = prompt_of(made, before), sampled_ids(made, before, turn)
+    found = bridged(made, prompt, completion, new)
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*before, turn, *new]))
+
+
+@pytest.mark.parametrize("name", ["call-id-pre-func-name", "call-id-post-args", XML])
+def test_in_the_steady_state_a_bridge_renders_once(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = renderer(name)
+    before: list[dict[str, object]] = [user()]
+    counts: list[int] = []
+    rendered: list[int] = []
+    text = HistoryRenders.text
+
+    def counted(self: HistoryRenders, *args: Any, **options: Any) -> str:
+        rendered.append(1)
+        return text(self, *args, **options)
+
+    monkeypatch.setattr(HistoryRenders, "text", counted)
+    prompt = prompt_of(made, before)
+    for at in range(4):
+        turn = called(id_=f"call_{at}")
+        new = [result(f'sunny "{at}" 🚀', id_=f"call_{at}")]
+        completion = sampled_ids(made, before, turn)
+        rendered.clear()
+        prompt = bridged(made, prompt, completion, new).token_ids
+        counts.append(len(rendered))
+        before = [*before, turn, *new]
+        assert made.decode(prompt) == made.analysis.template.render(before, tools(), True)
+    assert counts[-1] == 1
+    assert counts[0] > 1

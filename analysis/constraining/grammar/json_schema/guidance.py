@@ -1,0 +1,211 @@
+r"""A schema in the words that llguidance's ``%json`` takes, and holds as the standard says.
+
+Measured with llguidance 1.9.1: it refuses a whole grammar for a keyword or a format that it does
+not know, whatever it says; it takes `\d` and `.` for what Rust means by them; a leap second is a
+time to it; it counts members only where all that are named are required, and counts a name that
+comes twice as two. So patterns and formats are written out, a ``oneOf`` whose schemas exclude each
+other becomes an ``anyOf``, and what is left that it cannot hold is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema import (
+    ROOT,
+    Document,
+    Schema,
+    SchemaError,
+    UnheldKeywordError,
+    count,
+    mapped,
+    names_of,
+    place_of,
+    schema_map,
+    schemas_of,
+    without,
+)
+
+from .errors import unwritable
+from .regex_text import rust_text
+from .satisfiable import all_plain
+from .schema_options import tell_apart
+from .schema_survey import IN_PLACE, UNEVALUATED, UNWRITABLE, reachable
+from .string_shape import StringShape, string_shape
+
+_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
+_UNWRITABLE: Mapping[str, str] = {
+    **UNWRITABLE,
+    "propertyNames": "llguidance does not read it",
+    "minContains": "items would have to be counted by kind",
+    "maxContains": "items would have to be counted by kind",
+}
+
+
+def guidance_text(schema: Json) -> str:
+    """Return the schema as JSON, its values the same, in words that llguidance holds.
+
+    Raises UnheldKeywordError for a keyword that it cannot be held to, and SchemaError for a schema
+    that is malformed or that no value meets.
+    """
+    return _text(_AS_JSON(schema))
+
+
+@lru_cache(maxsize=2048)
+def _text(told: str) -> str:
+    document = Document.of(json.loads(told))
+    for schema, pointer in reachable(document):
+        _hold(schema, pointer, document)
+    written = _AS_JSON(mapped(document.root, _written))
+    refusal = "" if all_plain(document) else _refusal(written)
+    if refusal:
+        raise _named(document, refusal)
+    return written
+
+
+@lru_cache(maxsize=512)
+def has_text(shape: StringShape) -> bool:
+    """Whether a text meets a shape, where several expressions have to match it at once."""
+    if shape.most is not None and shape.most < shape.least:
+        return False
+    if len(shape.regexes) < 2:  # noqa: PLR2004 - one expression always matches something
+        return True
+    parts: list[Json] = [{"pattern": f"^(?:{rust_text(regex)})$"} for regex in shape.regexes]
+    return not _refusal(_AS_JSON({"type": "string", "allOf": parts}))
+
+
+def _refusal(written: str) -> str:
+    """Return what llguidance says of a schema that it does not load; empty: it does."""
+    from llguidance import LLMatcher  # noqa: PLC0415 - it takes longer to import than to ask
+
+    grammar = LLMatcher.grammar_from_lark(f"start: json\njson: %json {written}\n")
+    is_error, messages = LLMatcher.validate_grammar_with_warnings(grammar)
+    return str(messages[0]).strip() if is_error and messages else ""
+
+
+def _named(document: Document, refusal: str) -> SchemaError:
+    """Return the error for what llguidance says: no value is left, or patterns are too much."""
+    root = document.root
+    place = place_of(root, ROOT) if isinstance(root, dict) else ROOT
+    if "Unsatisfiable" in refusal:
+        return SchemaError("no value meets this schema", pointer=place)
+    for schema, pointer in reachable(document):
+        keywords = [keyword for keyword in ("format", "pattern", "allOf") if keyword in schema]
+        if len(keywords) > 1:
+            why = "llguidance cannot tell whether a text meets it and all that is said beside it"
+            return unwritable(keywords[0], pointer, why)
+    return SchemaError(f"llguidance does not take this schema: {refusal}", pointer=place)
+
+
+def _hold(schema: Schema, pointer: str, document: Document) -> None:
+    """Raise UnheldKeywordError for the first keyword that llguidance cannot hold."""
+    for keyword in schema:
+        if keyword in _UNWRITABLE:
+            raise unwritable(keyword, pointer, _UNWRITABLE[keyword])
+    if schema.get("uniqueItems") is True:
+        raise unwritable("uniqueItems", pointer, "every item would decide about the others")
+    for keyword in UNEVALUATED:
+        if keyword in schema and any(other in schema for other in IN_PLACE):
+            raise unwritable(keyword, pointer, "what it speaks of depends on other schemas")
+    string_shape(without(schema, "allOf"), pointer)
+    for source in schema_map(schema, "patternProperties"):
+        string_shape({"pattern": source}, pointer)
+    if "oneOf" in schema:
+        tell_apart(schemas_of(schema, "oneOf"), document, pointer)
+    _hold_counts(schema, pointer)
+
+
+def _hold_counts(schema: Schema, pointer: str) -> None:
+    least, most = count(schema, "minProperties") or 0, count(schema, "maxProperties")
+    required = names_of(schema, "required")
+    why = "members that may be left out would have to be counted"
+    closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    if _all_needed(schema):
+        # What comes beside them may come twice.
+        held = least <= len(required) + 1
+    else:
+        held = least <= (1 if closed else len(required))
+    if not held and not _is_implied(schema, least):
+        raise unwritable("minProperties", pointer, why)
+    free = closed and most is not None and most >= len(schema_map(schema, "properties"))
+    if most is not None and not free and not _all_needed(schema):
+        raise unwritable("maxProperties", pointer, why)
+
+
+def _is_implied(schema: Schema, least: int) -> bool:
+    return least <= len(names_of(schema, "required"))
+
+
+def _all_needed(schema: Schema) -> bool:
+    """Whether every member that is named has to be there."""
+    return set(schema_map(schema, "properties")) <= set(names_of(schema, "required"))
+
+
+def _written(schema: Schema) -> Json:
+    """Write one schema, whose inner ones are written already."""
+    found = {
+        keyword: value
+        for keyword, value in schema.items()
+        if keyword not in _GONE and not (keyword == "additionalItems" and not _is_tuple(schema))
+    }
+    beside: list[Json] = []
+    texts = [*_patterns(schema)]
+    if texts:
+        found["pattern"] = texts[0]
+        beside.extend({"pattern": text} for text in texts[1:])
+    for keyword, meant in _MEANT.items():
+        if keyword in schema:
+            found.setdefault(meant, schema[keyword])
+    patterns = schema_map(schema, "patternProperties")
+    if patterns:
+        found["patternProperties"] = {_anchored(key): inner for key, inner in patterns.items()}
+    if "oneOf" in schema:
+        beside.append({"anyOf": schema["oneOf"]})
+    beside += _counted(schema, found)
+    if beside:
+        found["allOf"] = [*schemas_of(schema, "allOf"), *beside]
+    return found
+
+
+_MEANT = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
+"""What these mean where no other schema speaks of the same value."""
+_GONE = frozenset({"format", "pattern", "oneOf", "uniqueItems", *UNEVALUATED, "x-place"})
+
+
+def _is_tuple(schema: Schema) -> bool:
+    return isinstance(schema.get("items"), list)
+
+
+def _patterns(schema: Schema) -> list[str]:
+    """Return the patterns of a schema and its format, as Rust reads them."""
+    try:
+        shape = string_shape(
+            {key: schema[key] for key in ("pattern", "format") if key in schema}, ROOT
+        )
+    except UnheldKeywordError:
+        return []  # Nothing leads here: what is reached was looked at.
+    return [f"^(?:{rust_text(regex)})$" for regex in shape.patterns]
+
+
+def _anchored(source: str) -> str:
+    found = _patterns({"pattern": source})
+    return found[0] if found else source
+
+
+def _counted(schema: Schema, found: Schema) -> list[Json]:
+    """Leave out counts of members that say nothing new; a first member is one of those named."""
+    least, most = count(schema, "minProperties"), count(schema, "maxProperties")
+    named = schema_map(schema, "properties")
+    if most is not None and not _all_needed(schema):
+        del found["maxProperties"]
+    if least is None:
+        return []
+    if _is_implied(schema, least):
+        del found["minProperties"]
+    elif named and not _all_needed(schema):
+        del found["minProperties"]
+        return [{"anyOf": [{"required": [name]} for name in named]}]
+    return []

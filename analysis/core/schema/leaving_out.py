@@ -1,0 +1,75 @@
+"""A schema with a keyword left out, so that it allows all that it allowed before, and more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import takewhile
+
+from autoparser.analysis.core.conversation import Json
+
+from .errors import below
+from .keywords import Schema, mapped, without
+from .places import schemas_in
+
+_WITH: Mapping[str, tuple[str, ...]] = {
+    "if": ("then", "else"),
+    "contains": ("minContains", "maxContains"),
+    "properties": ("additionalProperties",),
+    "patternProperties": ("additionalProperties",),
+    "prefixItems": ("items", "additionalItems"),
+}
+"""Keywords that would say more, or nothing, without another one."""
+_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+_SEEN = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}) | {
+    *("contains", "properties", "patternProperties", "prefixItems", "items", "$dynamicRef")
+}
+"""Keywords that the ``unevaluated`` ones look at."""
+
+
+def nearest(schema: Json, keyword: str, pointer: str) -> str:
+    """Return where a keyword stands, as near as it goes to a place; empty where it is nowhere.
+
+    What was joined of several schemas knows the place of one of them only.
+    """
+    places = [below(at, keyword) for part, at in schemas_in(schema) if keyword in part]
+    return max(places, key=lambda place: (_shared(place, pointer), -len(place)), default="")
+
+
+def _shared(first: str, second: str) -> int:
+    pairs = zip(first.split("/"), second.split("/"), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def without_keyword(schema: Json, pointer: str) -> Json:
+    """Return a schema without the keyword at a pointer; the same one where nothing is there."""
+    place, _, token = pointer.rpartition("/")
+    keyword = token.replace("~1", "/").replace("~0", "~")
+    found = _changed(schema, "#", place, lambda part: _dropped(part, keyword))
+    if keyword in _SEEN:
+        # Of what other keywords leave over, there would be more than before.
+        found = mapped(found, lambda part: without(part, *_UNEVALUATED))
+    return found
+
+
+def _changed(value: Json, at: str, place: str, change: Callable[[Schema], Json]) -> Json:
+    """Change the schema at a place."""
+    if at == place:
+        return change(value) if isinstance(value, dict) else value
+    if not place.startswith(f"{at}/"):
+        return value
+    if isinstance(value, dict):
+        return {key: _changed(inner, below(at, key), place, change) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_changed(inner, below(at, key), place, change) for key, inner in enumerate(value)]
+    return value
+
+
+def _dropped(schema: Schema, keyword: str) -> Json:
+    if keyword == "oneOf" and keyword in schema:
+        either: Schema = {"anyOf": schema["oneOf"]}
+        rest = without(schema, "oneOf")
+        return {**rest, **either} if "anyOf" not in rest else {"allOf": [rest, either]}
+    rest = without(schema, keyword, *_WITH.get(keyword, ()))
+    # Said, since a notation other than JSON's closes an object that says nothing of it.
+    opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema
+    return {**rest, "additionalProperties": True} if opened else rest

@@ -1,0 +1,57 @@
+"""What of the prefix cache a log says was lost, by cause, with advice."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from autoparser.analysis.history.roundtrip import Cause, PrefixLoss, Traffic, cause_advice
+
+from .layout import Lines, blank, heading, prose, rows, sentence
+from .roundtrip import ABOUT
+from .visible import LEGEND, visible
+
+__all__ = ["traffic_report"]
+
+_SHOWN = 48
+"""So many characters are shown of what departs."""
+
+
+def traffic_report(found: Traffic, width: int) -> Text:
+    """Report on a log: the sum, then each cause, that which costs most first."""
+    unit = "tokens" if found.tokenized else "characters"
+    words = f"{found.records} requests, {found.continued} of which go on from an earlier one."
+    drawn = prose(words, width, indent=0)
+    if not found.continued:
+        return Text("\n").join(drawn)
+    whole = found.kept + found.lost
+    words = f"{found.lost} of {whole} {unit} that were computed for those are lost"
+    words += f" ({100 * found.lost / whole:.1f} %), in {len(found.losses)} requests."
+    drawn += prose(words, width, indent=0)
+    causes: dict[Cause, list[PrefixLoss]] = {}
+    for loss in found.losses:
+        causes.setdefault(loss.cause, []).append(loss)
+    for cause, losses in sorted(causes.items(), key=lambda each: -_sum(each[1])):
+        drawn += _cause(cause, losses, unit, width)
+    if found.losses:
+        drawn += [*blank(), *prose(Text(LEGEND, style="dim"), width, indent=0)]
+    return Text("\n").join(drawn)
+
+
+def _sum(losses: list[PrefixLoss]) -> int:
+    return sum(loss.lost for loss in losses)
+
+
+def _cause(cause: Cause, losses: list[PrefixLoss], unit: str, width: int) -> Lines:
+    """Show a cause with the request that lost most by it."""
+    many = "request" if len(losses) == 1 else "requests"
+    title = f"{cause.value}: {_sum(losses)} {unit} in {len(losses)} {many}"
+    drawn = [*heading(title, width), *prose(f"{ABOUT[cause]}.", width)]
+    worst = max(losses, key=lambda loss: loss.lost)
+    words = f"request {worst.record + 1} after {worst.after + 1}, {worst.lost} {unit}:"
+    pairs = [
+        ("written", Text(visible(worst.sampled)[:_SHOWN])),
+        ("next prompt", Text(visible(worst.rendered)[:_SHOWN])),
+    ]
+    drawn += [*prose(words, width), *rows(pairs, width, indent=4, words=False)]
+    advice = [(each.reader.value, sentence(each.text)) for each in cause_advice(cause)]
+    return [*drawn, *rows(advice, width)]

@@ -1,0 +1,322 @@
+"""One schema in one format: what its grammar lets through is valid, and what is valid it takes.
+
+jsonschema says what is valid, formats included; llguidance reads the grammar, in Lark and in GBNF.
+A grammar that cannot be held to the schema has to say so and name the keyword; a loosened one has
+to tell what it leaves out and to take all that is valid still.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import lru_cache
+from itertools import takewhile
+from typing import Any, Literal
+
+from jsonschema import Draft202012Validator, FormatChecker
+from llguidance import LLMatcher, LLTokenizer, grammar_from
+
+from autoparser.analysis.constraining.grammar import Grammar, GrammarError, Loosening, SchemaError
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
+from autoparser.analysis.core.schema import UnheldKeywordError, schemas_in
+from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.reading.parsing import OutputParser, Status
+from tests.analysis.constraining.grammar.proofs import grammar_for, request_for
+from tests.analysis.reading.parsing.loop import with_ids
+
+from .instances import orders, value_for
+from .random_schemas import tool_schema
+
+FORMATS = FormatChecker(())
+"""What jsonschema says of formats."""
+FORMATS.checkers = dict(Draft202012Validator.FORMAT_CHECKER.checkers)
+
+
+def _asked_otherwise(name: str, change: Callable[[str], str]) -> None:
+    """Ask about another text where this checker is known to be wrong about it."""
+    if name in FORMATS.checkers:
+        check, raises = FORMATS.checkers[name]
+        FORMATS.checkers[name] = (
+            lambda text: check(change(text) if isinstance(text, str) else text),
+            raises,
+        )
+
+
+for _name in ("iri", "iri-reference"):
+    # It knows no letters beyond U+FFFF.
+    _asked_otherwise(_name, lambda text: re.sub("[\U00010000-\U0010ffff]", "é", text))
+# It takes signs for literals that RFC 6570 has only in expressions.
+_asked_otherwise("uri-template", lambda text: "{" if re.search(r'["<>\\^`|]', text) else text)
+# It takes a 0 within a number for one that leads it.
+_asked_otherwise("relative-json-pointer", lambda text: re.sub(r"^[1-9]\d*", "1", text))
+
+TOOL = "book"
+CALL_ID = "abcDEF123"
+LONGEST = 400
+INSTANCES = 8
+WALKS = 3
+
+Form = Literal["lark", "gbnf"]
+FORMS: tuple[Form, ...] = ("lark", "gbnf")
+
+
+class Fault(StrEnum):
+    """What is wrong with a grammar."""
+
+    NOT_LOADED = "llguidance refuses the grammar"
+    NOT_VALID = "what the grammar takes is not valid"
+    NOT_TAKEN = "what is valid the grammar refuses"
+    NOT_READ = "what the grammar takes is not read as a call"
+    NOT_NAMED = "the error does not name the tool, the place and the keyword"
+    NOT_TOLD = "what is left out is not told, or is not there"
+    STUCK = "nothing may follow"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFind:
+    """Something wrong, with all that is needed to see it again."""
+
+    format: str
+    form: str
+    seed: str
+    fault: Fault
+    schema: dict[str, Json]
+    detail: str
+
+    def __str__(self) -> str:
+        """Return it on a few lines."""
+        told = json.dumps({key: self.schema[key] for key in self.schema if key != "$defs"})
+        return f"{self.format} {self.form} {self.seed}: {self.fault}\n  {told}\n  {self.detail}"
+
+
+@dataclass
+class SchemaTally:
+    """How much was asked, and what was found."""
+
+    grammars: int = 0
+    """Schemas in a format and a form."""
+    held: int = 0
+    """Grammars that are held to all of their schema."""
+    loosened: int = 0
+    """Grammars that could be written only without a keyword, and told so."""
+    refused: int = 0
+    """Grammars that could not be written at all, and told why."""
+    instances: int = 0
+    """Valid values that a grammar was asked to take."""
+    walks: int = 0
+    """Random calls that a grammar took, and that were judged."""
+    finds: list[SchemaFind] = field(default_factory=list[SchemaFind])
+
+    def add(self, other: SchemaTally) -> None:
+        for name in ("grammars", "held", "loosened", "refused", "instances", "walks"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.finds += other.finds
+
+
+@lru_cache(maxsize=1)
+def _tokenizer() -> LLTokenizer:
+    return LLTokenizer("byte")
+
+
+def trial(name: str, format_: TurnFormat, form: Form, seed: str) -> SchemaTally:
+    """Make a schema, a grammar and values from a seed, and ask all questions."""
+    rng = random.Random(seed)
+    return SchemaTrial(name, format_, form, seed, tool_schema(rng), rng).asked()
+
+
+class SchemaTrial:
+    """One schema in one format and form."""
+
+    def __init__(
+        self,
+        name: str,
+        format_: TurnFormat,
+        form: Form,
+        seed: str,
+        schema: dict[str, Json],
+        rng: random.Random,
+    ) -> None:
+        self.name, self.format, self.seed = name, format_, seed
+        self.form: Form = form
+        self.schema, self.rng = schema, rng
+        self.validator: Any = Draft202012Validator(
+            schema, format_checker=Draft202012Validator.FORMAT_CHECKER
+        )
+        tool: Json = {"name": TOOL, "parameters": schema}
+        self.tally = SchemaTally(grammars=1)
+        self.prefix = self._prefix()
+        self.request, self.begun = request_for(format_, self.prefix, [tool])
+        self.grammar = grammar_for(format_, self.request)
+
+    def asked(self) -> SchemaTally:
+        """Ask all questions."""
+        loosened: tuple[Loosening, ...] = ()
+        try:
+            text = self._text(self.grammar)
+            self.tally.held += 1
+        except UnheldKeywordError as error:
+            self._check_named(error)
+            text, loosened = self._loosened()
+        except (SchemaError, GrammarError) as error:
+            self._refused(error)
+            return self.tally
+        if text:
+            self._judge(text, sound=not loosened)
+        return self.tally
+
+    def _text(self, grammar: Grammar) -> str:
+        return grammar.lark(OpaqueTokens()) if self.form == "lark" else grammar.gbnf()
+
+    def _refused(self, error: Exception) -> None:
+        """Take a refusal; where no value meets the schema, none may."""
+        self.tally.refused += 1
+        if f"of {TOOL}: no value meets" in str(error):
+            for value in self._valid():
+                self._find(Fault.NOT_TAKEN, f"{error}: {value!r}")
+                return
+
+    def _check_named(self, error: UnheldKeywordError) -> None:
+        named = error.keyword in self._at(error.pointer.rpartition("/")[0])
+        if TOOL not in str(error) or error.keyword not in str(error) or not named:
+            self._find(Fault.NOT_NAMED, f"{error} ({error.pointer})")
+
+    def _at(self, pointer: str) -> dict[str, Json]:
+        places = {place: part for part, place in schemas_in(self.schema)}
+        return places.get(pointer, {})
+
+    def _loosened(self) -> tuple[str, tuple[Loosening, ...]]:
+        looser = replace(self.grammar, loosen=True)
+        try:
+            text = self._text(looser)
+        except (SchemaError, GrammarError) as error:
+            if isinstance(error, UnheldKeywordError):
+                self._find(Fault.NOT_TOLD, f"not left out: {error}")
+            self._refused(error)
+            return "", ()
+        told = looser.loosened(self.form)
+        self.tally.loosened += 1
+        if not told or any(each.tool != TOOL or each.keyword not in each.pointer for each in told):
+            self._find(Fault.NOT_TOLD, str(told))
+        return text, told
+
+    def _judge(self, text: str, *, sound: bool) -> None:
+        """Ask what a grammar takes."""
+        loaded = (
+            LLMatcher.grammar_from_lark(text) if self.form == "lark" else grammar_from("gbnf", text)
+        )
+        matcher = LLMatcher(_tokenizer(), loaded, log_level=0)
+        if matcher.is_error():
+            self._find(Fault.NOT_LOADED, matcher.get_error().strip().splitlines()[0][:300])
+            return
+        parser = OutputParser(self.grammar.turn, offered=frozenset(self.grammar.tools))
+        for value in self._valid():
+            self._ask(matcher, parser, value)
+        if sound:
+            for _ in range(WALKS):
+                self._walk(matcher, parser)
+
+    def _valid(self) -> Iterator[dict[str, Json]]:
+        for _ in range(INSTANCES):
+            value = value_for(self.rng, self.schema)
+            if isinstance(value, dict) and self.validator.is_valid(value):
+                yield value
+
+    def _ask(self, matcher: LLMatcher, parser: OutputParser, value: dict[str, Json]) -> None:
+        """Ask about a valid value that the format can carry."""
+        refused = ""
+        for order in orders(value):
+            assert isinstance(order, dict)
+            turn = self._turn(order)
+            if turn is None or not turn.startswith(self.prefix[: self.begun]):
+                return
+            text = turn[self.begun :]
+            read = parser.parse(text).tool_calls
+            if [json.loads(call.arguments) for call in read if call.status is Status.OK] != [value]:
+                return
+            if _takes(matcher, text):
+                self.tally.instances += 1
+                return
+            refused = refused or text
+        self.tally.instances += 1
+        self._find(Fault.NOT_TAKEN, f"{value!r}, written {refused!r}")
+
+    def _turn(self, arguments: dict[str, Json]) -> str | None:
+        message = Message(calls=(ToolCall(TOOL, arguments, id=CALL_ID),))
+        try:
+            return self.format.write(with_ids(self.format, message))
+        except RefusedMessageError:
+            return None
+
+    def _prefix(self) -> str:
+        """Return what every call begins with."""
+        samples: tuple[dict[str, Json], ...] = ({"a": "x"}, {"b": 1}, {"kind": []})
+        turns = [self._turn(sample) for sample in samples]
+        alike = takewhile(
+            lambda chars: len(set(chars)) == 1, zip(*filter(None, turns), strict=False)
+        )
+        return "".join(chars[0] for chars in alike)
+
+    def _walk(self, start: LLMatcher, parser: OutputParser) -> None:
+        """Write a call at random, and judge its arguments."""
+        matcher = start.deep_copy()
+        taken = [*self.prefix[self.begun :].encode()]
+        done = matcher.try_consume_tokens(taken)
+        del taken[done:]
+        while len(taken) < LONGEST and not (matcher.is_accepting() and self.rng.random() < 0.5):
+            mask = matcher.compute_bitmask()
+            allowed = [at for at in range(256) if mask[at // 8] >> at % 8 & 1]
+            if not allowed:
+                if not matcher.is_accepting():
+                    self._find(Fault.STUCK, f"behind {bytes(taken)!r}")
+                    return
+                break
+            token = _likely(allowed, len(taken), self.rng)
+            if not matcher.consume_token(token):
+                self._find(Fault.STUCK, f"behind {bytes(taken)!r}: {matcher.get_error()[:200]}")
+                return
+            taken.append(token)
+        if len(taken) >= LONGEST:
+            return
+        self._judge_call(bytes(taken).decode(), parser)
+
+    def _judge_call(self, text: str, parser: OutputParser) -> None:
+        parsed = parser.parse(text)
+        self.tally.walks += 1
+        for call in parsed.tool_calls:
+            if call.status not in (Status.OK, Status.REPAIRED):
+                self._find(Fault.NOT_READ, f"{call.status}: {text!r}")
+                return
+            error = next(self.validator.iter_errors(json.loads(call.arguments)), None)
+            if error is not None:
+                self._find(Fault.NOT_VALID, f"{error.message} in {call.arguments}, from {text!r}")
+                return
+
+    def _find(self, fault: Fault, detail: str) -> None:
+        self.tally.finds.append(
+            SchemaFind(self.name, self.form, self.seed, fault, self.schema, detail)
+        )
+
+
+def _takes(matcher: LLMatcher, text: str) -> bool:
+    fresh = matcher.deep_copy()
+    tokens = [*text.encode()]
+    return fresh.try_consume_tokens(tokens) == len(tokens) and bool(fresh.is_accepting())
+
+
+_CLOSING = b"\"'}])>/"
+_FEW = 40
+"""Fewer bytes than this are allowed between values, more inside a text."""
+
+
+def _likely(allowed: list[int], written: int, rng: random.Random) -> int:
+    """Choose a byte; the longer the text, the more likely one that closes what is open."""
+    closing = [token for token in allowed if token in _CLOSING or token in b"<\n"]
+    if closing and rng.random() < 0.15 + written / 300:
+        return rng.choice(closing)
+    printable = [token for token in allowed if 0x20 <= token < 0x7F]
+    return rng.choice(printable if printable and rng.random() < 0.97 else allowed)
