@@ -15,7 +15,14 @@ from autoparser.analysis.core.errors import (
     TemplateRenderError,
     TemplateUnusableError,
 )
-from autoparser.analysis.core.format import Begun, Formats, JsonType, Part, TurnFormat
+from autoparser.analysis.core.format import (
+    Begun,
+    ContentParts,
+    Formats,
+    JsonType,
+    Part,
+    TurnFormat,
+)
 from autoparser.analysis.describing.document import document
 from autoparser.analysis.describing.view import MarkerRegistry, View, view_of
 from autoparser.analysis.inference.check import (
@@ -25,6 +32,7 @@ from autoparser.analysis.inference.check import (
     continuations,
     self_check,
 )
+from autoparser.analysis.inference.learning.content_parts import learn_content_parts
 from autoparser.analysis.inference.learning.switches import MOST_VARIABLES, Switch, find_switches
 from autoparser.analysis.inference.phases import Draft, Finding
 from autoparser.analysis.inference.probing import (
@@ -341,6 +349,18 @@ class Analysis:
     @cached_property
     def _gate(self) -> Gate:
         return gate(self.formats, self.continuations, self.prober())
+
+    @property
+    def content_parts(self) -> ContentParts:
+        """What becomes of content that is a list of texts, images, videos and sounds.
+
+        It is found out when it is first asked for, by renders of its own.
+        """
+        return self._content_parts
+
+    @cached_property
+    def _content_parts(self) -> ContentParts:
+        return learn_content_parts(self.prober(), calls=self.formats.united.calls is not None)
 
     @property
     def rendering(self) -> ChatTemplate:

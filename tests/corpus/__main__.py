@@ -12,7 +12,8 @@ stands beside the one that an earlier survey gave. With `--gate`, what each temp
 its prompts, under every setting, is held against grammar and parser, by the analysis and by a
 second judge; the project's own templates are asked, too. With `--scoreboard`, the cases of the
 package canitoolcall are read, and counted by family beside what it publishes of engines. With
-`--triggers`, what a lazy grammar waits for is looked for in what each template writes.
+`--triggers`, what a lazy grammar waits for is looked for in what each template writes. With
+`--parts`, what becomes of images, videos and audio is held against transformers' renders.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from .closed_loop import loop_table, loops
+from .content_parts import judged_content_parts
 from .exports import export_table, exports
 from .gate_table import gate_table, unexplained
 from .gates import gates, own_paths, templates_in
@@ -42,6 +44,7 @@ def _played(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
 
 
 _JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
+    "parts": judged_content_parts,
     "roundtrip": _played,
     "triggers": judged_triggers,
 }
@@ -102,6 +105,7 @@ def _options() -> argparse.Namespace:
         "--also", type=Path, action="append", default=[], help="with --gate: a directory or file"
     )
     options.add_argument("--triggers", action="store_true", help="judge lazy grammars' triggers")
+    options.add_argument("--parts", action="store_true", help="judge what becomes of parts")
     options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")
     options.add_argument("--family", action="append", default=[], help="with --scoreboard: these")
     options.add_argument("--failing", action="store_true", help="with --scoreboard: show each text")

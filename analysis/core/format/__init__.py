@@ -9,6 +9,15 @@ from .joint import Joint, joints_of
 from .json_call import JsonFields
 from .layout import Layout, Part
 from .literal import Block, Literal
+from .media import (
+    ContentParts,
+    MediaPlace,
+    MediaSlot,
+    MediaTreatment,
+    PartsOutcome,
+    Placeholder,
+    best_outcome,
+)
 from .notation import (
     Container,
     Notation,
@@ -30,6 +39,7 @@ __all__ = [
     "CallFormat",
     "CallLimit",
     "Container",
+    "ContentParts",
     "Edges",
     "End",
     "Escape",
@@ -40,11 +50,16 @@ __all__ = [
     "JsonType",
     "Layout",
     "Literal",
+    "MediaPlace",
+    "MediaSlot",
+    "MediaTreatment",
     "NamingId",
     "Notation",
     "Opening",
     "Order",
     "Part",
+    "PartsOutcome",
+    "Placeholder",
     "ReasoningRetention",
     "RefusedMessageError",
     "Row",
@@ -54,6 +69,7 @@ __all__ = [
     "Text",
     "TurnFormat",
     "Written",
+    "best_outcome",
     "ending",
     "joints_of",
     "json_notation",
