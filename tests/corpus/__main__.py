@@ -12,8 +12,11 @@ stands beside the one that an earlier survey gave. With `--gate`, what each temp
 its prompts, under every setting, is held against grammar and parser, by the analysis and by a
 second judge; the project's own templates are asked, too. With `--scoreboard`, the cases of the
 package canitoolcall are read, and counted by family beside what it publishes of engines. With
-`--triggers`, what a lazy grammar waits for is looked for in what each template writes. With
-`--parts`, what becomes of images, videos and audio is held against transformers' renders.
+`--triggers`, what a lazy grammar waits for is looked for in what each template writes.
+With `--structural-tags`, xgrammar compiles the tags of four kinds of requests, and is asked what of
+each template's turns they take. With `--stops`, an engine runs along each turn, and has to stop
+where it is over. With `--parts`, what becomes of images, videos and audio is held
+against transformers' renders.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ from .render_table import render_table
 from .round_trips import round_trip_table, round_trips
 from .score_table import score_table
 from .scoreboard import cases, unexplained_cases
+from .stops import judged_stops
+from .structural_tags import judged_tags
 from .triggers import judged_triggers
 
 
@@ -46,6 +51,8 @@ def _played(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
 _JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
     "parts": judged_content_parts,
     "roundtrip": _played,
+    "stops": judged_stops,
+    "structural_tags": judged_tags,
     "triggers": judged_triggers,
 }
 """By their options: what judges templates in so many processes, and says whether all is well."""
@@ -103,6 +110,10 @@ def _options() -> argparse.Namespace:
     options.add_argument("--gate", action="store_true", help="ask of every setting's prompt")
     options.add_argument(
         "--also", type=Path, action="append", default=[], help="with --gate: a directory or file"
+    )
+    options.add_argument("--stops", action="store_true", help="judge where turns end")
+    options.add_argument(
+        "--structural-tags", action="store_true", help="have xgrammar judge structural tags"
     )
     options.add_argument("--triggers", action="store_true", help="judge lazy grammars' triggers")
     options.add_argument("--parts", action="store_true", help="judge what becomes of parts")

@@ -101,7 +101,7 @@ class CallWriter:
                 self.open[name] = first
                 paths: list[Path] = [(text, self.table.rule(name, name, lambda: NOTHING))]
             else:
-                paths = self._each(first=first)
+                paths = self.each(first=first)
                 text = self.table.brancher.shared(_heads(paths)) if paths else ""
                 if text:
                     behind = [_without(path, text) for path in paths]
@@ -112,16 +112,18 @@ class CallWriter:
 
     def fill(self, name: str, *, first: bool) -> None:
         """Make the rule for what follows the head of a call, left open before."""
-        behind = [_without(path, self.head) for path in self._each(first=first)]
+        behind = [_without(path, self.head) for path in self.each(first=first)]
         self.table.named[name] = self.table.brancher.branch(behind)
 
-    def _each(self, *, first: bool) -> list[Path]:
+    def each(self, *, first: bool) -> list[Path]:
         """Return the ways to call each tool.
 
         A tool is left out where its schema requires what the format never writes.
         """
         found = [
-            path for name, schema in self.tools.items() for path in self._call(name, schema, first)
+            path
+            for name, schema in self.tools.items()
+            for path in self._scoped(name, schema, first)
         ]
         if not found:
             raise GrammarError(
@@ -130,6 +132,13 @@ class CallWriter:
                 hint="offer tools with arguments of other types, or none",
             )
         return found
+
+    def _scoped(self, name: str, schema: Json, first: bool) -> list[Path]:
+        self.table.scope = name
+        try:
+            return self._call(name, schema, first)
+        finally:
+            self.table.scope = ""
 
     def _call(self, name: str, schema: Json, first: bool) -> list[Path]:
         """Return the ways to call one tool."""
@@ -163,7 +172,7 @@ class CallWriter:
         style = JsonStyle() if arguments.verbatim else object_style(self._members, arguments.values)
         if style is not None:
             whole: Node = JsonValue(reader.alone(found, _OBJECT, arguments.members.order), style)
-            shared = self.table.rule(f"arguments {name}", f"{name}-arguments", lambda: whole)
+            shared = self.table.rule(f"arguments {name}", "arguments", lambda: whole)
             ways: list[tuple[Path, bool]] = [(joined(shared, behind), False)]
             if self.calls.empty_row is not None and reader.allows_empty(found):
                 ways.append(((), True))

@@ -17,6 +17,7 @@ Text up to `<e>` is a state for each beginning of `<e>` that may have been writt
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -53,6 +54,9 @@ _LONGEST = 1000
 
 class GbnfTable(Protocol):
     """A table of GBNF rules; it knows how to write JSON by a schema, and regular expressions."""
+
+    section: str
+    """The part of a turn that the next rules are of, in words."""
 
     def reserve(self, wish: str) -> str:
         """Allocate a name like `wish`; `define` must follow."""
@@ -100,15 +104,19 @@ class _GbnfWriter:
     def __init__(self, rules: GrammarRules, table: GbnfTable) -> None:
         self.rules = rules
         self.table = table
-        self.names = {name: table.reserve(name) for name in rules.named}
+        self.names: dict[str, str] = {}
+        for name in rules.named:
+            table.section = rules.sections.get(name, "calls")
+            self.names[name] = table.reserve(name)
         self._written: dict[FreeTextNode, str] = {}
 
     def write(self) -> str:
         """Write the whole."""
+        table = self.table
         root = self.node(self.rules.root)
         for name, node in self.rules.named.items():
-            self.table.define(self.names[name], self.node(node))
-        return self.table.text(root)
+            table.define(self.names[name], self.node(node))
+        return table.text(root)
 
     def node(self, node: Node) -> str:
         """Write a node."""
@@ -118,6 +126,7 @@ class _GbnfWriter:
             case PatternNode():
                 return self.pattern(node)
             case JsonValue():
+                self.table.section = "values as JSON"
                 return self.table.value(node)
             case Ref(name):
                 return self.names[name]
@@ -185,7 +194,8 @@ class _GbnfWriter:
             )
         found = states(list(thens), (*prose.exclude, *prose.forgiven))
         behind = [_either(each) for each in thens.values()]
-        names = [self.table.reserve("text") for _ in found]
+        self.table.section = _SECTIONS.get(prose.part, prose.part)
+        names = [self.table.reserve(f"{prose.part}{_after(state.read)}") for state in found]
         for name, state in zip(names, found, strict=True):
             ways = [_in_row(gbnf_literal(char), behind[at]) for char, at in state.closes.items()]
             ways += [f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items()]
@@ -208,7 +218,25 @@ class _GbnfWriter:
             if char not in bare
         ]
         ways.append(f"{_any_but(sorted(set(firsts)))} {names[0]}")
-        return self.table.define(self.table.reserve("text"), " | ".join(ways))
+        return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
+
+
+_SECTIONS = {"argument": "texts of arguments"}
+_NO_NAME = re.compile("[^a-z0-9]+")
+_SIGNS = {"<": "lt", ">": "gt", "/": "slash", "|": "bar", "\n": "newline", " ": "blank"}
+
+
+def _after(read: str) -> str:
+    """Name the state of a text by what was read of a marker: `</th` is `-after-lt-slash-th`."""
+    words = (
+        char if char.isalnum() else f" {_SIGNS.get(char) or unicodedata.name(char, 'sign')} "
+        for char in read.lower()
+    )
+    return (
+        "-".join(["", "after", *_NO_NAME.split("".join(words).lower().strip())]).rstrip("-")
+        if read
+        else ""
+    )
 
 
 def _told_apart(prose: Prose, shape: StringShape) -> StringShape:

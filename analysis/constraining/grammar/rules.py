@@ -114,6 +114,8 @@ class Prose:
     """Whitespace that may stand after it, where nothing else closes it."""
     tokens: tuple[int, ...] = ()
     """Opaque tokens that may stand in it, by their ids."""
+    part: str = field(default="text", compare=False)
+    """What it is called where rules have names; it makes no other text of it."""
 
     @property
     def is_shaped(self) -> bool:
@@ -201,6 +203,8 @@ class GrammarRules:
     root: Node
     named: Mapping[str, Node]
     """The rules that `Ref` names."""
+    sections: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Which part of a turn a rule is of, in words, where it is known."""
     frame: GrammarRules | None = None
     """The part that is the same for other tools: its root, and some of the rules; writers may keep
     what they have written of it.

@@ -57,6 +57,7 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
         right=text.edges.right,
         may_be_empty=True,
         shape=inner if said else None,
+        part="argument",
     )
     if text.escape is Escape.TABLE:
         prose = replace(prose, exclude=tuple(set(prose.exclude) | _unwritten(text)))

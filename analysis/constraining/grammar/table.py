@@ -19,6 +19,10 @@ class RuleTable:
         """Begin with these rules; no rule may cut an opaque token."""
         self.brancher = Brancher(opaque)
         self.named: dict[str, Node] = dict(named or {})
+        self.scope = ""
+        """The function whose call is being made: its rules are named after it."""
+        self.sections: dict[str, str] = {}
+        """Which part of a turn a rule is of, in words."""
         self._known: dict[str, Ref] = {}
         self._taken: dict[str, int] = {}
 
@@ -27,7 +31,9 @@ class RuleTable:
         known = self._known.get(key)
         if known is not None:
             return known
-        ref = Ref(self._free(hint))
+        ref = Ref(self._free(f"{self.scope} {hint}" if self.scope else hint))
+        if self.scope:
+            self.sections[ref.name] = f"call of {self.scope}"
         self._known[key] = ref
         self.named[ref.name] = NOTHING
         self.named[ref.name] = make()

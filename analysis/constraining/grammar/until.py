@@ -22,6 +22,8 @@ class State:
     """Characters that would complete a text that is kept out."""
     begun: bool = False
     """A close has begun that holds a text that is kept out: only what is named may follow."""
+    read: str = ""
+    """The beginning of a text that was read last."""
 
 
 def states(closes: Sequence[str], exclude: Sequence[str]) -> list[State]:
@@ -36,6 +38,7 @@ class _Prefixes:
     """The beginnings of texts, each by its number; 0 is the empty one."""
 
     def __init__(self, closes: Sequence[str], exclude: Sequence[str]) -> None:
+        self.text = [""]
         self.then: list[dict[str, int]] = [{}]
         """The prefixes that are longer by a character."""
         ways = [self._add(close) for close in closes]
@@ -61,6 +64,7 @@ class _Prefixes:
             to = self.then[way[-1]].setdefault(char, len(self.then))
             if to == len(self.then):
                 self.then.append({})
+                self.text.append(self.text[way[-1]] + char)
             way.append(to)
         return way
 
@@ -104,4 +108,4 @@ class _Prefixes:
                 refused.add(char)
             elif self.waiting[to]:
                 goes[char] = places[self.waiting[to]]
-        return State(goes, closes, frozenset(refused), begun)
+        return State(goes, closes, frozenset(refused), begun, self.text[at])

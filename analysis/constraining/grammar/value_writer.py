@@ -218,7 +218,7 @@ class ValueWriter:
             )
             if alone is not None:
                 before, node = alone
-                value = self.table.rule(f"alone {len(self.closed)}", "value", lambda: node)
+                value = self.table.rule(f"alone {len(self.closed)}", f"{name} value", lambda: node)
                 known = self.closed[case] = (before, value)
         if known is not None:
             before, closed = known
@@ -231,7 +231,7 @@ class ValueWriter:
             if len(by_row) == 1 and is_closed(row[at + 1 :]):
                 value = self.table.rule(
                     f"value {case!r}",
-                    "value",
+                    f"{name} value",
                     partial(self._closed, made, row[at + 1 :], _place(schema)),
                 )
                 self.closed[case] = (row[:at], value)

@@ -36,6 +36,9 @@ class GbnfRules:
         self._names: dict[str, str] = {}
         self._wished: dict[str, int] = {}
         self._recursive: dict[Hashable, str] = {}
+        self.section = ""
+        """What the rules that are asked for next are of, in words."""
+        self._sections: dict[str, str] = {}
 
     def add(self, wish: str, body: str) -> str:
         """Return the name of a rule with this body, a new one named like `wish` if need be."""
@@ -54,6 +57,7 @@ class GbnfRules:
             name = f"{base}-{count}"
         self._wished[base] = count
         self._bodies[name] = None
+        self._sections[name] = self.section
         return name
 
     def define(self, name: str, body: str) -> str:
@@ -98,11 +102,17 @@ class GbnfRules:
             yield name, body
 
     def text(self, root: str) -> str:
-        """Write the grammar: the rule `root` with this body, then all others."""
-        return "".join(f"{name} ::= {body}\n" for name, body in [("root", root), *self])
+        """Write the grammar: the rule `root` with this body, then all others by their sections."""
+        sections: dict[str, list[str]] = {}
+        for name, body in self:
+            sections.setdefault(self._sections[name], []).append(f"{name} ::= {body}\n")
+        written = [f"root ::= {root}\n"]
+        for section, rules in sections.items():
+            written += [f"\n# {section}\n" if section else "", *rules]
+        return "".join(written)
 
 
-_LONGEST_NAME = 40
+_LONGEST_NAME = 64
 
 
 def literal(text: str) -> str:

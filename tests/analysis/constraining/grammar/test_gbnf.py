@@ -31,6 +31,7 @@ class Table:
     """A table that writes every JSON value as one text between braces, or as digits."""
 
     def __init__(self) -> None:
+        self.section = ""
         self.bodies: dict[str, str] = {}
 
     def reserve(self, wish: str) -> str:
@@ -120,6 +121,18 @@ def test_a_long_text_with_many_marks_in_it_may_be_closed() -> None:
     matcher = LLMatcher(guidance(), grammar_from("gbnf", text), log_level=0)
     assert matcher.consume_tokens(ids(byte_tokenizer(), "Some words < others. " * 200 + "<a>"))
     assert matcher.is_accepting(), matcher.get_error()
+
+
+def test_rules_are_named_after_what_they_are_of_and_stand_in_sections() -> None:
+    text = analysis_of("a1-function-parameter").grammar(STRICT).gbnf()
+    parts = [section.partition("\n") for section in f"# root\n{text}".split("# ") if section]
+    sections = {title: rules for title, _, rules in parts}
+    assert {"calls", "content", "reasoning", "texts of arguments"} <= set(sections)
+    weather = sections["call of get_weather"]
+    assert weather.count("::=") == weather.count("\nget-weather-") + 1
+    assert "content-after-lt-slash-thi ::=" in sections["content"]
+    # Numbers are left for texts that are read after two markers with the same letters.
+    assert not re.search(r"text-[0-9]", text)
 
 
 def test_literals_are_escaped() -> None:
