@@ -55,7 +55,7 @@ def judged_parts(path: Path) -> JudgedParts | None:
 
 def judged(name: str, analysis: Analysis) -> JudgedParts:
     """Hold what an analysis says of each form against transformers."""
-    judge = _Judge(analysis)
+    judge = _PartsJudge(analysis)
     parts, asked = analysis.content_parts, 1
     faults = [*judge.fault(parts.texts, judge.play([]), "a list of texts")]
     for media in parts.media:
@@ -66,7 +66,7 @@ def judged(name: str, analysis: Analysis) -> JudgedParts:
     return JudgedParts(name, parts, asked, tuple(faults))
 
 
-class _Judge:
+class _PartsJudge:
     """Renders by transformers what one analysis has said something about."""
 
     def __init__(self, analysis: Analysis) -> None:

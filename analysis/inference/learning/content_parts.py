@@ -47,7 +47,7 @@ __all__ = ["learn_content_parts"]
 def learn_content_parts(prober: Prober, *, calls: bool) -> ContentParts:
     """Give a user's content as parts; with `calls`, a tool's result too."""
     before = prober.meter.renders
-    scene = _Scene(prober)
+    scene = _PartsScene(prober)
     plain = scene.play(scene.words)
     if isinstance(plain, TemplateRenderError) or not scene.holds(plain):
         # Some templates look at a user's message elsewhere when tools are offered, or need them.
@@ -62,7 +62,9 @@ def learn_content_parts(prober: Prober, *, calls: bool) -> ContentParts:
     return ContentParts(outcome, reason, media, prober.meter.renders - before)
 
 
-def _texts_outcome(scene: _Scene, plain: str | TemplateRenderError) -> tuple[PartsOutcome, str]:
+def _texts_outcome(
+    scene: _PartsScene, plain: str | TemplateRenderError
+) -> tuple[PartsOutcome, str]:
     if isinstance(plain, TemplateRenderError):
         return _failure(plain)
     if not scene.holds(plain):
@@ -91,7 +93,7 @@ def _text(word: str) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scene:
+class _PartsScene:
     """A conversation that ends with a message of parts."""
 
     prober: Prober
@@ -168,7 +170,7 @@ class _Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Added:
     """What parts added to a render."""
 
     outcome: PartsOutcome
@@ -178,42 +180,42 @@ class _Seen:
     loses_text: bool = False
 
 
-def _seen(scene: _Scene, parts: Sequence[Json]) -> _Seen:
+def _seen(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
     """Render the words with parts between them and without, and say what is more."""
     first, last = scene.words
     plain, text = scene.play([first, last]), scene.play([first, *parts, last])
     if isinstance(text, TemplateRenderError) or isinstance(plain, TemplateRenderError):
         error = text if isinstance(text, TemplateRenderError) else plain
         outcome, reason = _failure(cast("TemplateRenderError", error))
-        return _Seen(outcome, reason=reason)
+        return _Added(outcome, reason=reason)
     if text == plain:
-        return _Seen(PartsOutcome.DROPPED)
+        return _Added(PartsOutcome.DROPPED)
     if not scene.holds(text) or not scene.holds(plain):
-        return _Seen(PartsOutcome.SPREAD, loses_text=scene.holds(plain))
+        return _Added(PartsOutcome.SPREAD, loses_text=scene.holds(plain))
     if _printed(text, parts):
-        return _Seen(PartsOutcome.PRINTED)
-    return _added(_Cut.of(plain, scene.edges), _Cut.of(text, scene.edges))
+        return _Added(PartsOutcome.PRINTED)
+    return _difference(_Cut.of(plain, scene.edges), _Cut.of(text, scene.edges))
 
 
-def _added(plain: _Cut, text: _Cut) -> _Seen:
+def _difference(plain: _Cut, text: _Cut) -> _Added:
     """Say what a render has more than one without the parts, and where."""
     between = diff_split(plain.between, text.between)
     if between.right:
         # A separator of texts may give way to what stands for the part: then it is all of that.
         added = text.between if between.left else between.right
         outcome = PartsOutcome.DROPPED if plain.joins(added) else PartsOutcome.WRITTEN
-        return _Seen(outcome, added, MediaPlace.INLINE)
+        return _Added(outcome, added, MediaPlace.INLINE)
     for place, left, right in (
         (MediaPlace.BEFORE, plain.before, text.before),
         (MediaPlace.AFTER, plain.after, text.after),
     ):
         split = diff_split(left, right)
         if split.right.strip() and not split.left:
-            return _Seen(PartsOutcome.WRITTEN, split.right, place)
-    return _Seen(PartsOutcome.SPREAD)
+            return _Added(PartsOutcome.WRITTEN, split.right, place)
+    return _Added(PartsOutcome.SPREAD)
 
 
-def _treatment(scene: _Scene, kind: MediaKind, *, calls: bool) -> MediaTreatment:
+def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTreatment:
     data = scene.prober.sentinels.values[2]
     seen = {form: _seen(scene, [form.part(data)]) for form in MEDIA_FORMS if form.kind is kind}
     outcomes = {form.name: each.outcome for form, each in seen.items()}
@@ -234,7 +236,7 @@ def _treatment(scene: _Scene, kind: MediaKind, *, calls: bool) -> MediaTreatment
 
 
 def _written(
-    scene: _Scene, form: MediaForm, one: _Seen, found: MediaTreatment, *, calls: bool
+    scene: _PartsScene, form: MediaForm, one: _Added, found: MediaTreatment, *, calls: bool
 ) -> MediaTreatment:
     part = form.part(scene.prober.sentinels.values[2])
     both = _seen(scene, [part, part])
@@ -273,7 +275,7 @@ def _with_data(placeholder: Placeholder, data: str) -> Iterator[str | MediaSlot]
         yield from (each for each in (before, MediaSlot.DATA, after) if each)
 
 
-def _roles(scene: _Scene, part: Json, one: _Seen, *, calls: bool) -> Iterator[str]:
+def _roles(scene: _PartsScene, part: Json, one: _Added, *, calls: bool) -> Iterator[str]:
     yield "user"
     for role in ("system", "assistant", "tool"):
         if role == "tool" and not calls:
