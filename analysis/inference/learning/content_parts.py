@@ -148,7 +148,7 @@ class _PartsScene:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class _AroundParts:
     """A render, cut at the words of its message."""
 
     before: str
@@ -156,7 +156,7 @@ class _Cut:
     after: str
 
     @classmethod
-    def of(cls, text: str, words: tuple[str, str]) -> _Cut:
+    def of(cls, text: str, words: tuple[str, str]) -> _AroundParts:
         start = text.find(words[0])
         end = text.find(words[1], start)
         return cls(text[:start], text[start + len(words[0]) : end], text[end + len(words[1]) :])
@@ -194,10 +194,10 @@ def _seen(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
         return _Added(PartsOutcome.SPREAD, loses_text=scene.holds(plain))
     if _printed(text, parts):
         return _Added(PartsOutcome.PRINTED)
-    return _difference(_Cut.of(plain, scene.edges), _Cut.of(text, scene.edges))
+    return _difference(_AroundParts.of(plain, scene.edges), _AroundParts.of(text, scene.edges))
 
 
-def _difference(plain: _Cut, text: _Cut) -> _Added:
+def _difference(plain: _AroundParts, text: _AroundParts) -> _Added:
     """Say what a render has more than one without the parts, and where."""
     between = diff_split(plain.between, text.between)
     if between.right:
