@@ -16,8 +16,7 @@ from autoparser.analysis.core.format import (
     MediaTreatment,
     PartsOutcome,
 )
-
-from .notations import ONE
+from autoparser.analysis.describing.format_document.notations import ONE
 
 
 class PlaceholderPieceDocument(JsonDocument, frozen=True):
