@@ -22,7 +22,7 @@ from autoparser.analysis.core.format import (
     Opening,
     TurnFormat,
 )
-from autoparser.analysis.inference.check import Failure
+from autoparser.analysis.core.verdicts import Failure
 from autoparser.analysis.inference.phases import Finding
 
 ROOT = Path(__file__).parents[3]
