@@ -1,8 +1,8 @@
 """How well a format that was learnt from examples reads what the template writes.
 
 What a template's renders say of calls and reasoning is hidden. Messages that it writes after its
-prompt are given as examples, so many of them, drawn by a seed; then all are parsed. The judge is the
-message that the template was given: what it does not write of it, its own renders tell.
+prompt are given as examples, so many of them, drawn by a seed; then all are parsed. The judge is
+the message that the template was given: what it does not write of it, its own renders tell.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import Formats, TurnFormat
-from autoparser.analysis.inference.check import battery, battery_tools, loose_tools
-from autoparser.analysis.inference.check.continuations import turns_after
+from autoparser.analysis.inference.check import battery, battery_tools, loose_tools, turns_after
 from autoparser.analysis.inference.examples import Example, learn_examples
 from autoparser.analysis.inference.examples.hiding import without_parts
 from autoparser.analysis.reading.expression import build, request_of

@@ -10,7 +10,7 @@ arguments one by one, `<call>look(city="Oslo")</call>` is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import NamedTuple
 
@@ -34,6 +34,9 @@ class ArgumentStyle(NamedTuple):
     """One by one, and strings so."""
 
 
+_VERBATIM = ArgumentStyle()
+
+
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
     """What is looked for in a call, and in which order."""
@@ -54,7 +57,7 @@ class Mark:
     """Of a value: its type."""
     value: Json = None
     """Of a value: it."""
-    edges: Edges = Edges()
+    edges: Edges = field(default_factory=Edges)
     """Of content and reasoning: what of its whitespace is not there."""
 
 
@@ -66,7 +69,7 @@ class AlignedExample:
     message: Message
     parts: tuple[Part, ...]
     marks: tuple[Mark, ...]
-    style: ArgumentStyle = ArgumentStyle()
+    style: ArgumentStyle = _VERBATIM
 
     def between(self, at: int) -> str:
         """Return the literal before the mark number `at`; after the last one, the rest."""
@@ -83,7 +86,7 @@ class _Wanted:
     text: str = ""
     call: int = 0
     value: Json = None
-    style: ArgumentStyle = ArgumentStyle()
+    style: ArgumentStyle = _VERBATIM
 
 
 def align(text: str, start: int, message: Message, guess: Hypothesis) -> AlignedExample | None:
@@ -141,7 +144,7 @@ def _wanted_of_call(
 def _placed(
     text: str, start: int, wanted: Sequence[_Wanted], budget: list[int]
 ) -> list[Mark] | None:
-    """Place the first thing, then the others after it; take the next place where they do not fit."""
+    """Place the first thing, then the others after it; try its next place where they do not fit."""
     if not wanted:
         return []
     for mark in _places(text, start, wanted[0]):

@@ -7,7 +7,7 @@ formats that come out the one counts that writes most examples exactly as they a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.alignment import common_prefix
@@ -41,11 +41,11 @@ from .shown_frame import (
 )
 from .shown_layouts import completed, seen_layouts
 
-__all__ = ["LearntFormat", "learn_examples", "turn_text"]
+__all__ = ["ShownFormat", "learn_examples", "turn_text"]
 
 
 @dataclass(frozen=True, slots=True)
-class LearntFormat:
+class ShownFormat:
     """A format that examples show."""
 
     format: TurnFormat
@@ -62,14 +62,14 @@ class LearntFormat:
         return self.format.shown
 
 
-def learn_examples(examples: Sequence[Example], base: TurnFormat) -> LearntFormat:
+def learn_examples(examples: Sequence[Example], base: TurnFormat) -> ShownFormat:
     """Learn from examples what turns look like, on what a template's renders say of them.
 
     `base` has the header, the openings and the ends. Raises ExampleError where no example can be
     held against its message.
     """
     texts = [turn_text(example, base) for example in examples]
-    best: LearntFormat | None = None
+    best: ShownFormat | None = None
     for guess in _hypotheses(examples):
         found = _under(guess, examples, texts, base)
         if found is not None and (best is None or _rank(found) > _rank(best)):
@@ -85,7 +85,7 @@ def learn_examples(examples: Sequence[Example], base: TurnFormat) -> LearntForma
     return best
 
 
-def _rank(found: LearntFormat) -> tuple[int, int]:
+def _rank(found: ShownFormat) -> tuple[int, int]:
     return len(found.written), -len(found.guesses)
 
 
@@ -156,36 +156,47 @@ def _under(
     examples: Sequence[Example],
     texts: Sequence[tuple[str, int]],
     base: TurnFormat,
-) -> LearntFormat | None:
+) -> ShownFormat | None:
     aligned = {
-        at: found
+        at: each
         for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
-        if (found := align(text, start, example.message, guess)) is not None
+        if (each := align(text, start, example.message, guess)) is not None
     }
     if not aligned or (guess.fields and not any(each.message.calls for each in aligned.values())):
         return None
     best = _judged(list(aligned.values()), examples, texts, base)
     # An odd example is found by leaving it out: the others then come out better.
     for _ in range(len(aligned) // _ODD):
-        if best is None or not best.others:
+        suspected = aligned if best is None else [at for at in aligned if at in best.others]
+        tried: list[tuple[int, ShownFormat]] = []
+        for at in suspected:
+            rest = [each for other, each in aligned.items() if other != at]
+            found = _judged(rest, examples, texts, base) if rest else None
+            if found is not None:
+                tried.append((at, found))
+        if not tried:
             break
-        tried = [
-            (at, found)
-            for at in aligned
-            if at in best.others
-            and len(aligned) > 1
-            and (
-                found := _judged(
-                    [each for other, each in aligned.items() if other != at], examples, texts, base
-                )
-            )
-        ]
-        better = max(tried, key=lambda pair: _rank(pair[1]), default=None)
-        if better is None or _rank(better[1]) <= _rank(best):
+        odd, better = max(tried, key=lambda pair: _rank(pair[1]))
+        if best is not None and _rank(better) <= _rank(best):
             break
-        best = better[1]
-        del aligned[better[0]]
-    return best
+        best = better
+        del aligned[odd]
+    return best if best is None else _without_others(best, aligned, examples, texts, base)
+
+
+def _without_others(
+    best: ShownFormat,
+    aligned: Mapping[int, AlignedExample],
+    examples: Sequence[Example],
+    texts: Sequence[tuple[str, int]],
+    base: TurnFormat,
+) -> ShownFormat:
+    """Conclude from those alone that the format writes: what the others have blurs it."""
+    rest = [each for at, each in aligned.items() if at not in best.others]
+    if not rest or len(rest) == len(aligned):
+        return best
+    found = _judged(rest, examples, texts, base)
+    return best if found is None or _rank(found)[0] < _rank(best)[0] else found
 
 
 _ODD = 3
@@ -197,7 +208,7 @@ def _judged(
     examples: Sequence[Example],
     texts: Sequence[tuple[str, int]],
     base: TurnFormat,
-) -> LearntFormat | None:
+) -> ShownFormat | None:
     """Conclude a format, and ask the examples."""
     concluded = _concluded(aligned, base)
     if concluded is None:
@@ -209,7 +220,7 @@ def _judged(
         if _writes(format_, example, text)
     )
     others = tuple(at for at in range(len(examples)) if at not in written)
-    return LearntFormat(format_, written, others, guesses)
+    return ShownFormat(format_, written, others, guesses)
 
 
 def _writes(format_: TurnFormat, example: Example, text: str) -> bool:
@@ -236,7 +247,8 @@ def _concluded(
         if not presence.calls and not layout.refusal
     }
     turn_end = turn_end or learn_turn_end({**known, **layouts})
-    found, guesses = None, ()
+    found: CallFormat | None = None
+    guesses: tuple[str, ...] = ()
     if shown is not None:
         framed = conclude_frame(calls, shown, header, turn_end)
         if framed is None:
@@ -255,7 +267,7 @@ def _concluded(
         layouts=layouts,
         calls=found,
         ends=base.ends or _ends(layouts),
-        unconfirmed=frozenset(),
+        not_rendered={},
         elsewhere=frozenset(),
     )
     return format_, (*guesses, *unseen)

@@ -22,6 +22,6 @@ def without_parts(format_: TurnFormat) -> TurnFormat:
         reasoning_cut=None,
         reasoning_open="",
         reasoning_close="",
-        unconfirmed=frozenset(),
+        not_rendered={},
         elsewhere=frozenset(),
     )

@@ -44,12 +44,15 @@ from .shown_calls import ShownCall, usual
 __all__ = ["ShownArguments", "conclude_arguments"]
 
 
+_NONE = Repetition("", "", "", "", "")
+
+
 @dataclass(frozen=True, slots=True)
 class ShownArguments:
     """How arguments are written, and what of the literals around them belongs to them."""
 
     arguments: Arguments
-    entries: Repetition = Repetition("", "", "", "", "")
+    entries: Repetition = _NONE
     """Open and close: what of the literals around them the first and last entry have."""
     closes: tuple[tuple[JsonType, str], ...] = ()
     """What closes a value of a type before that, such as its quote."""
@@ -176,7 +179,7 @@ def _literals(calls: Sequence[ShownCall]) -> _Entries:
     for call in calls:
         around = (call.before, *call.joints, call.after)
         for at, (slot, marks) in enumerate(call.fields):
-            if slot is not Slot.ARGUMENTS or len(marks) < 2:
+            if slot is not Slot.ARGUMENTS or marks[0].what is not Slot.KEY:
                 continue
             leads.append(around[at])
             kinds = [mark.kind for mark in marks if mark.kind is not None]
@@ -212,12 +215,22 @@ def _closes(shown: _Entries, escape: Escape) -> dict[JsonType, str]:
             closes[kind] = max(extra, key=len)
         elif quote and texts and all(text.startswith(quote) for text in texts):
             closes[kind] = quote
+        elif quote and texts:
+            plain = [
+                text for other, tails in shown.tails.items() if other is not kind for text in tails
+            ]
+            closes[kind] = _up_to(texts[-1], {text[:1] for text in [*others, *plain]})
         elif kind is JsonType.STRING and len(shown.middles) == 1 and escape is not Escape.PYTHON:
             sign = middle[-1:]
             plain = not sign or sign.isalnum() or sign.isspace()
             if not plain and all(text.startswith(sign) for text in texts):
                 closes[kind] = sign
     return closes
+
+
+def _up_to(text: str, firsts: set[str]) -> str:
+    """Return what stands before that with which the texts after other values begin."""
+    return next((text[:at] for at in range(len(text)) if text[at] in firsts), "")
 
 
 def _guessed(lead: str, tail: str) -> Repetition:

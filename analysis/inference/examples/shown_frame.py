@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from autoparser.analysis.core.alignment import (
     Repetition,
@@ -104,16 +105,12 @@ def after_of(call: ShownCall, shown: ShownArguments) -> str:
 def _gaps(calls: Sequence[ShownCall], shown: ShownArguments) -> list[tuple[int, str]]:
     """Return what stands between two calls, with the number of the second."""
     gaps: list[tuple[int, str]] = []
-    for call in calls:
-        if not call.at:
-            previous = call
+    for previous, call in pairwise(calls):
+        if not call.at or previous.at != call.at - 1:
             continue
-        first = call.fields[0][0]
         text = after_of(previous, shown)
-        text = shown.before(text) if first is Slot.ARGUMENTS else text
-        if previous.at == call.at - 1:
-            gaps.append((call.at, text))
-        previous = call
+        first = call.fields[0][0]
+        gaps.append((call.at, shown.before(text) if first is Slot.ARGUMENTS else text))
     return gaps
 
 
@@ -135,7 +132,7 @@ def _of_one_call(before: str, after: str, inner: str, base: int) -> ShownFrame:
     opening, close = before.lstrip(), after.rstrip()
     wrapper = ("", "")
     listed = re.search(r"\[\s*(?=\{|$)", opening)
-    ended = [match for match in re.finditer(r"(?:(?<=[})])|^)\s*\]", close)]
+    ended = list(re.finditer(r"(?:(?<=[})])|^)\s*\]", close))
     separator = "\n" if "\n" in opening + close else ""
     if listed and ended:
         wrapper = opening[: listed.end()], close[ended[-1].start() :]

@@ -6,13 +6,11 @@ import ast
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Escape, Text, json_notation, python_notation
-from autoparser.analysis.core.schema import JsonType, type_of
 
-__all__ = ["Span", "decoded_objects", "found", "value_texts", "whole_words"]
+__all__ = ["Span", "decoded_objects", "decoded_strings", "found", "value_texts", "whole_words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +113,3 @@ def _literal(text: str, at: int) -> tuple[object, int]:
             except (ValueError, SyntaxError):
                 return None, 0
     return None, 0
-
-
-def kind_of_value(value: Json) -> JsonType:
-    """Return the type of an argument's value."""
-    return type_of(cast("Json", value))
