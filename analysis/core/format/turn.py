@@ -53,6 +53,16 @@ class TurnFormat(TurnShape):
         }
 
     @cached_property
+    def prompted_header(self) -> str:
+        """The header, where a generation prompt writes it; empty where the model writes it.
+
+        One prompt may leave it out, as some do after the result of a call; where all do, nobody
+        but the model is left to write it.
+        """
+        written = any(opening.written is not Written.NOTHING for opening in self.openings)
+        return self.header if written else ""
+
+    @cached_property
     def whole(self) -> TurnFormat:
         """The format with its whole header.
 

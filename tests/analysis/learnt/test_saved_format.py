@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +135,15 @@ def test_each_part_has_its_kind_of_evidence(tmp_path: Path) -> None:
     evidence = load_format(tmp_path / "a.json").format.evidence
     assert evidence[Part.CALLS] is EvidenceKind.WORDS
     assert evidence[Part.CONTENT] is EvidenceKind.RENDER
+
+
+def test_the_page_gives_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "format-files.md").read_text("utf-8")
+    code = "\n".join(re.findall(r"```pycon\n([\s\S]+?)```", page))
+    test = doctest.DocTestParser().get_doctest(code, {}, "format-files.md", None, 0)
+    told: list[str] = []
+    failed = doctest.DocTestRunner(verbose=False).run(test, out=told.append).failed
+    assert test.examples
+    assert not failed, "".join(told)
