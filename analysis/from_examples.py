@@ -35,6 +35,8 @@ class ExampleVerdict:
     """What the format writes of the message; None: nothing, it never saw such parts."""
     expected: str
     """The whole turn of the example, what the prompt has written of it, too."""
+    prompted: int
+    """So many characters of it the prompt has written."""
 
     @property
     def exact(self) -> bool:
@@ -45,6 +47,11 @@ class ExampleVerdict:
     def odd(self) -> bool:
         """Whether it means something else in this format: cut, malformed, or of another one."""
         return not self.read
+
+    @property
+    def cut(self) -> bool:
+        """Whether it is all right as far as it goes."""
+        return self.departs >= self.prompted + len(self.example.output)
 
     @property
     def departs(self) -> int:
@@ -127,13 +134,13 @@ def _taught(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
 def _verdict(
     example: Example, format_: TurnFormat, base: TurnFormat, taught: Analysis
 ) -> ExampleVerdict:
-    expected, _ = turn_text(example, base)
+    expected, prompted = turn_text(example, base)
     try:
         written = format_.write(example.message)
     except (RefusedMessageError, KeyError):
         written = None
     parser = taught.parser(_offered(example), prompt=example.prompt or None)
-    return ExampleVerdict(example, _reads(parser, example), written, expected)
+    return ExampleVerdict(example, _reads(parser, example), written, expected, prompted)
 
 
 def _offered(example: Example) -> list[Json] | None:

@@ -50,6 +50,7 @@ def _departure(each: ExampleVerdict) -> Text:
     if each.written is None:
         return Text("no example of the others has such parts")
     at = each.departs
-    theirs = visible(each.expected[at:])[:_SHOWN] or "the end"
     usual = visible(each.written[at:])[:_SHOWN] or "the end"
-    return Text(f"{theirs} where the others have {usual}")
+    if each.cut:
+        return Text(f"ends where the others have {usual}")
+    return Text(f"has {visible(each.expected[at:])[:_SHOWN]} where the others have {usual}")

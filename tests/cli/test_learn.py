@@ -31,7 +31,7 @@ def test_an_odd_example_is_named(autoparser: Run, tmp_path: Path) -> None:
     file.write_text(lines, "utf-8")
     ran = autoparser("learn", CHAT, "--examples", file)
     assert ran.code == 1
-    assert "examples[3]  Nothing." in ran.out
+    assert "examples[3]  has Nothing." in ran.out
 
 
 def test_examples_are_needed(autoparser: Run) -> None:

@@ -222,8 +222,8 @@ def _closes(shown: _Entries, escape: Escape) -> dict[JsonType, str]:
             closes[kind] = _up_to(texts[-1], {text[:1] for text in [*others, *plain]})
         elif kind is JsonType.STRING and len(shown.middles) == 1 and escape is not Escape.PYTHON:
             sign = middle[-1:]
-            plain = not sign or sign.isalnum() or sign.isspace()
-            if not plain and all(text.startswith(sign) for text in texts):
+            word = not sign or sign.isalnum() or sign.isspace()
+            if not word and all(text.startswith(sign) for text in texts):
                 closes[kind] = sign
     return closes
 

@@ -102,12 +102,20 @@ def completed(
         for pair in pairwise((_START, *(part.value for part in parts), _END)):
             literal = joints.get(pair)
             if literal is None:
-                unseen[f"no example has {pair[1]} right after {pair[0]}"] = None
+                unseen[_unseen(*pair)] = None
                 literal = {_START: header, _END: ""}.get(pair[0], "")
                 literal = turn_end if pair[1] == _END else literal
             literals.append(literal)
         layouts[presence] = Layout(tuple(parts), tuple(literals), *_edges(layouts))
     return layouts, tuple(unseen)
+
+
+def _unseen(before: str, after: str) -> str:
+    if before == _START:
+        return f"no example begins with {after}"
+    if after == _END:
+        return f"no example ends with {before}"
+    return f"no example has {after} after {before}: nothing is taken to stand between them"
 
 
 def _edges(layouts: Mapping[Presence, Layout]) -> tuple[Edges, Edges]:
@@ -118,12 +126,9 @@ def _edges(layouts: Mapping[Presence, Layout]) -> tuple[Edges, Edges]:
 
 def _order(layouts: Sequence[Layout]) -> list[Part]:
     """Return the parts in the order that most of the turns with several have."""
-    longest = max(layouts, key=lambda layout: len(layout.parts), default=Layout())
-    order = list(Part)
-    return sorted(
-        order,
-        key=lambda part: longest.parts.index(part) if part in longest.parts else order.index(part),
-    )
+    longest = max((layout.parts for layout in layouts), key=len, default=())
+    seen = iter(longest)
+    return [next(seen) if part in longest else part for part in Part]
 
 
 def _joints(layouts: Sequence[Layout]) -> dict[tuple[str, str], str]:

@@ -146,19 +146,19 @@ def test_nothing_is_learnt_from_an_output_that_does_not_hold_its_message(chat: A
         learn(chat, [wrong])
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ([{"output": "x"}], r"examples\[0\]"),
-        ([{"output": 1, "message": {}}], r"examples\[0\]\.output"),
-        ([{"output": "x", "message": {"tool_calls": [{"arguments": {}}]}}], r"tool_calls\[0\]"),
-        (
-            [{"output": "x", "message": {"tool_calls": [{"name": "f", "arguments": "["}]}}],
-            r"tool_calls\[0\]\.arguments",
-        ),
-        ([], "examples"),
-    ],
-)
+WRONG: list[tuple[object, str]] = [
+    ([{"output": "x"}], r"examples\[0\]"),
+    ([{"output": 1, "message": {}}], r"examples\[0\]\.output"),
+    ([{"output": "x", "message": {"tool_calls": [{"arguments": {}}]}}], r"tool_calls\[0\]"),
+    (
+        [{"output": "x", "message": {"tool_calls": [{"name": "f", "arguments": "["}]}}],
+        r"tool_calls\[0\]\.arguments",
+    ),
+    ([], "examples"),
+]
+
+
+@pytest.mark.parametrize(("value", "words"), WRONG)
 def test_a_wrong_file_is_told_with_its_place(value: object, words: str) -> None:
     with pytest.raises(ExampleError, match=words):
         given_examples(value, "examples.yaml")
