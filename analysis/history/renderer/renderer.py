@@ -90,8 +90,9 @@ class Renderer:
 
         The text is what `ChatTemplate.render` gives, or would give if transformers' sandbox let
         the template change its lists (`Analysis.rendering`). `expand` says which ids stand for an
-        image, a video or a sound in the place of its placeholder's. Raises TemplateRenderError where
-        the template refuses, RequestError for messages or tools that are none, TokenizerError.
+        image, a video or a sound in the place of its placeholder's. Raises TemplateRenderError
+        where the template refuses, RequestError for messages or tools that are none,
+        TokenizerError.
         """
         found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
         rendered = self.tokens(found)[0]
