@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.reading.expression import RequestError, Start, Turn
+from autoparser.analysis.core.format import Part
+from autoparser.analysis.reading.expression import Body, RequestError, Start, StrictRow, Turn
 
 from .call_ids import CallIds
 from .collector import Collector
@@ -26,8 +27,27 @@ if TYPE_CHECKING:
 
 def after_reasoning(turn: Turn) -> Turn:
     """Return the turn for a text that begins where the reasoning has ended."""
-    behind = "" if turn.reasoning is None else turn.reasoning.close.after
-    return replace(turn, start=Start.CONTENT, unwritten=behind, prefill="")
+    if turn.reasoning is None:
+        return replace(turn, start=Start.CONTENT, unwritten="", prefill="")
+    close = turn.reasoning.close
+    rows = [_after_reasoning(row, close.core) for row in turn.strict.rows]
+    strict = replace(turn.strict, rows=tuple(dict.fromkeys(rows)))
+    return replace(turn, start=Start.CONTENT, unwritten=close.after, prefill="", strict=strict)
+
+
+def _after_reasoning(row: StrictRow, close: str) -> StrictRow:
+    """Return what of a row comes after the text that closes reasoning."""
+    if not close or not row.has(Part.REASONING):
+        return row
+    items = list(row.items)
+    while items:
+        item = items.pop(0)
+        if isinstance(item, Body) and item.part is Part.REASONING and items:
+            closing = items[0]
+            if isinstance(closing, str) and close in closing:
+                rest = closing.partition(close)[2]
+                return replace(row, items=(*([rest] if rest else []), *items[1:]))
+    return row
 
 
 class OutputParser:

@@ -1,0 +1,92 @@
+"""A model as a server holds it: a tokenizer with a template, and answers that it wrote."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from autoparser import load_template
+from autoparser.analysis.loading.tokens import byte_tokenizer
+
+TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
+NAMES = ("j1-json-in-tags", "a1-function-parameter", "a2-key-value-tags")
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "description": "Weather.",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+                "required": ["city"],
+            },
+        },
+    }
+]
+MARKERS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
+USER = {"role": "user", "content": "Weather?"}
+CITIES = ("Rio", 'say "hi"', "a\nb", "x </tool> y", "{1}")
+
+
+@dataclass
+class ServedTokenizer:
+    """As much of a tokenizer of transformers as a plugin asks."""
+
+    backend_tokenizer: Tokenizer
+    chat_template: str
+    eos_token_id: int | None
+
+    def ids(self, text: str) -> list[int]:
+        found: list[int] = self.backend_tokenizer.encode(text, add_special_tokens=False).ids
+        return found
+
+    def piece(self, id_: int) -> str:
+        text: str = self.backend_tokenizer.decode([id_], skip_special_tokens=False)
+        return text
+
+
+def tokenizer_for(name: str) -> ServedTokenizer:
+    inner = byte_tokenizer(tuple((text, text.startswith("<|")) for text in MARKERS))
+    text = (TEMPLATES / f"{name}.jinja").read_text("utf-8")
+    return ServedTokenizer(inner, text, inner.token_to_id("<|im_end|>"))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer, the prompt before it, and the message that the template wrote it of."""
+
+    prompt: str
+    text: str
+    content: str | None
+    calls: list[tuple[str, dict[str, Any]]]
+
+
+def answers(name: str) -> list[Answer]:
+    """Let the template write answers after its own prompt."""
+    template = load_template(TEMPLATES / f"{name}.jinja")
+    prompt = template.render([USER], TOOLS, add_generation_prompt=True)
+    found: list[Answer] = []
+    for city in CITIES:
+        for content, count in (("", 1), ("", 2), ("Let me see.", 0), ("Let me see.", 2)):
+            calls = [("get_weather", {"city": city, "days": at + 1}) for at in range(count)]
+            message: dict[str, Any] = {"role": "assistant", "content": content}
+            if calls:
+                message["tool_calls"] = [
+                    {"type": "function", "function": {"name": each, "arguments": given}}
+                    for each, given in calls
+                ]
+            whole = template.render([USER, message], TOOLS)
+            if whole.startswith(prompt):
+                text = whole.removeprefix(prompt)
+                found.append(Answer(prompt, text, content or None, calls))
+    return found
+
+
+def values(arguments: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(arguments)
+    return read

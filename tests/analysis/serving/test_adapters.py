@@ -1,0 +1,189 @@
+"""The adapters of both engines, without an engine: plain values stand in for its classes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from autoparser.analysis.core.errors import TemplateNotFoundError
+from autoparser.analysis.serving.served_format import FORMAT_VARIABLE, served_format
+from autoparser.analysis.serving.served_template import TEMPLATE_VARIABLE, served_template
+from autoparser.analysis.serving.sglang_detectors import (
+    ReasoningDetector,
+    SglangResults,
+    ToolDetector,
+)
+from autoparser.analysis.serving.vllm_parsers import (
+    ReasoningHalf,
+    ToolHalf,
+    VllmMessages,
+    WholeParser,
+)
+
+from .served_model import NAMES, TEMPLATES, TOOLS, answers, tokenizer_for, values
+
+value = SimpleNamespace
+MESSAGES = VllmMessages(value, value, value, value, value, value, value)
+
+
+class Engine:
+    """What an engine's own class does for a parser in front of it: nothing."""
+
+    reasoning_parser_cls: object = object
+    tool_parser_cls: object = object
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.given = (args, kwargs)
+
+
+Whole: Any = type("Whole", (WholeParser, Engine), {"messages": MESSAGES})
+Half: Any = type("Half", (ReasoningHalf, Engine), {"messages": MESSAGES})
+Tools: Any = type("Tools", (ToolHalf, Engine), {"messages": MESSAGES})
+
+
+def asked(**given: Any) -> Any:
+    usual = {
+        "tools": TOOLS,
+        "tool_choice": "auto",
+        "parallel_tool_calls": True,
+        "include_reasoning": True,
+        "skip_special_tokens": True,
+        "structured_outputs": None,
+        "response_format": None,
+    }
+    return value(**{**usual, **given})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_whole_answer_is_what_the_template_wrote(name: str) -> None:
+    tokenizer = tokenizer_for(name)
+    assert answers(name)
+    for answer in answers(name):
+        parser = Whole(tokenizer, TOOLS)
+        parser.set_prompt_token_ids(tokenizer.ids(answer.prompt))
+        ids = tokenizer.ids(answer.text)
+        reasoning, content, calls = parser.parse(answer.text, asked(), True, ids)
+        assert (reasoning, content) == (None, answer.content), answer
+        assert [(call.name, values(call.arguments)) for call in calls] == answer.calls
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stream_adds_up_to_the_whole(name: str) -> None:
+    tokenizer = tokenizer_for(name)
+    for answer in answers(name):
+        parser = Whole(tokenizer, TOOLS)
+        prompt, ids = tokenizer.ids(answer.prompt), tokenizer.ids(answer.text)
+        content, calls = "", list[Any]()
+        for left, id_ in zip(range(len(ids) - 1, -1, -1), ids, strict=True):
+            piece = tokenizer.piece(id_)
+            delta = parser.parse_delta(piece, [id_], asked(), prompt, finished=not left)
+            content += (delta and delta.content) or ""
+            for each in delta.tool_calls if delta else ():
+                if each.index == len(calls):
+                    calls.append(value(name=each.function.name, arguments=""))
+                calls[each.index].arguments += each.function.arguments
+        assert content == (answer.content or ""), answer
+        assert [(call.name, values(call.arguments)) for call in calls] == answer.calls
+
+
+def test_what_is_required_is_held_by_a_tag() -> None:
+    parser = Whole(tokenizer_for(NAMES[0]), TOOLS)
+    free = parser.adjust_request(asked())
+    assert (free.structured_outputs, free.skip_special_tokens) == (None, False)
+    held = parser.adjust_request(asked(tool_choice="required", response_format={"type": "text"}))
+    assert json.loads(held.structured_outputs.structural_tag)["type"] == "structural_tag"
+    assert held.response_format is None
+
+
+def test_reasoning_ends_in_as_many_steps_as_there_are_new_ids() -> None:
+    tokenizer = tokenizer_for(NAMES[0])
+    half = Half(tokenizer)
+    prompt = tokenizer.ids("<|im_start|>assistant\n<think>\n")
+    assert not half.is_reasoning_end(prompt)
+    ids = tokenizer.ids("Hm.\n</think>\n\nHi.")
+    close = ids.index(tokenizer.ids("</think>")[0])
+    read: list[int] = []
+    end = half._end
+
+    def counted(state: Any, new: list[int]) -> Any:
+        read.extend(new)
+        return end.after(state, new)
+
+    half._end = value(after=counted, begin=end.begin)
+    steps = [([*prompt, *ids[: at + 1]], [id_]) for at, id_ in enumerate(ids)]
+    seen = [half.is_reasoning_end_streaming(*step) for step in steps]
+    assert seen == [at >= close for at in range(len(ids))]
+    assert read == ids
+
+
+def test_a_guess_is_taken_back() -> None:
+    tokenizer = tokenizer_for(NAMES[0])
+    half = Half(tokenizer)
+    half.is_reasoning_end(tokenizer.ids("<|im_start|>assistant\n<think>\n"))
+    guess = tokenizer.ids("a</think>")
+    assert half.is_reasoning_end_streaming(guess, guess)
+    assert not half.is_reasoning_end_streaming(guess[:1], guess[:1])
+    assert half.count_reasoning_tokens(guess) == 2
+
+
+def test_two_halves_leave_nothing_out() -> None:
+    tokenizer = tokenizer_for(NAMES[0])
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rio"}}\n</tool_call>'
+    text = f"<think>\nHm.\n</think>\n\nHi.\n{call}"
+    reasoning, rest = Half(tokenizer).extract_reasoning(text, None)
+    assert reasoning == "Hm."
+    found = Tools(tokenizer, TOOLS).extract_tool_calls(rest, asked())
+    assert (found.content, found.tool_calls[0].function.name) == ("Hi.", "get_weather")
+
+
+def sglang_call(*, tool_index: int, parameters: str, name: str | None = None) -> Any:
+    return value(tool_index=tool_index, parameters=parameters, name=name)
+
+
+def sglang_reasoning(normal_text: str = "", reasoning_text: str = "") -> Any:
+    return value(normal_text=normal_text, reasoning_text=reasoning_text)
+
+
+RESULTS = {"results": SglangResults(value, sglang_call, sglang_reasoning, lambda tag: tag)}
+Detector: Any = type("Detector", (ToolDetector, Engine), RESULTS)
+Thinking: Any = type("Thinking", (ReasoningDetector, Engine), RESULTS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_detectors_of_sglang_read_the_same(name: str) -> None:
+    tokenizer = tokenizer_for(name)
+    for answer in answers(name):
+        apart = Thinking(tokenizer=tokenizer).detect_and_parse(answer.text)
+        assert apart.reasoning_text == ""
+        tools = Detector(tokenizer=tokenizer)
+        found = tools.detect_and_parse(apart.normal_text, TOOLS)
+        assert found.normal_text == (answer.content or "")
+        assert [(each.name, values(each.parameters)) for each in found.calls] == answer.calls
+        assert tools.has_tool_call(answer.text) is bool(answer.calls)
+    assert Detector(tokenizer=tokenizer).get_structural_tag(TOOLS, "required")
+
+
+def test_where_the_template_is_found() -> None:
+    tokenizer = tokenizer_for(NAMES[0])
+    other = TEMPLATES / f"{NAMES[1]}.jinja"
+    text = other.read_text("utf-8")
+    assert served_template(tokenizer, environment={}, arguments=[]).text == tokenizer.chat_template
+    for arguments in (["--chat-template", str(other)], [f"--chat-template={other}"]):
+        assert served_template(tokenizer, environment={}, arguments=arguments).text == text
+    named = {TEMPLATE_VARIABLE: str(other)}
+    assert served_template(tokenizer, environment=named, arguments=[]).text == text
+    with pytest.raises(TemplateNotFoundError, match="no chat template"):
+        served_template(value(), environment={}, arguments=[])
+
+
+def test_a_saved_format_needs_no_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    learnt: Any = served_format(tokenizer_for(NAMES[0])).learnt
+    learnt.save(tmp_path / "model.format.json")
+    monkeypatch.setenv(FORMAT_VARIABLE, str(tmp_path / "model.format.json"))
+    bare = tokenizer_for(NAMES[0])
+    bare.chat_template = ""
+    assert served_format(bare).learnt.formats == learnt.formats
