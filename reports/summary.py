@@ -16,13 +16,13 @@ from autoparser.analysis.core.format import (
     ReasoningRetention,
     TurnFormat,
 )
+from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.describing.view import (
     ContentMode,
     MarkerRegistry,
     ReasoningMode,
     ToolFormat,
 )
-from autoparser.analysis.inference.check import Check
 from autoparser.analysis.inference.probing import (
     CallForm,
     ContentForm,

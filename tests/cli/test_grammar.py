@@ -121,11 +121,16 @@ def test_the_tokenizer_beside_the_template_is_taken(
     assert (ran.code, ran.err) == (0, "")
 
 
-def test_the_structural_tag_has_a_structure_for_each_tool(autoparser: Run) -> None:
-    tag = json.loads(autoparser("grammar", TEMPLATE, "--tools", TOOLS, "-f", "structural-tag").out)
-    begins = [each["begin"] for each in tag["structures"]]
+def test_the_structural_tag_has_a_tag_for_each_tool(autoparser: Run) -> None:
+    asked = ("grammar", TEMPLATE, "--tools", TOOLS, "-f", "structural-tag")
+    tag = json.loads(autoparser(*asked).out)
+    triggered = tag["format"]["elements"][-1]
+    assert triggered["type"] == "triggered_tags"
+    begins = [each["begin"] for each in triggered["tags"]]
     assert begins[0] == '<tool_call>\n{"name": "get_weather", "arguments": '
-    assert tag["triggers"] == ["<tool_call>"]
+    assert triggered["triggers"] == ["<tool_call>"]
+    required = autoparser(*asked, "--tool-choice", "required").out
+    assert "triggered_tags" not in required
 
 
 def test_json_holds_all_and_says_what_is_missing(tokenizer: Path, autoparser: Run) -> None:
@@ -141,8 +146,12 @@ def test_json_holds_all_and_says_what_is_missing(tokenizer: Path, autoparser: Ru
     options = ("--tools", TOOLS, "-f", "json", "--tokenizer", tokenizer)
     made = json.loads(autoparser("grammar", tagged, *options).out)
     assert made["lark"]
+    assert "<parameter=" in json.dumps(made["structural_tag"])
+    assert made["not_written"] == {}
+    plain = "fixtures/templates/reasoning-none.jinja"
+    made = json.loads(autoparser("grammar", plain, *options).out)
     assert made["structural_tag"] is None
-    assert "not written as JSON" in made["not_written"]["structural_tag"]
+    assert "there are no calls" in made["not_written"]["structural_tag"]
 
 
 def test_a_grammar_goes_to_a_file(tmp_path: Path, autoparser: Run) -> None:

@@ -13,6 +13,9 @@ its prompts, under every setting, is held against grammar and parser, by the ana
 second judge; the project's own templates are asked, too. With `--scoreboard`, the cases of the
 package canitoolcall are read, and counted by family beside what it publishes of engines. With
 `--triggers`, what a lazy grammar waits for is looked for in what each template writes.
+With `--structural-tags`, xgrammar compiles the tags of four kinds of requests, and is asked what of
+each template's turns they take. With `--stops`, an engine runs along each turn, and has to stop
+where it is over.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ from .render_table import render_table
 from .round_trips import round_trip_table, round_trips
 from .score_table import score_table
 from .scoreboard import cases, unexplained_cases
+from .stops import judged_stops
+from .structural_tags import judged_tags
 from .triggers import judged_triggers
 
 
@@ -43,6 +48,8 @@ def _played(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
 
 _JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
     "roundtrip": _played,
+    "stops": judged_stops,
+    "structural_tags": judged_tags,
     "triggers": judged_triggers,
 }
 """By their options: what judges templates in so many processes, and says whether all is well."""
@@ -100,6 +107,10 @@ def _options() -> argparse.Namespace:
     options.add_argument("--gate", action="store_true", help="ask of every setting's prompt")
     options.add_argument(
         "--also", type=Path, action="append", default=[], help="with --gate: a directory or file"
+    )
+    options.add_argument("--stops", action="store_true", help="judge where turns end")
+    options.add_argument(
+        "--structural-tags", action="store_true", help="have xgrammar judge structural tags"
     )
     options.add_argument("--triggers", action="store_true", help="judge lazy grammars' triggers")
     options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")

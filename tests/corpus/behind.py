@@ -13,10 +13,18 @@ from enum import StrEnum
 from functools import cached_property
 
 from autoparser import ChatTemplate, TemplateRenderError
-from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall, User, tool_for
+from autoparser.analysis.core.conversation import (
+    Json,
+    Message,
+    Tool,
+    ToolCall,
+    ToolResult,
+    User,
+    tool_for,
+)
 from autoparser.analysis.core.format import NamingId
+from autoparser.analysis.core.message_shape import offered
 from autoparser.analysis.inference.probing import Shape
-from autoparser.analysis.inference.probing.shape import offered
 
 _IDS = ("xY7zA2bC9", "dE4fG8hJ1")
 _TYPED: dict[str, Json] = {
@@ -138,7 +146,9 @@ class Asker:
     offer: tuple[Tool, ...] = TOOLS
     """The tools that are offered."""
 
-    def render(self, *messages: Message | User, generation: bool = False) -> str | None:
+    def render(
+        self, *messages: Message | User | ToolResult, generation: bool = False
+    ) -> str | None:
         """Render the user's message, and what follows it; None where the template refuses."""
         try:
             return self.template.render(

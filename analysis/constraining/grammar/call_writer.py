@@ -101,7 +101,7 @@ class CallWriter:
                 self.open[name] = first
                 paths: list[Path] = [(text, self.table.rule(name, name, lambda: NOTHING))]
             else:
-                paths = self._each(first=first)
+                paths = self.each(first=first)
                 text = self.table.brancher.shared(_heads(paths)) if paths else ""
                 if text:
                     behind = [_without(path, text) for path in paths]
@@ -112,10 +112,10 @@ class CallWriter:
 
     def fill(self, name: str, *, first: bool) -> None:
         """Make the rule for what follows the head of a call, left open before."""
-        behind = [_without(path, self.head) for path in self._each(first=first)]
+        behind = [_without(path, self.head) for path in self.each(first=first)]
         self.table.named[name] = self.table.brancher.branch(behind)
 
-    def _each(self, *, first: bool) -> list[Path]:
+    def each(self, *, first: bool) -> list[Path]:
         """Return the ways to call each tool.
 
         A tool is left out where its schema requires what the format never writes.

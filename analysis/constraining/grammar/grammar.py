@@ -160,11 +160,18 @@ class Grammar:
         return OutputParser(self.turn, offered=frozenset(self.tools))
 
     def structural_tag(self) -> dict[str, Json]:
-        """Write the calls as a structural tag: begin, schema, end of each tool, and triggers.
+        """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.
 
-        Raises GrammarError for a format whose calls it cannot express.
+        Raises GrammarError where there are no calls, and for arguments that no tag can say.
         """
-        return write_structural_tag(self.turn, self.tools, required=self.required)
+        return write_structural_tag(
+            self.turn,
+            self.tools,
+            self.server_triggers,
+            parallel=self.parallel,
+            required=self.required,
+            json_schema=self.json_schema,
+        )
 
     @cached_property
     def server_triggers(self) -> tuple[GrammarTrigger, ...]:

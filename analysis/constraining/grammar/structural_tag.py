@@ -1,81 +1,158 @@
-"""Rules as a structural tag: text goes free, and what stands between two tags obeys a schema."""
+"""A request as a structural tag, in the form that xgrammar has documented today (0.2.8).
+
+Where the model may call or not, text is free and a trigger begins a tag (``triggered_tags``). Where
+something is asked of the answer, that a call is made, that only one is, that content is JSON, text
+free of everything would not hold it: then the tag has the rows of the format themselves, each of
+them a sequence. The end of the turn may be written, or left to the engine's stop token.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import CallFormat, Part, Slot
-from autoparser.analysis.reading.expression import Turn
+from autoparser.analysis.core.format import Literal, Part
+from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.reading.expression import Body, Start, StrictItem, StrictRow, Turn
 
+from .call_tags import CallTags, TagFormat, constant, either, in_row
 from .call_writer import GrammarError
-from .json_styles import object_style
 from .schema_reader import SchemaReader
-from .turn_rules import call_heads
+from .table import RuleTable
+from .triggers import GrammarTrigger
+from .turn_rules import TurnRules
 
 
 def write_structural_tag(
-    turn: Turn, tools: Mapping[str, Json], *, required: bool = False
+    turn: Turn,
+    tools: Mapping[str, Json],
+    triggers: Sequence[GrammarTrigger],
+    *,
+    parallel: bool = True,
+    required: bool = False,
+    json_schema: Json = None,
 ) -> dict[str, Json]:
-    """Write the calls of a turn as the structural tag of OpenAI-compatible servers.
+    """Write what a model may write as a structural tag.
 
-    A tag holds one call. Where the format has a section around its calls, every tag opens and
-    closes it. Raises GrammarError for what a tag cannot express, by part.
+    Raises GrammarError where there are no calls to write and content is free, and for arguments
+    that no tag can say, as the other forms do; SchemaError for schemas that cannot be read.
     """
+    rules = TurnRules(
+        turn, tools, RuleTable(OpaqueTokens()), parallel=parallel, json_schema=json_schema
+    )
     calls = turn.strict.calls
-    written = any(row.has(Part.CALLS) for row in turn.strict.rows)
-    if calls is None or not tools or not written:
+    if not any(row.has(Part.CALLS) for row in turn.strict.rows):
+        calls = None
+    if calls is None and json_schema is None:
         raise GrammarError(
             "there are no calls to write as a structural tag",
             hint="offer tools, to a template that writes calls",
         )
-    gaps = list(_gaps(calls))
-    if gaps:
-        raise GrammarError(
-            f"a structural tag cannot express this format: {'; '.join(gaps)}",
-            place=gaps[0].partition(":")[0],
-            hint="write the grammar as Lark or GBNF",
-        )
-    structures: list[Json] = [_structure(calls, name, schema) for name, schema in tools.items()]
-    triggers: list[Json] = [_trigger(calls, each) for each in call_heads(calls, tuple(tools))[:1]]
+    tags = None
+    if calls is not None:
+        tags = CallTags(calls, tools, parallel=parallel, stops=rules.call_stops(calls))
+    found = None
+    if tags is not None and parallel and not required and json_schema is None:
+        found = _triggered(turn, tags, triggers)
     return {
         "type": "structural_tag",
-        "structures": structures,
-        "triggers": triggers,
-        "at_least_one": required,
+        "format": found or _RowTags(rules, tags, triggers, json_schema).either(turn.strict.rows),
     }
 
 
-def _gaps(calls: CallFormat) -> Iterator[str]:
-    """Say what a tag cannot express: between begin and end there is JSON and nothing else."""
-    arguments = calls.arguments
-    if arguments.encoded:
-        yield "arguments: they are text inside a JSON string"
-    elif not arguments.verbatim and object_style(arguments.members, arguments.values) is None:
-        yield "arguments: they are not written as JSON"
-    for slot in (Slot.ID, Slot.INDEX):
-        if calls.has(slot):
-            yield f"{slot}: it differs from call to call"
-    if not calls.has(Slot.NAME):
-        yield "name: it stands within the id"
+def _triggered(turn: Turn, tags: CallTags, triggers: Sequence[GrammarTrigger]) -> TagFormat | None:
+    """Write tags that may stand anywhere in free text; None where no texts tell them from it."""
+    section = tags.section()
+    if section is None and tags.calls.section_open.strip():
+        # Of calls that nothing closes xgrammar cannot tell where they end.
+        return None
+    found = tags.each(first=False) if section is None else [section]
+    for tag in found:
+        tag["begin"] = str(tag["begin"]).lstrip()
+    texts = [trigger.value for trigger in triggers if trigger.is_word]
+    known = [[text for text in texts if str(tag["begin"]).startswith(text)] for tag in found]
+    if len(texts) < len(triggers) or any(len(each) != 1 for each in known):
+        return None
+    calling: TagFormat = {"type": "triggered_tags", "triggers": [*texts], "tags": [*found]}
+    return in_row([*_thought(turn), calling])
 
 
-def _structure(calls: CallFormat, name: str, schema: Json) -> dict[str, Json]:
-    at = calls.row.index(Slot.ARGUMENTS)
-    begin = "".join(name if piece is Slot.NAME else str(piece) for piece in calls.row[:at])
-    end = "".join(name if piece is Slot.NAME else str(piece) for piece in calls.row[at + 1 :])
-    reader = SchemaReader(schema, f"the parameters of {name}")
-    found = {"type": "object", **reader.resolved(reader.root)}
-    return {
-        "begin": calls.section_open + begin,
-        "schema": reader.alone(found, order=calls.arguments.members.order),
-        "end": end + calls.section_close,
+def _thought(turn: Turn) -> list[TagFormat]:
+    """Write the reasoning that a model may begin with: a trigger in it begins no call."""
+    reasoning = turn.reasoning
+    if reasoning is None or not reasoning.close.core or turn.start is Start.CONTENT:
+        return []
+    begin = "" if turn.start is Start.REASONING else reasoning.open.core
+    thought: TagFormat = {
+        "type": "tag",
+        "begin": begin,
+        "content": {"type": "any_text"},
+        "end": reasoning.close.core,
     }
+    return [{"type": "optional", "content": thought}]
 
 
-def _trigger(calls: CallFormat, head: str) -> str:
-    """Return the trigger with what every tag begins with before it."""
-    first = calls.row[0]
-    begin = calls.section_open + ("" if isinstance(first, Slot) else first)
-    at = begin.find(head)
-    return begin[: at + len(head)] if at >= 0 else head
+@dataclass(frozen=True, slots=True)
+class _RowTags:
+    """Writes the rows of a format."""
+
+    rules: TurnRules
+    tags: CallTags | None
+    triggers: Sequence[GrammarTrigger]
+    json_schema: Json
+
+    def either(self, rows: Sequence[StrictRow]) -> TagFormat:
+        """Write one of several rows; those that go on alike from their calls go on together."""
+        if self.json_schema is not None:
+            # An answer without content is not JSON.
+            rows = [row for row in rows if row.has(Part.CONTENT) or row.has(Part.CALLS)]
+        heads: dict[tuple[tuple[StrictItem, ...], Literal], list[TagFormat]] = {}
+        for row in rows:
+            at = next((at for at, item in enumerate(row.items) if _is_calls(item)), len(row.items))
+            head = in_row([self._item(item) for item in row.items[:at]])
+            heads.setdefault((row.items[at:], row.end), []).append(head)
+        return either(
+            [
+                in_row([either(before), *map(self._item, items), *self._end(end)])
+                for (items, end), before in heads.items()
+            ]
+        )
+
+    def _item(self, item: StrictItem) -> TagFormat:
+        if isinstance(item, str):
+            return constant(item)
+        match item.part:
+            case Part.CALLS if self.tags is not None:
+                return self.tags.whole(item.begun)
+            case Part.CONTENT if self.json_schema is not None:
+                reader = SchemaReader(self.json_schema, "json_schema")
+                root = reader.root if isinstance(reader.root, dict) else {}
+                return {"type": "json_schema", "json_schema": reader.alone(root)}
+            case Part.REASONING:
+                # In reasoning that a text closes, a trigger is a word like others.
+                block = self.rules.turn.reasoning
+                closed = block is not None and block.close.core
+                return _text(self.rules.in_reasoning, () if closed else self.triggers)
+            case _:
+                return _text(self.rules.in_content, self.triggers)
+
+    def _end(self, end: Literal) -> list[TagFormat]:
+        """Write the end of a turn, which an engine may take for itself."""
+        if not end.text:
+            return []
+        rest: list[TagFormat] = []
+        if end.after:
+            rest = [{"type": "optional", "content": constant(end.after)}]
+        ended = in_row([constant(f"{end.before}{end.core}"), *rest])
+        return [{"type": "optional", "content": ended}]
+
+
+def _text(marks: Sequence[str], triggers: Sequence[GrammarTrigger]) -> TagFormat:
+    """Write free text without marks, and without what begins calls."""
+    texts = (*marks, *(trigger.text for trigger in triggers if trigger.text))
+    return {"type": "any_text", "excludes": [*dict.fromkeys(texts)]}
+
+
+def _is_calls(item: StrictItem) -> bool:
+    return isinstance(item, Body) and item.part is Part.CALLS

@@ -43,6 +43,11 @@ class GrammarTrigger:
     text: str = ""
     """The text that it looks for; empty where that differs from call to call."""
 
+    @property
+    def is_word(self) -> bool:
+        """Whether it is a text that may stand anywhere."""
+        return self.kind is TriggerKind.WORD
+
     def to_llama_server(self) -> dict[str, Json]:
         """Return it as a member of ``grammar_triggers`` in a request to llama-server."""
         return {"type": int(self.kind), "value": self.value}

@@ -51,7 +51,7 @@ def rules_of(
     Raises GrammarError and SchemaError.
     """
     table = RuleTable(opaque)
-    maker = _Maker(turn, tools, table, parallel=parallel, json_schema=json_schema)
+    maker = TurnRules(turn, tools, table, parallel=parallel, json_schema=json_schema)
     calls = maker.calls
     if json_schema is not None or (calls is not None and not calls.head):
         frame, kept = maker.frame(lazy=lazy), None
@@ -79,7 +79,7 @@ def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:
     return StrictRow((body, *row.items[at + 1 :]), row.end)
 
 
-class _Maker:
+class TurnRules:
     """Makes the ways through the rows of a turn."""
 
     def __init__(
@@ -97,7 +97,7 @@ class _Maker:
         calls = turn.strict.calls
         self.heads = [] if calls is None else call_heads(calls, tuple(tools))
         self.calls = (
-            CallWriter(self.table, calls, tools, parallel=parallel, stops=self._call_stops(calls))
+            CallWriter(self.table, calls, tools, parallel=parallel, stops=self.call_stops(calls))
             if calls is not None
             else None
         )
@@ -149,7 +149,7 @@ class _Maker:
         named = {name: rule for name, rule in self.table.named.items() if name not in opened}
         return _RuleFrame(GrammarRules(root, named), opened)
 
-    def _call_stops(self, calls: CallFormat) -> list[str]:
+    def call_stops(self, calls: CallFormat) -> list[str]:
         """Return the texts that end a value which was not closed, as a reader sees it."""
         texts = [end.core for end in self.turn.ends]
         begins = map(FormatLiteral.of, (*self.heads, calls.section_close))

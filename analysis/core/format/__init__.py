@@ -1,5 +1,6 @@
 """The format of an assistant turn, as frozen values that can write it."""
 
+from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.schema import JsonType, type_of
 
 from .call import ArgumentForm, Arguments, CallFormat, CallLimit, FreeWord
@@ -34,6 +35,7 @@ __all__ = [
     "Edges",
     "End",
     "Escape",
+    "EvidenceKind",
     "Formats",
     "FreeWord",
     "Joint",

@@ -5,6 +5,7 @@ from .attribution import Attributed, Segment
 from .prompt_tokens import RenderedTokens
 from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
+from .token_stops import TurnStop, TurnStops
 from .training import TrainingTemplate, training_template
 from .training_proof import MismarkedTurn, Proof, TrainingTemplateError
 from .training_sample import CallTokens, TrainingSample, TrajectoryStep
@@ -25,5 +26,7 @@ __all__ = [
     "TrainingTemplate",
     "TrainingTemplateError",
     "TrajectoryStep",
+    "TurnStop",
+    "TurnStops",
     "training_template",
 ]

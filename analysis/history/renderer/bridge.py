@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.alignment import edge_units
 from autoparser.analysis.core.conversation import Message as Turn
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import RefusedMessageError
@@ -69,7 +71,7 @@ class Bridge:
         self._format = analysis.under(switches).format
         self._skeletons = Skeletons(analysis, self._format)
         self._history = History(self._format, self._skeletons, tokens)
-        self._stops = sorted(responses.stops, key=len, reverse=True)
+        self._stops = sorted(responses.stops.all, key=lambda stop: len(stop.text), reverse=True)
         # What a bridge has given comes back as the next prompt, and is known to be ids.
         self._given: tuple[int, ...] = ()
         self._settled: set[tuple[object, ...]] = set()
@@ -246,7 +248,8 @@ class Bridge:
         if not own:
             raise RefusedBridge(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
         start, end = own[0].start, own[-1].end
-        stops = [at for stop in self._stops if (at := found.text.rfind(stop, start, end)) >= 0]
+        texts = [stop.text for stop in self._stops]
+        stops = [at for text in texts if (at := found.text.rfind(text, start, end)) >= 0]
         return max(stops, default=end)
 
     def _written(self, turn: Turn) -> str:
@@ -288,18 +291,21 @@ class Bridge:
 
         `rest` is what the template writes after the turn's last text.
         """
-        stop = next((stop for stop in self._stops if rest.lstrip().startswith(stop)), "")
-        closed = rest[rest.index(stop) + len(stop) :] if stop else rest
+        ended = next((each for each in self._stops if rest.lstrip().startswith(each.text)), None)
+        stop, closed = "", rest
         if response.stop is None:
-            if stop and response.text.endswith(stop):
-                return "", closed
+            written = "" if ended is None else _shared_end(response.text, ended.text)
+            if written:
+                return "", rest[rest.index(written) + len(written) :]
             purpose.notes.append("the output had no stop token: the turn was closed")
             return "", rest
-        if self._text.single(stop) != completion[response.stop]:
-            said = self._text.decode([completion[response.stop]])
-            detail = f"{said!r}, not {stop!r}" if stop else f"{said!r}, which it does not write"
-            purpose.keep_end(Reason.END_DIFFERS, detail)
-            if not stop:
+        said = self._text.decode([completion[response.stop]])
+        if ended is not None:
+            stop, closed = said, rest[rest.index(ended.text) + len(ended.text) :]
+        if ended is None or ended.eos != completion[response.stop]:
+            wanted = f"not {ended.text!r}" if ended else "which it does not write"
+            purpose.keep_end(Reason.END_DIFFERS, f"{said!r}, {wanted}")
+            if ended is None:
                 # The end that the model wrote stands for that of the history.
                 closes = historic_closes(self._format)
                 closed = rest.removeprefix(next(filter(rest.startswith, closes), ""))
@@ -355,3 +361,9 @@ class Bridge:
             for segment in whole.segments
             if segment.end > start
         )
+
+
+def _shared_end(text: str, stop: str) -> str:
+    """Return the longest beginning of a stop, up to the end of a marker, that a text ends with."""
+    beginnings = accumulate(edge_units(stop))
+    return next((each for each in reversed([*beginnings]) if text.endswith(each)), "")

@@ -21,6 +21,7 @@ from .prompt_tokens import RenderedTokens, own_tokens
 from .renders import HistoryRenders
 from .response import Responses
 from .shares import Joints
+from .token_stops import TurnStops
 from .training_sample import CallTokens, TrainingSample, TrajectoryStep, call_tokens, check_step
 
 Ids: TypeAlias = Sequence[int]
@@ -201,9 +202,37 @@ class Renderer:
     def _after(self, prompt: Ids) -> Callable[[Ids], str]:
         return lambda ids: self._text.decode(ids, prompt)
 
+    @property
+    def stops(self) -> TurnStops:
+        """What ends an output after content and after calls, as texts and as ids.
+
+        A stop that `inside` is said of also stands inside turns, as between its channels: an
+        output does not end where that is first seen. `find_stop` knows where it does.
+        """
+        return self._responses.stops
+
     def get_stop_token_ids(self) -> list[int]:
-        """Return the ids at which an output ends, that which the template writes first."""
-        return list(self._responses.stop_ids)
+        """Return the ids at which an output ends wherever they stand.
+
+        Of a stop of several tokens it is the last one. A stop that also stands inside turns is not
+        here: see `stops` and `find_stop`.
+        """
+        return list(self.stops.ids)
+
+    def find_stop(
+        self,
+        token_ids: Ids,
+        prompt_ids: Ids = (),
+        *,
+        tools: Sequence[object] | None = None,
+    ) -> int | None:
+        """Return the place of the token that ends an output; None where none does yet.
+
+        What also stands inside turns ends it once content or a call is there. Raises
+        TokenizerError for ids that are not in the vocabulary.
+        """
+        self._text.check(token_ids, "token_ids")
+        return self._responses.stop(token_ids, prompt_ids, tools)
 
     def bridge_to_next_turn(
         self,

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.format import Slot
 from autoparser.analysis.loading.tokens import TokenText
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 from .asked import tools_of
+from .token_stops import turn_stops
 
 PROMPT_TAIL = 48
 """Tokens at the end of a prompt that are looked at first for a generation prompt."""
@@ -55,12 +55,7 @@ class Responses:
         # An output is read, and then bridged: it is the same one.
         self._last: tuple[tuple[object, ...], ReadOutput] | None = None
         self._end: tuple[tuple[int, ...], PromptEnd] | None = None
-        self.stops = stops_of(analysis)
-        inner = _inner_text(analysis)
-        ids = [tokens.single(text) for text in self.stops if text not in inner]
-        self.stop_ids = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
-        """Neither a stop string that is several tokens is here, nor one that also stands inside a
-        turn, as between its channels: an output does not end where that is first seen."""
+        self.stops = turn_stops(analysis, tokens)
         openings = analysis.formats.openings
         self._longest = max((len(opening.text) for opening in openings), default=0)
         reasoning = analysis.formats.fullest.reasoning
@@ -77,7 +72,7 @@ class Responses:
         tools: Sequence[object] | None = None,
         complete: bool = True,
     ) -> ReadOutput:
-        """Read an output up to its first stop token."""
+        """Read an output up to the token that ends it."""
         self._text.check(ids, "token_ids")
         key = (tuple(ids), self.end_of(prompt), _key(tools), complete)
         if self._last is None or self._last[0] != key:
@@ -92,11 +87,27 @@ class Responses:
         *,
         complete: bool,
     ) -> ReadOutput:
-        stop = next((at for at, id_ in enumerate(ids) if id_ in self.stop_ids), None)
-        text = self._text.decode(ids if stop is None else ids[:stop], prompt)
         parser = self._parser(self.end_of(prompt).opening, tools)
+        stop = self._stop(ids, prompt, parser)
+        text = self._text.decode(ids if stop is None else ids[:stop], prompt)
         message = parser.parse(text, complete=complete or stop is not None)
         return ReadOutput(message if stop is None else message.ended(), text, stop)
+
+    def stop(
+        self, ids: Sequence[int], prompt: Sequence[int], tools: Sequence[object] | None
+    ) -> int | None:
+        """Return the place of the token that ends an output; None where none does."""
+        return self._stop(ids, prompt, self._parser(self.end_of(prompt).opening, tools))
+
+    def _stop(self, ids: Sequence[int], prompt: Sequence[int], parser: OutputParser) -> int | None:
+        for at, id_ in enumerate(ids):
+            if id_ in self.stops.ids:
+                return at
+            if id_ in self.stops.inside_ids:
+                message = parser.parse(self._text.decode(ids[:at], prompt), complete=False)
+                if message.content or message.tool_calls:
+                    return at
+        return None
 
     def _parser(self, opening: str, tools: Sequence[object] | None) -> OutputParser:
         key = (opening, _key(tools))
@@ -133,22 +144,3 @@ class Responses:
 
 def _key(tools: Sequence[object] | None) -> str:
     return "" if tools is None else json.dumps(tools, default=str)
-
-
-def stops_of(analysis: Analysis) -> tuple[str, ...]:
-    """Return the texts at which an output may end, that which the template writes first."""
-    eos = str(analysis.template.special_tokens.get("eos_token") or "")
-    stops = (stop for format_ in analysis.formats for stop in format_.stop_strings)
-    return tuple(dict.fromkeys(stop for stop in (*stops, eos) if stop))
-
-
-def _inner_text(analysis: Analysis) -> str:
-    """Return all that the template writes inside turns, before what ends their last part."""
-    literals: list[str] = []
-    for format_ in analysis.formats:
-        layouts = format_.layouts.values()
-        literals += [literal for layout in layouts for literal in layout.literals[:-1]]
-        if format_.calls is not None:
-            literals += [format_.calls.section_open, format_.calls.separator]
-            literals += [piece for piece in format_.calls.row if not isinstance(piece, Slot)]
-    return "\0".join(literals)

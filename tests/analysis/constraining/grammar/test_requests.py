@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from copy import deepcopy
 from typing import Any
@@ -181,29 +182,74 @@ def test_what_an_engine_needs_beside_the_rules() -> None:
     assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(grammar.preserved_tokens)
 
 
-def test_a_structural_tag_holds_one_tool() -> None:
-    tag = analysis_of(HERMES).grammar(STRICT).structural_tag()
-    structures = tag["structures"]
-    assert isinstance(structures, list)
-    third = structures[2]
-    assert isinstance(third, dict)
-    assert (third["begin"], third["end"]) == (
+def tag_of(name: str, **options: Any) -> dict[str, Any]:
+    tag = analysis_of(name).grammar(STRICT, **options).structural_tag()
+    json.dumps(tag)
+    return tag
+
+
+def test_a_structural_tag_has_a_tag_for_each_tool() -> None:
+    found = tag_of(HERMES)["format"]["elements"][-1]
+    assert found["triggers"] == ["<tool_call>"]
+    third = found["tags"][2]
+    assert (third["begin"], third["content"]["type"], third["end"]) == (
         '<tool_call>\n{"name": "list_rooms", "arguments": ',
+        "json_schema",
         "}\n</tool_call>",
     )
-    assert tag["triggers"] == ["<tool_call>"]
-    json.dumps(tag)
 
 
 @pytest.mark.parametrize(
-    ("name", "part"),
-    [(XML, "arguments"), ("call-id-pre-func-name", "id"), ("content-plain", None)],
+    ("name", "kinds"),
+    [
+        (HERMES, {"json_schema"}),
+        (XML, {"grammar"}),
+        # An id that differs from call to call.
+        ("call-id-pre-func-name", {"json_schema", "regex"}),
+        ("a2-key-value-tags", {"grammar"}),
+    ],
 )
-def test_what_a_structural_tag_cannot_express_is_told_by_part(name: str, part: str | None) -> None:
-    grammar = analysis_of(name).grammar(STRICT)
-    if part is None:
-        assert grammar.structural_tag()["type"] == "structural_tag"
-        return
-    with pytest.raises(GrammarError) as caught:
-        grammar.structural_tag()
-    assert caught.value.place == part
+def test_what_stands_in_a_tag_is_as_the_format_writes_it(name: str, kinds: set[str]) -> None:
+    text = json.dumps(tag_of(name))
+    assert {
+        kind for kind in ("json_schema", "grammar", "regex") if f'"type": "{kind}"' in text
+    } == kinds
+
+
+NAMED = {"type": "function", "function": {"name": "list_rooms"}}
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "taken", "refused"),
+    [
+        ({}, ["Hello.", CALL, f"Look.\n{CALL}\n{CALL}", THOUGHT + CALL], ["<tool_call>"]),
+        (
+            {"tool_choice": "required"},
+            [CALL, f"Look.\n{CALL}", f"{THOUGHT}{CALL}\n{OTHER}"],
+            ["Hello."],
+        ),
+        ({"parallel_tool_calls": False}, ["Hello.", CALL, f"Look.\n{CALL}"], [f"{CALL}\n{CALL}"]),
+        ({"tool_choice": NAMED}, [CALL, f"{CALL}\n{CALL}"], [OTHER, "Hello.", f"{CALL}\n{OTHER}"]),
+        (
+            {"json_schema": CITY},
+            ['{"city": "Oslo"}', THOUGHT + '{"city": "Oslo"}', CALL],
+            ["Oslo", "{}"],
+        ),
+        ({"prompt": CLOSED, "tool_choice": "required"}, [CALL], [THOUGHT + CALL]),
+    ],
+)
+def test_xgrammar_holds_what_is_asked(
+    options: dict[str, Any], taken: list[str], refused: list[str]
+) -> None:
+    xgrammar = pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    accepts = importlib.import_module("xgrammar.testing")._is_grammar_accept_string
+    compiled = xgrammar.Grammar.from_structural_tag(json.dumps(tag_of(HERMES, **options)))
+    assert [text for text in taken if not accepts(compiled, text)] == []
+    assert [text for text in taken if not accepts(compiled, f"{text}<|im_end|>\n")] == []
+    assert [text for text in refused if accepts(compiled, text)] == []
+
+
+def test_without_calls_there_is_no_structural_tag() -> None:
+    with pytest.raises(GrammarError, match="there are no calls"):
+        analysis_of("reasoning-none").grammar(BATTERY).structural_tag()
