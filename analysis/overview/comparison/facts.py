@@ -10,6 +10,8 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import (
     CallFormat,
+    ContentParts,
+    MediaSlot,
     ReasoningRetention,
     Row,
     Slot,
@@ -87,6 +89,7 @@ def _facts(analysis: Analysis) -> Iterator[Fact]:
     yield from _documented(whole, "JSON fields")
     yield from _retention(analysis.formats.united.retention)
     yield from _switches(whole)
+    yield from _content_parts(analysis.content_parts)
     yield from _documented(whole, "shape of messages")
     string = analysis.string_arguments
     if string is not None:
@@ -220,6 +223,24 @@ def _switches(whole: Mapping[str, Json]) -> Iterator[Fact]:
                 # By the words of its effects: none is an answer, too.
                 words = effects if isinstance(effects, list) else []
                 yield ("switches", named, ""), ", ".join(map(str, words)) or "as if unset"
+
+
+def _content_parts(parts: ContentParts) -> Iterator[Fact]:
+    aspect = "parts of the content"
+    yield (aspect, "a list of texts", ""), parts.texts.value
+    for media in parts.media:
+        name = media.kind.value
+        written = "".join(
+            f"«{piece.value}»" if isinstance(piece, MediaSlot) else piece
+            for piece in media.placeholder
+        )
+        yield (aspect, name, ""), written or media.outcome.value
+        if media.place is not None:
+            many = "for each part" if media.each else "once"
+            yield (aspect, f"where {name} stands", ""), f"{many}, {media.place.value}"
+            yield (aspect, f"who may send {name}", ""), ", ".join(media.roles)
+        for form, outcome in media.forms.items():
+            yield (aspect, f"the form {form}", ""), outcome.value
 
 
 def _json(value: Json) -> str:
