@@ -14,7 +14,7 @@ from autoparser.analysis.core.errors import (
     TemplateRenderError,
     TemplateUnusableError,
 )
-from autoparser.analysis.core.format import Begun, JsonType, Part
+from autoparser.analysis.core.format import Begun, ContentParts, JsonType, Part
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.describing.document import digest_of, document
 from autoparser.analysis.describing.view import view_of
@@ -24,6 +24,7 @@ from autoparser.analysis.inference.check import (
     continuations,
     self_check,
 )
+from autoparser.analysis.inference.learning.content_parts import learn_content_parts
 from autoparser.analysis.inference.learning.switches import MOST_VARIABLES, find_switches
 from autoparser.analysis.inference.phases import Draft, Finding
 from autoparser.analysis.inference.probing import (
@@ -143,6 +144,18 @@ class Analysis(LearntFormat):
     @cached_property
     def _gate(self) -> Gate:
         return gate(self.formats, self.continuations, self.prober())
+
+    @property
+    def content_parts(self) -> ContentParts:
+        """What becomes of content that is a list of texts, images, videos and sounds.
+
+        It is found out when it is first asked for, by renders of its own.
+        """
+        return self._content_parts
+
+    @cached_property
+    def _content_parts(self) -> ContentParts:
+        return learn_content_parts(self.prober(), calls=self.formats.united.calls is not None)
 
     @property
     def rendering(self) -> ChatTemplate:

@@ -33,6 +33,7 @@ from autoparser.analysis.inference.probing import (
 )
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
+from .content_parts import content_parts_words
 from .layout import Lines, Row, joined, rows, sentence
 from .provenance import provenance_words
 from .setting_words import doubt, setting_words
@@ -77,6 +78,7 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
         yield "Arguments", _arguments(analysis, format_.calls)
         yield "Values", value_samples(format_.calls.arguments)
         yield "Call ids", _ids(analysis)
+    yield "Parts", content_parts_words(analysis.content_parts)
     yield "Prompt", _prompt(analysis.formats.default.opening)
     yield "Stop strings", _stops(format_)
     wants = _wants(analysis.shape)

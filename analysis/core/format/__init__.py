@@ -10,6 +10,15 @@ from .joint import Joint, joints_of
 from .json_call import JsonFields
 from .layout import Layout, Part
 from .literal import Block, Literal
+from .media import (
+    ContentParts,
+    MediaPlace,
+    MediaSlot,
+    MediaTreatment,
+    PartsOutcome,
+    Placeholder,
+    best_outcome,
+)
 from .notation import (
     Container,
     Notation,
@@ -31,6 +40,7 @@ __all__ = [
     "CallFormat",
     "CallLimit",
     "Container",
+    "ContentParts",
     "Edges",
     "End",
     "Escape",
@@ -42,11 +52,16 @@ __all__ = [
     "JsonType",
     "Layout",
     "Literal",
+    "MediaPlace",
+    "MediaSlot",
+    "MediaTreatment",
     "NamingId",
     "Notation",
     "Opening",
     "Order",
     "Part",
+    "PartsOutcome",
+    "Placeholder",
     "ReasoningRetention",
     "RefusedMessageError",
     "Row",
@@ -56,6 +71,7 @@ __all__ = [
     "Text",
     "TurnFormat",
     "Written",
+    "best_outcome",
     "ending",
     "joints_of",
     "json_notation",

@@ -16,7 +16,7 @@ from msgspec import UNSET, Meta, UnsetType, convert
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.document import Count, Digest, JsonDocument, json_of
-from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.core.format import ContentParts, Formats, TurnFormat
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.format_document import FormatDocument, format_document
@@ -46,6 +46,7 @@ from autoparser.analysis.inference.probing import (
 from autoparser.analysis.loading.template import ChatTemplate, Provenance
 from autoparser.analysis.reading.expression import ExpressionDocument
 
+from .content_parts import ContentPartsDocument, content_parts_document
 from .evidence import PhaseDocument, phase_document
 from .switches import SwitchDocument, switch_document
 
@@ -125,6 +126,8 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """What the template wants of its messages."""
     string_arguments: StringArguments | None
     """What becomes of arguments given as JSON text; null: calls are not written."""
+    content_parts: ContentPartsDocument
+    """What becomes of a user's content that is a list of parts."""
     trials: tuple[ShapeTrial, ...]
     """The shapes that were tried."""
     phases: tuple[PhaseDocument, ...]
@@ -210,6 +213,11 @@ class Documented(Described, Protocol):
         ...
 
     @property
+    def content_parts(self) -> ContentParts:
+        """What becomes of content that is a list of parts."""
+        ...
+
+    @property
     def trials(self) -> Sequence[ShapeTrial]:
         """The shapes that were tried."""
         ...
@@ -257,6 +265,7 @@ def document(analysis: Documented) -> dict[str, Json]:
         sandbox=sandbox_document(analysis.check, template.origin),
         shape=shape,
         string_arguments=analysis.string_arguments,
+        content_parts=content_parts_document(analysis.content_parts),
         trials=tuple(analysis.trials),
         phases=tuple(phase_document(each, shape, system, markers) for each in analysis.phases),
         stand_ins=dict(analysis.stand_ins),
