@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.format import (
     ArgumentForm,
     CallFormat,
@@ -78,7 +79,8 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
         yield "Arguments", _arguments(analysis, format_.calls)
         yield "Values", value_samples(format_.calls.arguments)
         yield "Call ids", _ids(analysis)
-    yield "Parts", content_parts_words(analysis.content_parts)
+    if isinstance(analysis, Analysis):
+        yield "Parts", content_parts_words(analysis.content_parts)
     yield "Prompt", _prompt(analysis.formats.default.opening)
     yield "Stop strings", _stops(format_)
     wants = _wants(analysis.shape)
