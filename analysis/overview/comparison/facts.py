@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import (
     CallFormat,
@@ -19,7 +18,8 @@ from autoparser.analysis.core.format import (
     joints_of,
     type_of,
 )
-from autoparser.analysis.describing.document import document
+from autoparser.analysis.describing.document import described
+from autoparser.analysis.learnt import LearntFormat
 
 DOCUMENTED: Mapping[str, tuple[str, ...]] = {
     "modes": ("modes",),
@@ -44,7 +44,7 @@ class FactChange:
     """The kinds of turns that it is about, by their parts; empty: it is about no one kind."""
 
 
-def changed_facts(left: Analysis, right: Analysis) -> tuple[FactChange, ...]:
+def changed_facts(left: LearntFormat, right: LearntFormat) -> tuple[FactChange, ...]:
     """Return the facts that differ, by aspects; those that only one of them has, too."""
     ours, theirs = dict(_facts(left)), dict(_facts(right))
     names = dict.fromkeys([*ours, *theirs])
@@ -80,8 +80,8 @@ Fact = tuple[tuple[str, str, str], Json]
 """Aspect, name, the kind of turn it is about or nothing; and the value."""
 
 
-def _facts(analysis: Analysis) -> Iterator[Fact]:
-    whole = document(analysis)
+def _facts(analysis: LearntFormat) -> Iterator[Fact]:
+    whole = described(analysis)
     yield from _documented(whole, "modes", "flags", "markers")
     yield from _turn(analysis)
     if analysis.formats.united.calls is not None:
@@ -114,7 +114,7 @@ def _leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
         yield path, value
 
 
-def _turn(analysis: Analysis) -> Iterator[Fact]:
+def _turn(analysis: LearntFormat) -> Iterator[Fact]:
     format_ = analysis.formats.united
     for joint in joints_of(format_):
         for presence in joint.presences:
