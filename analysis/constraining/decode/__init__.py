@@ -5,7 +5,14 @@ from .decoding_trial import DecodingTrial
 from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
 from .model import LoadedModel, ModelError, ModelFigures, ModelWriter, load_model
-from .server import Server, ServerEngine, ServerError, grammar_fields, server_answers
+from .server import (
+    Server,
+    ServerEngine,
+    ServerError,
+    grammar_fields,
+    marker_fields,
+    server_answers,
+)
 from .vocabulary import MarkerFit, made_tokenizer
 
 __all__ = [
@@ -31,5 +38,6 @@ __all__ = [
     "judged",
     "load_model",
     "made_tokenizer",
+    "marker_fields",
     "server_answers",
 ]
