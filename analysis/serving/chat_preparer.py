@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.constraining.grammar import Grammar, GrammarError
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.core.schema import SchemaError
 from autoparser.analysis.history.renderer import BridgeRefusal, Renderer
 from autoparser.analysis.history.renderer.asked import messages_of
@@ -134,9 +135,13 @@ class ChatPreparer:
         new = messages[said[-1] + 1 :] if said else messages
         # A renderer learns as it bridges, and is for one at a time.
         with self._bridging:
-            found = self._renderer.bridge_to_next_turn(
-                earlier.prompt_token_ids, earlier.token_ids, new, tools
-            )
+            try:
+                found = self._renderer.bridge_to_next_turn(
+                    earlier.prompt_token_ids, earlier.token_ids, new, tools
+                )
+            except TokenizerError as error:
+                words = f"{error.place}: {error.message}" if error.place else error.message
+                raise ChatError(words, place="continues", hint=error.hint) from error
             if isinstance(found, BridgeRefusal):
                 return None, f"{found.reason}: {found.detail}"
             ids = tuple(found.token_ids)

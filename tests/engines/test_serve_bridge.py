@@ -12,7 +12,6 @@ from autoparser.analysis.serving import ChatPreparer
 
 from .chats import TIMEOUT, TOOLS, analysis_of, parrot
 from .padding import padded_message
-from .parrot import END
 from .running_llama import RunningLlama, running_llama
 from .running_serve import running_serve
 
@@ -21,6 +20,7 @@ pytestmark = pytest.mark.engine
 TEMPLATE = "j1-json-in-tags"
 SCRIPT = '<tool_call>\n{"name":"get_weather","arguments":{"city":"Oslo","days":3}}\n</tool_call>'
 """Compact JSON, which the template writes otherwise once it is in the history."""
+STOP = "<|im_end|>"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def first_turn(llama: RunningLlama, url: str) -> tuple[list[Any], dict[str, Any]
     def prompt_of(user: str) -> str:
         return render([{"role": "user", "content": user}], None, add_generation_prompt=True)
 
-    user = padded_message(llama.parrot, f"{SCRIPT}{END}", prompt_of)
+    user = padded_message(llama.parrot, f"{SCRIPT}{STOP}", prompt_of)
     messages: list[Any] = [{"role": "user", "content": user}]
     # Without tools nothing is held to the grammar, which would want the template's own spaces.
     answer = asked(url, messages)
@@ -66,7 +66,7 @@ def test_the_next_prompt_begins_with_the_ids_and_the_cache_holds(
     choice = answer["choices"][0]
     earlier = {name: choice[name] for name in ("prompt_token_ids", "token_ids")}
     written = llama.parrot.tokenizer.decode(earlier["token_ids"], skip_special_tokens=False)
-    assert written.removesuffix(END) == SCRIPT
+    assert written == SCRIPT + STOP
     after = asked(url, messages, continues=earlier, max_tokens=2)
     so_far = earlier["prompt_token_ids"] + earlier["token_ids"]
     following = after["choices"][0]
@@ -93,4 +93,6 @@ def test_ids_that_the_vocabulary_does_not_have_are_one_error(url: str) -> None:
     body = {"messages": [{"role": "user", "content": "x"}], "continues": earlier, "tools": TOOLS}
     answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=TIMEOUT)
     assert answer.status_code == httpx2.codes.BAD_REQUEST
-    assert "prev_prompt_ids[0]" in answer.json()["error"]["param"]
+    error = answer.json()["error"]
+    assert error["param"] == "continues"
+    assert "1000000" in error["message"]
