@@ -79,7 +79,7 @@ CALLS: tuple[tuple[ToolCall, ...], ...] = (
     (),
     (weather("Oslo", 3),),
     (weather('a "b" <c> & \\ d\nsecond line', -7),),
-    (weather("Malmö 👩\N{ZERO WIDTH JOINER}🚀", 0),),
+    (weather("Malmö 👩🚀", 0),),
     (room("{'not': [json}"),),
     (room(""),),
     (weather("Paris", 1), room("two calls")),
