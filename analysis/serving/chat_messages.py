@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall, function_of
+from autoparser.analysis.core.message_shape import Shape
 from autoparser.analysis.core.value_kind import is_list, is_mapping
-from autoparser.analysis.inference.probing.shape import Shape
 
 REASONING = ("reasoning_content", "reasoning")
 """The fields in which servers give reasoning, and clients give it back."""
