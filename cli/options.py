@@ -3,7 +3,7 @@
 Contract: an option that more than one command takes is defined here (the limits of workers in
 `isolation.py`), and no command gives it another meaning. ``--format``
 chooses a form, ``-o`` writes the result to a file, ``--jobs`` counts processes. ``--json`` is short
-for ``--format json`` where text is the only other form.
+for ``--format json`` where text is the default form and JSON another.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ package canitoolcall are read, and counted by family beside what it publishes of
 With `--structural-tags`, xgrammar compiles the tags of four kinds of requests, and is asked what of
 each template's turns they take. With `--stops`, an engine runs along each turn, and has to stop
 where it is over. With `--parts`, what becomes of images, videos and audio is held
-against transformers' renders.
+against transformers' renders. With `--files`, saved formats are loaded in a process without jinja2,
+and do what the analyses do.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from pathlib import Path
 from .closed_loop import loop_table, loops
 from .content_parts import judged_content_parts
 from .exports import export_table, exports
+from .format_files import judged_files
 from .gate_table import gate_table, unexplained
 from .gates import gates, own_paths, templates_in
 from .grammars import ENOUGH, proof_table, proofs
@@ -49,6 +51,7 @@ def _played(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
 
 
 _JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
+    "files": judged_files,
     "parts": judged_content_parts,
     "roundtrip": _played,
     "stops": judged_stops,
@@ -117,6 +120,7 @@ def _options() -> argparse.Namespace:
     )
     options.add_argument("--triggers", action="store_true", help="judge lazy grammars' triggers")
     options.add_argument("--parts", action="store_true", help="judge what becomes of parts")
+    options.add_argument("--files", action="store_true", help="compare saved formats")
     options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")
     options.add_argument("--family", action="append", default=[], help="with --scoreboard: these")
     options.add_argument("--failing", action="store_true", help="with --scoreboard: show each text")

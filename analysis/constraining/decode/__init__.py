@@ -5,6 +5,7 @@ from .decoding_trial import DecodingTrial
 from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
 from .model import LoadedModel, ModelError, ModelFigures, ModelWriter, load_model
+from .rendering import NoTurns
 from .server import (
     Server,
     ServerEngine,
@@ -30,6 +31,7 @@ __all__ = [
     "ModelError",
     "ModelFigures",
     "ModelWriter",
+    "NoTurns",
     "Rendering",
     "Server",
     "ServerEngine",
