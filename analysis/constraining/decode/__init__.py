@@ -1,6 +1,6 @@
 """Masked decoding as a check: answers written under a grammar, each of them judged."""
 
-from .answers import DecodedAnswer, DecodingReport, Example, JudgedAnswer, judged
+from .answers import AnswerExample, DecodedAnswer, DecodingReport, JudgedAnswer, judged
 from .decoding_trial import DecodingTrial
 from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
@@ -17,11 +17,11 @@ from .server import (
 from .vocabulary import MarkerFit, made_tokenizer
 
 __all__ = [
+    "AnswerExample",
     "Complaint",
     "DecodedAnswer",
     "DecodingReport",
     "DecodingTrial",
-    "Example",
     "Fault",
     "Judge",
     "JudgedAnswer",

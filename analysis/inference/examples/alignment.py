@@ -18,7 +18,7 @@ from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import Edges, Escape, Part, Slot, Strip
 from autoparser.analysis.core.schema import JsonType, type_of
 
-from .wording import Span, decoded_objects, decoded_strings, found, value_texts
+from .wording import WordSpan, decoded_objects, decoded_strings, found, value_texts
 
 __all__ = ["AlignedExample", "ArgumentStyle", "Hypothesis", "Mark", "align"]
 
@@ -174,7 +174,7 @@ def _places(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
             yield _mark(what, span, call, None)
 
 
-def _mark(what: Slot, span: Span, call: int, value: Json) -> Mark:
+def _mark(what: Slot, span: WordSpan, call: int, value: Json) -> Mark:
     kind = type_of(value) if what is Slot.VALUE else None
     return Mark(what, span.start, span.end, call, kind, value)
 
