@@ -6,7 +6,14 @@ from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
 from .model import LoadedModel, ModelError, ModelFigures, ModelWriter, load_model
 from .rendering import NoTurns
-from .server import Server, ServerEngine, ServerError, grammar_fields, server_answers
+from .server import (
+    Server,
+    ServerEngine,
+    ServerError,
+    grammar_fields,
+    marker_fields,
+    server_answers,
+)
 from .vocabulary import MarkerFit, made_tokenizer
 
 __all__ = [
@@ -33,5 +40,6 @@ __all__ = [
     "judged",
     "load_model",
     "made_tokenizer",
+    "marker_fields",
     "server_answers",
 ]
