@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from msgspec import convert
 
-from autoparser.analysis.constraining.grammar import Grammar, format_slices, grammar_of
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Begun, Formats, TurnFormat
 from autoparser.analysis.core.message_shape import Shape, StringArguments
-from autoparser.analysis.core.provenance import Provenance
+from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.format_document import turn_document
 from autoparser.analysis.describing.verdict_document import check_document, gate_document
 from autoparser.analysis.describing.view import MarkerRegistry, View
-from autoparser.analysis.loading.tokens import tokenizer_of
 from autoparser.analysis.reading.expression import belonging, build, request_of
 from autoparser.analysis.reading.parsing import OutputParser, after_reasoning
 
@@ -41,27 +39,14 @@ if TYPE_CHECKING:
         GrammarBackend,
         ReasoningGate,
     )
+    from autoparser.analysis.constraining.grammar import Grammar
+    from autoparser.analysis.loading.tokens import ModelTokenizer
 
 __all__ = ["LearntFormat", "LearntFrom", "PhaseConclusion"]
 
 
-class LearntFrom(Protocol):
-    """What names a template, whether it is at hand or not."""
-
-    @property
-    def name(self) -> str | None:
-        """Its name among the templates of a model."""
-        ...
-
-    @property
-    def origin(self) -> str | None:
-        """The file, or standard input."""
-        ...
-
-    @property
-    def source(self) -> Provenance | None:
-        """Where it came from; None for a text that was given directly."""
-        ...
+class LearntFrom(NamedTemplate, Protocol):
+    """The template that a format was learnt from, whether its text is at hand or not."""
 
     @property
     def special_tokens(self) -> Mapping[str, str]:
@@ -188,7 +173,7 @@ class LearntFormat(ABC):
             whole_calls=call_deltas == "whole",
             keeps_reasoning=unclosed_reasoning == "keep",
             call_ids=call_ids,
-            tokenizer=None if tokenizer is None else tokenizer_of(tokenizer),
+            tokenizer=None if tokenizer is None else _known(tokenizer),
             strip_code_fence=strip_code_fence,
         )
 
@@ -213,6 +198,8 @@ class LearntFormat(ABC):
         it is written. With `loosen`, keywords of schemas that cannot be held to are left out
         instead, and `Grammar.loosened` tells which.
         """
+        from autoparser.analysis.constraining.grammar import grammar_of  # noqa: PLC0415 - grammars
+
         return grammar_of(
             self.formats,
             tools,
@@ -237,11 +224,12 @@ class LearntFormat(ABC):
         Raises TokenizerError.
         """
         from autoparser.analysis.constraining.constrained import GrammarBackend  # noqa: PLC0415 - llguidance
+        from autoparser.analysis.constraining.grammar import format_slices  # noqa: PLC0415 - grammars
 
-        known = tokenizer_of(tokenizer)
+        known = _known(tokenizer)
         ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
         if known.eos is None and ends:
-            known = tokenizer_of(known, eos=ends)
+            known = _known(known, eos=ends)
         slices = format_slices(self.formats, known.opaque)
         return GrammarBackend(known, workers=workers, capacity=capacity, slices=slices)
 
@@ -321,6 +309,16 @@ class LearntFormat(ABC):
     def _saved_template(self) -> SavedTemplateDocument:
         """What a file says of the template."""
 
+    @property
+    def sha256(self) -> str:
+        """The digest of the template's text in UTF-8: another text may write other turns."""
+        return self._saved_template.sha256
+
+    @property
+    def characters(self) -> int:
+        """How long the template's text is."""
+        return self._saved_template.characters
+
     def to_file(self) -> FormatFile:
         """Return what a file holds: all that was learnt, without the template and its renders."""
         formats = self.formats
@@ -358,3 +356,10 @@ class LearntFormat(ABC):
     def ok(self) -> bool:
         """Whether every setting's format is as the template writes, and passes the gate."""
         return all(check.ok for check in self.checks) and self.gate.ok
+
+
+def _known(tokenizer: object, *, eos: Sequence[str] | None = None) -> ModelTokenizer:
+    # Where no tokenizer is given, neither what reads one is needed, nor where one may be from.
+    from autoparser.analysis.loading.tokens import tokenizer_of  # noqa: PLC0415
+
+    return tokenizer_of(tokenizer, eos=eos)

@@ -1,4 +1,19 @@
-"""The parser inside engines: what vLLM and SGLang load as plugins, and whether they do.
+"""A chat endpoint in front of a server that completes text: render, constrain, parse, stream.
 
-Nothing here imports an engine but `vllm_plugin` and `sglang_plugin`, when the engine calls them.
+What is loaded here does without the packages of the extra; `chat_application` needs them.
 """
+
+from .chat_error import ChatError, ChatErrorKind
+from .chat_preparer import ChatPreparer, PreparedChat
+from .chat_request import ChatRequest, chat_request
+from .serving_limits import ServingLimits
+
+__all__ = [
+    "ChatError",
+    "ChatErrorKind",
+    "ChatPreparer",
+    "ChatRequest",
+    "PreparedChat",
+    "ServingLimits",
+    "chat_request",
+]

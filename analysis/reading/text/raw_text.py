@@ -21,7 +21,7 @@ from .rows import EntryRow
 from .stops import Found, Stops
 from .tape import Lane, Reading, SpanKind, Tape
 from .typed import typed
-from .value_decoding import Unreadable, decode, is_huge, unescape
+from .value_decoding import Unreadable, decode, is_huge
 
 
 class ArgumentsAround(Protocol):
@@ -104,7 +104,11 @@ class RawReader:
         if after.core and not escapes:
             # Without its closer a value ends before the next marker, and before what the
             # template writes between the two.
-            markers = (text for text in (*around.stops, *opens) if len(text) > _SHORT)
+            # A turn may end with the text that closes an argument: that is the closer here.
+            keyed = any(row.keyed_close for row in around.rows)
+            closer = after.core + key if keyed else after.core
+            others = [text for text in (*around.stops, *opens) if not text.startswith(closer)]
+            markers = (text for text in others if len(text) > _SHORT)
             stops += [(after.before + self.between, text, False) for text in markers]
         stops += [("", text, None) for text in escapes]
         self.stops: Stops[bool | None] = Stops(stops)
@@ -345,7 +349,7 @@ def json_of(
     notation = arguments.values
     string = notation.string
     if quoted or types == frozenset({"string"}):
-        return json.dumps(unescape(text, string), ensure_ascii=False)
+        return json.dumps(string.read(text), ensure_ascii=False)
     if not text.strip() and types is not None:
         for kind, container, empty in (
             ("array", notation.array, "[]"),
@@ -364,7 +368,7 @@ def json_of(
             try:
                 value = decode(text, notation)
             except Unreadable:
-                value = unescape(text, string)
+                value = string.read(text)
         else:
-            value = unescape(value, string)
+            value = string.read(value)
     return json.dumps(value, ensure_ascii=False)

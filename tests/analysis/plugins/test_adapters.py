@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.core.errors import TemplateNotFoundError
-from autoparser.analysis.serving.served_format import FORMAT_VARIABLE, served_format
-from autoparser.analysis.serving.served_template import TEMPLATE_VARIABLE, served_template
-from autoparser.analysis.serving.sglang_detectors import (
+from autoparser.analysis.plugins.served_format import FORMAT_VARIABLE, served_format
+from autoparser.analysis.plugins.served_template import TEMPLATE_VARIABLE, served_template
+from autoparser.analysis.plugins.sglang_detectors import (
     ReasoningDetector,
     SglangResults,
     ToolDetector,
 )
-from autoparser.analysis.serving.vllm_parsers import (
+from autoparser.analysis.plugins.vllm_parsers import (
     ReasoningHalf,
     ToolHalf,
     VllmMessages,
