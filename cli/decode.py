@@ -24,6 +24,8 @@ from .decoding import (
 from .inputs import read_prompt, read_schema, read_tools
 from .options import (
     EncoderOption,
+    EngineName,
+    EngineOption,
     JsonOption,
     JsonSchemaOption,
     LoosenOption,
@@ -32,6 +34,8 @@ from .options import (
     OutputOption,
     PromptOption,
     RevisionOption,
+    ServedModelOption,
+    ServerOption,
     SourceArgument,
     SwitchOption,
     TextOrJsonOption,
@@ -58,14 +62,6 @@ FAULTS = 1
 
 
 BATCH = 8
-
-
-class EngineName(StrEnum):
-    """What runs after a server."""
-
-    VLLM = "vllm"
-    SGLANG = "sglang"
-    LLAMA_SERVER = "llama-server"
 
 
 class SamplerName(StrEnum):
@@ -104,20 +100,9 @@ def decode(
             metavar="N", min=1, help=f"Answers that a model writes side by side. [default: {BATCH}]"
         ),
     ] = None,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Let a server write: http://HOST:PORT with /v1/completions. The grammar is sent"
-            " in the request field of its --engine.",
-        ),
-    ] = None,
-    engine: Annotated[
-        EngineName | None, typer.Option(help="What runs behind --server.", show_default=False)
-    ] = None,
-    served_model: Annotated[
-        str, typer.Option(metavar="NAME", help="The model's name at the server, if it wants one.")
-    ] = "",
+    server: ServerOption = None,
+    engine: EngineOption = None,
+    served_model: ServedModelOption = "",
     server_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
     ] = 120.0,

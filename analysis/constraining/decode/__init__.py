@@ -1,20 +1,27 @@
 """Masked decoding as a check: answers written under a grammar, each of them judged."""
 
-from .answers import DecodedAnswer, DecodingReport, Example, JudgedAnswer, judged
+from .answers import AnswerExample, DecodedAnswer, DecodingReport, JudgedAnswer, judged
 from .decoding_trial import DecodingTrial
 from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
 from .model import LoadedModel, ModelError, ModelFigures, ModelWriter, load_model
 from .rendering import NoTurns
-from .server import Server, ServerEngine, ServerError, grammar_fields, server_answers
+from .server import (
+    Server,
+    ServerEngine,
+    ServerError,
+    grammar_fields,
+    marker_fields,
+    server_answers,
+)
 from .vocabulary import MarkerFit, made_tokenizer
 
 __all__ = [
+    "AnswerExample",
     "Complaint",
     "DecodedAnswer",
     "DecodingReport",
     "DecodingTrial",
-    "Example",
     "Fault",
     "Judge",
     "JudgedAnswer",
@@ -33,5 +40,6 @@ __all__ = [
     "judged",
     "load_model",
     "made_tokenizer",
+    "marker_fields",
     "server_answers",
 ]
