@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         GrammarBackend,
         ReasoningGate,
     )
-    from autoparser.analysis.constraining.gate import Gate, GateFault
     from autoparser.analysis.constraining.grammar import Grammar, GrammarError
     from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
     from autoparser.analysis.core.errors import (
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         Limit,
         TaskLimitError,
         TemplateLimitError,
+        TemplateNeededError,
         TemplateNotFoundError,
         TemplateReadError,
         TemplateRenderError,
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
         WorkerDiedError,
     )
     from autoparser.analysis.core.format import Begun, Formats, RefusedMessageError, TurnFormat
+    from autoparser.analysis.core.provenance import Provenance
+    from autoparser.analysis.core.switches import Switch
+    from autoparser.analysis.core.verdicts import Check, Failure, Gate, GateFault
     from autoparser.analysis.describing.document import SCHEMA, document
     from autoparser.analysis.describing.export import Export, response_template
     from autoparser.analysis.describing.view import MarkerRegistry, View
@@ -67,14 +70,13 @@ if TYPE_CHECKING:
         scenarios_of,
         shipped_scenarios,
     )
-    from autoparser.analysis.inference.check import Check, Failure
-    from autoparser.analysis.inference.learning.switches import Switch
     from autoparser.analysis.inference.phases import Evidence, Finding
+    from autoparser.analysis.learnt import LearntFormat, SavedFormat, load_format
     from autoparser.analysis.loading.encoders import load_encoder
     from autoparser.analysis.loading.fetching import fetch
     from autoparser.analysis.loading.isolation import Limits, TaskOutcome, WorkerPool
     from autoparser.analysis.loading.sources import load_template
-    from autoparser.analysis.loading.template import ChatTemplate, Provenance, isolated
+    from autoparser.analysis.loading.template import ChatTemplate, isolated
     from autoparser.analysis.loading.tokens import load_tokenizer
     from autoparser.analysis.reading.expression import RequestError
     from autoparser.analysis.reading.parsing import (
@@ -117,6 +119,7 @@ __all__ = [
     "GrammarBackend",
     "GrammarError",
     "Json",
+    "LearntFormat",
     "Limit",
     "Limits",
     "MarkerRegistry",
@@ -137,6 +140,7 @@ __all__ = [
     "RequestError",
     "RoundTrip",
     "Row",
+    "SavedFormat",
     "Scenario",
     "ScenarioError",
     "Span",
@@ -147,6 +151,7 @@ __all__ = [
     "TaskLimitError",
     "TaskOutcome",
     "TemplateLimitError",
+    "TemplateNeededError",
     "TemplateNotFoundError",
     "TemplateReadError",
     "TemplateRenderError",
@@ -167,6 +172,7 @@ __all__ = [
     "fetch",
     "isolated",
     "load_encoder",
+    "load_format",
     "load_template",
     "load_tokenizer",
     "response_template",
@@ -178,7 +184,6 @@ __all__ = [
 
 _HOMES = {
     "analysis": ("Analysis", "analyze"),
-    "inference.check": ("Check", "Failure"),
     "constraining.constrained": ("Constraint", "GrammarBackend", "ReasoningGate"),
     "core.conversation": ("Json", "Message", "Presence", "ToolCall"),
     "describing.document": ("SCHEMA", "document"),
@@ -188,6 +193,7 @@ _HOMES = {
         "Limit",
         "TaskLimitError",
         "TemplateLimitError",
+        "TemplateNeededError",
         "TemplateNotFoundError",
         "TemplateReadError",
         "TemplateRenderError",
@@ -195,14 +201,16 @@ _HOMES = {
         "TemplateUnusableError",
         "WorkerDiedError",
     ),
+    "core.provenance": ("Provenance",),
+    "core.verdicts": ("Check", "Failure", "Gate", "GateFault"),
     "describing.export": ("Export", "response_template"),
     "reading.expression": ("RequestError",),
+    "learnt": ("LearntFormat", "SavedFormat", "load_format"),
     "loading.fetching": ("fetch",),
     "core.format": ("Begun", "Formats", "RefusedMessageError", "TurnFormat"),
-    "constraining.gate": ("Gate", "GateFault"),
     "constraining.grammar": ("Grammar", "GrammarError"),
     "loading.isolation": ("Limits", "TaskOutcome", "WorkerPool"),
-    "inference.learning.switches": ("Switch",),
+    "core.switches": ("Switch",),
     "reading.parsing": (
         "CallIds",
         "Delta",
@@ -244,7 +252,7 @@ _HOMES = {
         "shipped_scenarios",
     ),
     "loading.sources": ("load_template",),
-    "loading.template": ("ChatTemplate", "Provenance", "isolated"),
+    "loading.template": ("ChatTemplate", "isolated"),
     "loading.tokens": ("load_tokenizer",),
     "describing.view": ("MarkerRegistry", "View"),
 }

@@ -21,6 +21,7 @@ from .export import export
 from .fetch import fetch
 from .grammar import grammar
 from .isolation import in_worker, in_workers
+from .learn import learn
 from .lint import lint
 from .output import be_printable, quiet_standard_output
 from .parse import parse
@@ -47,6 +48,7 @@ app.command()(watched()(in_worker()(analyze)))
 app.command()(in_worker()(parse))
 app.command()(in_worker()(grammar))
 app.command()(in_worker()(export))
+app.command()(in_worker()(learn))
 app.command()(in_worker(seconds=300)(roundtrip))
 app.command()(in_workers(decode))
 app.command()(in_worker(one_render=True)(render))

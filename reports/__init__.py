@@ -23,6 +23,7 @@ from .roundtrip import roundtrip_report
 from .roundtrip_document import RoundTripDocument, roundtrip_document
 from .stream import chunk_document, chunk_report, end_document, end_report
 from .survey import survey_report
+from .taught import taught_report
 from .tokens import tokens_document, tokens_report
 from .traffic import traffic_report
 from .training import training_lines
@@ -63,6 +64,7 @@ __all__ = [
     "roundtrip_document",
     "roundtrip_report",
     "survey_report",
+    "taught_report",
     "template_diff",
     "tokens_document",
     "tokens_report",

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.constraining.gate import Gate
 from autoparser.analysis.core.format import Formats, Opening, Part, TurnFormat
+from autoparser.analysis.core.verdicts import Gate
 
 from .layout import Lines, Row, heading, joined, prose, rows, sentence
 from .setting_words import setting_words

@@ -16,13 +16,13 @@ from autoparser.analysis.core.format import (
     ReasoningRetention,
     TurnFormat,
 )
+from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.describing.view import (
     ContentMode,
     MarkerRegistry,
     ReasoningMode,
     ToolFormat,
 )
-from autoparser.analysis.inference.check import Check
 from autoparser.analysis.inference.probing import (
     CallForm,
     ContentForm,
@@ -32,6 +32,7 @@ from autoparser.analysis.inference.probing import (
     ToolForm,
 )
 
+from .content_parts import content_parts_words
 from .layout import Lines, Row, joined, rows, sentence
 from .provenance import provenance_words
 from .setting_words import doubt, setting_words
@@ -72,6 +73,7 @@ def summary_rows(analysis: Analysis) -> Iterator[Row]:
         yield "Arguments", _arguments(analysis, format_.calls)
         yield "Values", value_samples(format_.calls.arguments)
         yield "Call ids", _ids(analysis)
+    yield "Parts", content_parts_words(analysis.content_parts)
     yield "Prompt", _prompt(analysis.formats.default.opening)
     yield "Stop strings", _stops(format_)
     wants = _wants(analysis.shape)

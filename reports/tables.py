@@ -8,8 +8,8 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.format import Part
+from autoparser.analysis.core.switches import Effect, Switch
 from autoparser.analysis.describing.document import effects_of, effects_of_text, prompt_under
-from autoparser.analysis.inference.learning.switches import Effect, Switch
 
 from .layout import Lines, Row, heading, prose, rows, sentence
 from .setting_words import DOUBT_STYLE, value_words

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.inference.check import Check, Crash, Failure
+from autoparser.analysis.core.verdicts import Check, Crash, Failure
 
 from .difference import compared, difference_lines
 from .layout import Lines, blank, heading, joined, prose, rows, sentence

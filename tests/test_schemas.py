@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from autoparser.analysis.core.document import JsonDocument, json_of
 from autoparser.analysis.describing.document import AnalysisDocument
+from autoparser.analysis.learnt import FormatFile
 from autoparser.analysis.overview.survey import SurveyLine
 from autoparser.reports import ComparisonDocument, RoundTripDocument
 from autoparser.reports.lint import LintDocument
@@ -21,6 +22,7 @@ from .schemas import DOCS, Published, definition_of
 PUBLISHED = (
     Published(AnalysisDocument, "analysis", "An analysis of a chat template"),
     Published(ComparisonDocument, "compare", "What changed between two chat templates"),
+    Published(FormatFile, "format", "A saved format: what was learnt of a chat template"),
     Published(LintDocument, "lint", "Findings of autoparser lint"),
     Published(RoundTripDocument, "roundtrip", "Round trips through a chat template"),
     Published(SurveyLine, "survey", "One line of a survey: one chat template"),

@@ -8,21 +8,20 @@ that no token hides how a text is cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.constraining.grammar import Grammar, grammar_of
-from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.battery import battery_tools, loose_tools
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun, Formats, Opening
+from autoparser.analysis.core.verdicts import Gate, GateFault, GateQuestion
 from autoparser.analysis.inference.check import (
     TemplateContinuation,
     TemplateTurns,
-    battery_tools,
-    loose_tools,
     turns_after,
 )
 from autoparser.analysis.inference.probing import Prober
@@ -32,45 +31,6 @@ from autoparser.analysis.reading.parsing import OutputParser, Status, message_of
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
-
-
-class GateQuestion(StrEnum):
-    """What is asked of each continuation."""
-
-    ACCEPTED = "accepted by the grammar"
-    READ = "read back"
-
-
-@dataclass(frozen=True, slots=True)
-class GateFault:
-    """A text that the template writes after its prompt, and what is wrong with it."""
-
-    question: GateQuestion
-    setting: Mapping[str, Json]
-    title: str
-    """Of the message."""
-    text: str
-    """What the template writes after the prompt."""
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """What came of all continuations."""
-
-    asked: int = 0
-    """Texts that the template writes after one of its prompts."""
-    passed: int = 0
-    """Those that the grammar accepts and the parser reads back."""
-    not_asked: int = 0
-    """Messages with which the template's turn does not go on from the prompt, or which it refuses:
-    a model may well write them, and the template does not say how."""
-    faults: tuple[GateFault, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        """Whether every continuation passed."""
-        return self.passed == self.asked
 
 
 def gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober) -> Gate:

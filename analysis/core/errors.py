@@ -17,6 +17,7 @@ __all__ = [
     "Limit",
     "TaskLimitError",
     "TemplateLimitError",
+    "TemplateNeededError",
     "TemplateNotFoundError",
     "TemplateReadError",
     "TemplateRenderError",
@@ -88,6 +89,10 @@ class TemplateNotFoundError(AutoparserError):
 
 class TemplateReadError(AutoparserError):
     """A file that should hold a template is there but cannot be read as one."""
+
+
+class TemplateNeededError(AutoparserError):
+    """What is asked takes a render, and a saved format has no template."""
 
 
 class TokenizerError(AutoparserError):

@@ -10,6 +10,7 @@ from autoparser.analysis.core.format import (
     ArgumentForm,
     Arguments,
     CallFormat,
+    EvidenceKind,
     Part,
     Slot,
     TurnFormat,
@@ -32,10 +33,10 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
     form = ArgumentForm.STRING if shape.arguments_as_string else ArgumentForm.OBJECT
     named = draft.named_reasoning or NamedReasoning()
     calls, worded = _calls(observer, draft), draft.worded_call
-    unconfirmed = {Part.REASONING} if not named.confirmed else set[Part]()
+    worded_parts = set[Part]() if named.confirmed else {Part.REASONING}
     if calls is None and worded is not None:
         calls = worded.calls
-        unconfirmed.add(Part.CALLS)
+        worded_parts.add(Part.CALLS)
     elsewhere = set[Part]() if draft.fullest is None else {Part.REASONING} & draft.fullest.shown
     format_ = TurnFormat(
         header=draft.header,
@@ -50,7 +51,7 @@ def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> T
         reasoning_cut=None if draft.cut is None else draft.cut.text,
         reasoning_open=named.open,
         reasoning_close=named.close,
-        unconfirmed=frozenset(unconfirmed),
+        not_rendered=dict.fromkeys(sorted(worded_parts), EvidenceKind.WORDS),
         elsewhere=frozenset() if draft.shows_reasoning else frozenset(elsewhere),
         retention=draft.retention,
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import diff_split
-from autoparser.analysis.inference.check import Check, Failure
+from autoparser.analysis.core.verdicts import Check, Failure
 from autoparser.analysis.lint import HitEvidence, LintFinding, LintReport, Severity, ShownText
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.verdict import basis, sandbox_words, why

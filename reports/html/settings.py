@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.constraining.gate import Gate
+from autoparser.analysis.core.verdicts import Gate
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.settings import gate_words, setting_rows, settings_words
 from autoparser.reports.visible import visible

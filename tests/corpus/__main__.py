@@ -16,7 +16,8 @@ package canitoolcall are read, and counted by family beside what it publishes of
 `--triggers`, what a lazy grammar waits for is looked for in what each template writes.
 With `--structural-tags`, xgrammar compiles the tags of four kinds of requests, and is asked what of
 each template's turns they take. With `--stops`, an engine runs along each turn, and has to stop
-where it is over.
+where it is over. With `--parts`, what becomes of images, videos and audio is held
+against transformers' renders.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from .closed_loop import loop_table, loops
+from .content_parts import judged_content_parts
 from .engine_exports import engine_exports, engine_table
 from .exports import export_table, exports
 from .gate_table import gate_table, unexplained
@@ -49,6 +51,7 @@ def _played(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
 
 
 _JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
+    "parts": judged_content_parts,
     "roundtrip": _played,
     "stops": judged_stops,
     "structural_tags": judged_tags,
@@ -131,6 +134,7 @@ def _options() -> argparse.Namespace:
         "--structural-tags", action="store_true", help="have xgrammar judge structural tags"
     )
     options.add_argument("--triggers", action="store_true", help="judge lazy grammars' triggers")
+    options.add_argument("--parts", action="store_true", help="judge what becomes of parts")
     options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")
     options.add_argument("--family", action="append", default=[], help="with --scoreboard: these")
     options.add_argument("--failing", action="store_true", help="with --scoreboard: show each text")

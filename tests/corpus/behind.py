@@ -23,8 +23,8 @@ from autoparser.analysis.core.conversation import (
     tool_for,
 )
 from autoparser.analysis.core.format import NamingId
+from autoparser.analysis.core.message_shape import offered
 from autoparser.analysis.inference.probing import Shape
-from autoparser.analysis.inference.probing.shape import offered
 
 _IDS = ("xY7zA2bC9", "dE4fG8hJ1")
 _TYPED: dict[str, Json] = {

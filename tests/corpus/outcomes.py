@@ -13,7 +13,7 @@ from pathlib import Path
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.format import Part
-from autoparser.analysis.inference.check import Check
+from autoparser.analysis.core.verdicts import Check
 
 from .probes import renders_call, renders_reasoning
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import Analysis, MarkerRegistry, analyze, load_template
+from autoparser.analysis.core.switches import Effect
 from autoparser.analysis.describing.view.modes import (
     CallIdPosition,
     ContentMode,
@@ -18,7 +19,6 @@ from autoparser.analysis.describing.view.modes import (
     ToolFormat,
 )
 from autoparser.analysis.describing.view.summary import Flags
-from autoparser.analysis.inference.learning.switches import Effect
 from autoparser.reports.html.tables import MEANINGS
 
 ROOT = Path(__file__).parents[2]

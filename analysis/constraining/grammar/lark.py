@@ -22,7 +22,7 @@ from autoparser.analysis.core.format import Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import IdentityCache
 
-from .json_schema import StringShape, guidance_text, rust_text
+from .json_schema import GuidanceSchema, StringShape, ensure_loaded, guidance_schema, rust_text
 from .rules import (
     ChoiceNode,
     Embedded,
@@ -79,6 +79,8 @@ class _LarkWriter:
         """Names of whole grammars that were written by others."""
         self.signs: dict[str, None] = {} if begun is None else begun.signs.copy()
         """The signs between which free text is written in stretches."""
+        self.unsettled: list[GuidanceSchema] = []
+        """Schemas of which llguidance has still to be asked whether it loads them."""
         self.plain: bool = begun is None or begun.plain
         """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
         that it would choose itself, and it chooses others where a token ends within a character.
@@ -90,6 +92,7 @@ class _LarkWriter:
         for name, node in rules.named.items():
             if name not in self.named:
                 self.named[name] = self.body(node)
+        ensure_loaded(self.unsettled)
         return self
 
     def body(self, node: Node) -> str:
@@ -158,7 +161,10 @@ class _LarkWriter:
         """Write a JSON value: the schema as it is, the separators as the format has them."""
         if style is None:
             return self.rule("json", f"%json {_AS_JSON(schema)}")
-        told = guidance_text(schema)
+        found = guidance_schema(schema)
+        if found.questions:
+            self.unsettled.append(found)
+        told = found.text
         options: dict[str, Json] = {
             "item_separator": style.item_separator,
             "key_separator": style.key_separator,

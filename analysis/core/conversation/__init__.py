@@ -2,13 +2,17 @@
 
 from .beyond_json import beyond_json
 from .dialogue import Dialogue, Entry, ToolResult, User
+from .media import MEDIA_FORMS, MediaForm, MediaKind, media_kind
 from .message import Json, Message, Presence, ToolCall
 from .tools import Tool, function_of, tool_for
 
 __all__ = [
+    "MEDIA_FORMS",
     "Dialogue",
     "Entry",
     "Json",
+    "MediaForm",
+    "MediaKind",
     "Message",
     "Presence",
     "Tool",
@@ -17,5 +21,6 @@ __all__ = [
     "User",
     "beyond_json",
     "function_of",
+    "media_kind",
     "tool_for",
 ]

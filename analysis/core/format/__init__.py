@@ -1,5 +1,6 @@
 """The format of an assistant turn, as frozen values that can write it."""
 
+from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.schema import JsonType, type_of
 
 from .call import ArgumentForm, Arguments, CallFormat, CallLimit, FreeWord
@@ -9,6 +10,15 @@ from .joint import Joint, joints_of
 from .json_call import JsonFields
 from .layout import Layout, Part
 from .literal import Block, Literal
+from .media import (
+    ContentParts,
+    MediaPlace,
+    MediaSlot,
+    MediaTreatment,
+    PartsOutcome,
+    Placeholder,
+    best_outcome,
+)
 from .notation import (
     Container,
     Notation,
@@ -30,9 +40,11 @@ __all__ = [
     "CallFormat",
     "CallLimit",
     "Container",
+    "ContentParts",
     "Edges",
     "End",
     "Escape",
+    "EvidenceKind",
     "Formats",
     "FreeWord",
     "Joint",
@@ -40,11 +52,16 @@ __all__ = [
     "JsonType",
     "Layout",
     "Literal",
+    "MediaPlace",
+    "MediaSlot",
+    "MediaTreatment",
     "NamingId",
     "Notation",
     "Opening",
     "Order",
     "Part",
+    "PartsOutcome",
+    "Placeholder",
     "ReasoningRetention",
     "RefusedMessageError",
     "Row",
@@ -54,6 +71,7 @@ __all__ = [
     "Text",
     "TurnFormat",
     "Written",
+    "best_outcome",
     "ending",
     "joints_of",
     "json_notation",

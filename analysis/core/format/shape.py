@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from autoparser.analysis.core.conversation import Json, Presence
+from autoparser.analysis.core.evidence_kind import EvidenceKind
 
 from .call import ArgumentForm, CallFormat
 from .layout import Layout, Part
@@ -88,8 +89,8 @@ class TurnShape:
     """What opens reasoning, where no turn shows it but a generation prompt or its words do."""
     reasoning_close: str = ""
     """What closes it there."""
-    unconfirmed: frozenset[Part] = frozenset()
-    """Parts whose markers only the prompt's words spell out; no turn was seen with them."""
+    not_rendered: Mapping[Part, EvidenceKind] = field(default_factory=dict[Part, EvidenceKind])
+    """Parts that no turn was rendered with, and what their evidence is instead."""
     elsewhere: frozenset[Part] = frozenset()
     """Parts that turns under these settings never have, but those under others do: what a model
     writes of them is read, and it is not asked to write them."""
@@ -99,6 +100,12 @@ class TurnShape:
     def shown(self) -> frozenset[Part]:
         """The parts that some turn is written with."""
         return frozenset(part for layout in self.layouts.values() for part in layout.parts)
+
+    @property
+    def unconfirmed(self) -> frozenset[Part]:
+        """Parts whose markers only the prompt's words spell out."""
+        kinds = self.not_rendered.items()
+        return frozenset(part for part, kind in kinds if kind is EvidenceKind.WORDS)
 
     @cached_property
     def header_mark(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.evidence_kind import EvidenceKind
 
 from .call import CallLimit
 from .content import content_of
@@ -41,6 +42,25 @@ class TurnFormat(TurnShape):
     def end_literals(self) -> tuple[Literal, ...]:
         """The texts that end a turn, each with the whitespace between it and content."""
         return end_literals_of(self)
+
+    @property
+    def evidence(self) -> dict[Part, EvidenceKind]:
+        """What is the evidence for each part that is read, in the order of the parts."""
+        reasoning = {Part.REASONING} if self.reasoning is not None else set[Part]()
+        read = self.shown | self.elsewhere | self.not_rendered.keys() | reasoning
+        return {
+            part: self.not_rendered.get(part, EvidenceKind.RENDER) for part in Part if part in read
+        }
+
+    @cached_property
+    def prompted_header(self) -> str:
+        """The header, where a generation prompt writes it; empty where the model writes it.
+
+        One prompt may leave it out, as some do after the result of a call; where all do, nobody
+        but the model is left to write it.
+        """
+        written = any(opening.written is not Written.NOTHING for opening in self.openings)
+        return self.header if written else ""
 
     @cached_property
     def whole(self) -> TurnFormat:

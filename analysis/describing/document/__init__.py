@@ -1,9 +1,10 @@
 """An analysis as a JSON document with a versioned schema."""
 
-from .evidence import CheckCounts, check_counts
+from autoparser.analysis.describing.verdict_document import CheckCounts, check_counts
+
 from .source import TemplateDocument, named_template, source_document, template_document
 from .switches import effects_of, effects_of_text, prompt_under
-from .whole import SCHEMA, AnalysisDocument, document
+from .whole import SCHEMA, AnalysisDocument, digest_of, document
 
 __all__ = [
     "SCHEMA",
@@ -11,6 +12,7 @@ __all__ = [
     "CheckCounts",
     "TemplateDocument",
     "check_counts",
+    "digest_of",
     "document",
     "effects_of",
     "effects_of_text",

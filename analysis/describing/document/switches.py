@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.document import AnyJson, JsonDocument
 from autoparser.analysis.core.format import Formats
-from autoparser.analysis.inference.learning.switches import Effect, Switch
+from autoparser.analysis.core.switches import Effect, Switch
 
 
 class AnyTextDocument(JsonDocument, frozen=True):

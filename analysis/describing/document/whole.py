@@ -14,10 +14,20 @@ from typing import Annotated, Final, Literal, Protocol
 
 from msgspec import UNSET, Meta, UnsetType, convert
 
-from autoparser.analysis.constraining.gate import Gate
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.document import Count, Digest, JsonDocument, json_of
-from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.core.format import ContentParts, Formats, TurnFormat
+from autoparser.analysis.core.switches import Switch
+from autoparser.analysis.core.verdicts import Check, Gate
+from autoparser.analysis.describing.format_document import FormatDocument, format_document
+from autoparser.analysis.describing.verdict_document import (
+    CheckDocument,
+    GateDocument,
+    SandboxDocument,
+    check_document,
+    gate_document,
+    sandbox_document,
+)
 from autoparser.analysis.describing.view import (
     CallIdPosition,
     ContentMode,
@@ -26,8 +36,6 @@ from autoparser.analysis.describing.view import (
     ToolFormat,
     View,
 )
-from autoparser.analysis.inference.check import Check
-from autoparser.analysis.inference.learning.switches import Switch
 from autoparser.analysis.inference.phases import Finding
 from autoparser.analysis.inference.probing import (
     Shape,
@@ -38,18 +46,9 @@ from autoparser.analysis.inference.probing import (
 from autoparser.analysis.loading.template import ChatTemplate, Provenance
 from autoparser.analysis.reading.expression import ExpressionDocument
 
-from .evidence import (
-    CheckDocument,
-    GateDocument,
-    PhaseDocument,
-    SandboxDocument,
-    check_document,
-    gate_document,
-    phase_document,
-    sandbox_document,
-)
+from .content_parts import ContentPartsDocument, content_parts_document
+from .evidence import PhaseDocument, phase_document
 from .switches import SwitchDocument, switch_document
-from .turns import FormatDocument, format_document
 
 SCHEMA: Final = "autoparser.analysis/2"
 """Name and version of the document's schema."""
@@ -127,6 +126,8 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """What the template wants of its messages."""
     string_arguments: StringArguments | None
     """What becomes of arguments given as JSON text; null: calls are not written."""
+    content_parts: ContentPartsDocument
+    """What becomes of a user's content that is a list of parts."""
     trials: tuple[ShapeTrial, ...]
     """The shapes that were tried."""
     phases: tuple[PhaseDocument, ...]
@@ -197,6 +198,11 @@ class Documented(Protocol):
         ...
 
     @property
+    def content_parts(self) -> ContentParts:
+        """What becomes of content that is a list of parts."""
+        ...
+
+    @property
     def trials(self) -> Sequence[ShapeTrial]:
         """The shapes that were tried."""
         ...
@@ -224,7 +230,7 @@ def document(analysis: Documented) -> dict[str, Json]:
         template=AnalysedTemplateDocument(
             template.name,
             template.origin,
-            _digest(template.text),
+            digest_of(template.text),
             len(template.text),
             template.source,
         ),
@@ -244,6 +250,7 @@ def document(analysis: Documented) -> dict[str, Json]:
         sandbox=sandbox_document(analysis.check, template.origin),
         shape=shape,
         string_arguments=analysis.string_arguments,
+        content_parts=content_parts_document(analysis.content_parts),
         trials=tuple(analysis.trials),
         phases=tuple(phase_document(each, shape, system, markers) for each in analysis.phases),
         stand_ins=dict(analysis.stand_ins),
@@ -252,5 +259,6 @@ def document(analysis: Documented) -> dict[str, Json]:
     return json_of(whole)
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
+    """Return the digest by which a template's text is told from others."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

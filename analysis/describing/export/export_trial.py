@@ -8,8 +8,9 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
+from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import (
     Part,
@@ -19,17 +20,13 @@ from autoparser.analysis.core.format import (
     Written,
     type_of,
 )
-from autoparser.analysis.inference.check import (
-    BatteryCase,
-    TemplateTurns,
-    battery,
-    battery_tools,
-    turns_after,
-)
-from autoparser.analysis.inference.probing import Prober
 
 from .export_limits import Export, MessagePiece
 from .response_template.joints import written_header
+
+if TYPE_CHECKING:
+    from autoparser.analysis.inference.check import TemplateTurns
+    from autoparser.analysis.inference.probing import Prober
 
 TARGET_PACKAGE = "transformers"
 _EARLIER = Message("An earlier answer.")
@@ -125,6 +122,9 @@ class _Tryout:
     """One export, and the template that is its judge."""
 
     def __init__(self, format_: TurnFormat, export: Export, parse: Parse, prober: Prober) -> None:
+        # Whoever exports alone renders nothing.
+        from autoparser.analysis.inference.check import turns_after  # noqa: PLC0415
+
         self._format, self._export, self._parse = format_, export, parse
         openings = {opening.text: opening for opening in reversed(format_.openings)}
         self._turns = [turns_after(format_, each, prober) for each in openings.values()]

@@ -15,6 +15,7 @@ from itertools import chain, product
 from typing import NamedTuple
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.battery import CITY_TOOL, battery, battery_tools
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
@@ -29,8 +30,6 @@ from autoparser.analysis.history.roundtrip.remembering import PLAIN_IDS
 from autoparser.analysis.history.roundtrip.replay import Exchange, Replay, ReplayStage
 from autoparser.analysis.history.roundtrip.sampled import NotWrittenError
 from autoparser.analysis.history.roundtrip.verdict import exchange_of
-from autoparser.analysis.inference.check import battery, battery_tools
-from autoparser.analysis.inference.check.battery import CITY_TOOL
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
 from autoparser.analysis.loading.template import ChatTemplate
 

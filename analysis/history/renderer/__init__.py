@@ -2,7 +2,7 @@
 
 from .async_renderer import AsyncRenderer
 from .attribution import Attributed, Segment
-from .prompt_tokens import RenderedTokens
+from .prompt_tokens import MediaTokens, RenderedTokens
 from .renderer import Renderer
 from .retention import BridgeRefusal, Reason, Retention
 from .token_stops import TurnStop, TurnStops
@@ -15,6 +15,7 @@ __all__ = [
     "Attributed",
     "BridgeRefusal",
     "CallTokens",
+    "MediaTokens",
     "MismarkedTurn",
     "Proof",
     "Reason",

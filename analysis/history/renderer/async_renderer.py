@@ -12,6 +12,7 @@ from typing import ParamSpec, TypeVar
 
 from autoparser.analysis.reading.parsing import ParsedMessage
 
+from .media_tokens import Expand
 from .prompt_tokens import RenderedTokens
 from .renderer import Renderer
 from .retention import BridgeRefusal
@@ -36,10 +37,13 @@ class AsyncRenderer:
         tools: Sequence[object] | None = None,
         *,
         add_generation_prompt: bool = False,
+        expand: Expand | None = None,
     ) -> RenderedTokens:
         """Return the ids of a conversation's prompt."""
         prompt = add_generation_prompt
-        return await self._run(self._renderer.render, messages, tools, add_generation_prompt=prompt)
+        return await self._run(
+            self._renderer.render, messages, tools, add_generation_prompt=prompt, expand=expand
+        )
 
     async def parse_response(
         self,

@@ -89,7 +89,7 @@ def _sampled(
         body = max([*inside, share.prompted])
         following = [run.start for run in places.runs if run.start >= share.end]
         limit = min(following, default=len(text))
-        start = _after_header(text, share.prompted, body, format_.header)
+        start = _after_header(text, share.prompted, body, format_.prompted_header)
         found.append((start, _end(text, body, share.end, limit, format_)))
     return found
 

@@ -6,9 +6,26 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from autoparser.analysis.core.conversation import MediaKind
 from autoparser.analysis.loading.tokens import Encoded
 
 from .attribution import Attributed, Segment
+
+
+@dataclass(frozen=True, slots=True)
+class MediaTokens:
+    """The tokens that stand for an image, a video or a sound of a message."""
+
+    message: int
+    """The number of the message."""
+    part: int
+    """The number of the part in the message's content."""
+    kind: MediaKind
+    start: int
+    end: int
+    """After the last of its tokens."""
+    token_ids: tuple[int, ...]
+    """Those of the placeholder, as the template writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +49,9 @@ class RenderedTokens:
     sampled."""
     notes: tuple[str, ...] = ()
     """What a bridge has kept that a render of the whole conversation would not have."""
+    media: tuple[MediaTokens, ...] = ()
+    """What stands for images, videos and sounds, in the order of the tokens. A part that has no one
+    stretch of the prompt is not here."""
 
     def __len__(self) -> int:
         return len(self.token_ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from tokenizers import Tokenizer
@@ -17,6 +18,8 @@ from .asked import messages_of, retention_of, switches_of, tools_of
 from .attribution import Attributed, attribute
 from .bridge import Bridge, BridgeRefusal
 from .leaves import fields_of
+from .media_spans import MediaSpan, media_spans
+from .media_tokens import Expand, check_placed, expanded, media_tokens
 from .prompt_tokens import RenderedTokens, own_tokens
 from .renders import HistoryRenders
 from .response import Responses
@@ -81,15 +84,38 @@ class Renderer:
         tools: Sequence[object] | None = None,
         *,
         add_generation_prompt: bool = False,
+        expand: Expand | None = None,
     ) -> RenderedTokens:
         """Return the ids of the conversation's prompt, and whose each token is.
 
         The text is what `ChatTemplate.render` gives, or would give if transformers' sandbox let
-        the template change its lists (`Analysis.rendering`). Raises TemplateRenderError where the
-        template refuses, RequestError for messages or tools that are none, TokenizerError.
+        the template change its lists (`Analysis.rendering`). `expand` says which ids stand for an
+        image, a video or a sound in the place of its placeholder's. Raises TemplateRenderError
+        where the template refuses, RequestError for messages or tools that are none,
+        TokenizerError.
         """
         found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
-        return self.tokens(found)[0]
+        rendered = self.tokens(found)[0]
+        spans = self._media(messages, tools, found.text, generation=add_generation_prompt)
+        if not spans:
+            return rendered
+        placed = media_tokens(spans, self._text.encode(found.text))
+        rendered = replace(rendered, media=placed)
+        if expand is None:
+            return rendered
+        check_placed(spans, placed)
+        return expanded(rendered, expand)
+
+    def _media(
+        self,
+        messages: Sequence[object],
+        tools: Sequence[object] | None,
+        text: str,
+        *,
+        generation: bool,
+    ) -> Sequence[MediaSpan]:
+        renders = HistoryRenders.of(self.analysis.rendering, tools_of(tools), self.switches)
+        return media_spans(renders, messages_of(messages), text, generation=generation)
 
     def tokens(self, attributed: Attributed) -> tuple[RenderedTokens, tuple[str, ...]]:
         """Return the tokens of an attributed text, and the text of each.

@@ -87,7 +87,7 @@ def _wrapped(analysis: Analysis, *, ends: bool) -> str:
         "mark": _literal(unused_word(text + around, MARK_LETTERS)),
         "digits": str(MARK_DIGITS),
         "width": str(MARK_DIGITS + 2),
-        "header": _literal(format_.header),
+        "header": _literal(format_.prompted_header),
         "openings": _listed([each.text for each in format_.openings if each.text]),
         "stops": _listed([stop for stop in format_.stop_strings if stop]),
         "closes": _listed(historic_closes(format_)),

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.battery import battery, battery_tools
 from autoparser.analysis.core.conversation import Dialogue, Message as Turn, ToolResult, User
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
-from autoparser.analysis.inference.check import battery, battery_tools
 from autoparser.analysis.inference.probing import choose_sentinels, offered
 from autoparser.analysis.loading.template import ChatTemplate
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.inference.learning.switches import Effect, Switch
+from autoparser.analysis.core.switches import Effect, Switch
 from autoparser.analysis.inference.probing import Setting
 
 from .cause import Cause

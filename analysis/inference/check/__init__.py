@@ -1,9 +1,10 @@
 """Checking a format against its template: the fixed battery and the verdict."""
 
-from .battery import BatteryCase, battery, battery_tools, loose_tools
+from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools, loose_tools
+from autoparser.analysis.core.verdicts import Check, Crash, Failure
+
 from .continuations import TemplateContinuation, continuations, turns_after
-from .crash import Crash
-from .selfcheck import Check, Failure, self_check
+from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
 
 __all__ = [

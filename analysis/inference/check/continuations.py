@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import Formats, Opening, TurnFormat
 from autoparser.analysis.inference.probing import Prober
 
-from .battery import BatteryCase, battery, battery_tools
 from .template_turns import TemplateTurns
 
 ASKED = (

@@ -7,30 +7,12 @@ that requests fail; a crash on what nobody sends, such as an empty message, mean
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Part, TurnFormat
-
-
-@dataclass(frozen=True, slots=True)
-class Crash:
-    """One exception of a template, and the messages that raise it."""
-
-    titles: tuple[str, ...]
-    """The messages of the battery, by their titles."""
-    line: int | None
-    """The template's line that raised; None where it is not known."""
-    reason: str
-    """The exception's type and words."""
-    needed: bool
-    """Whether agents send such messages, so that they do not pass."""
-    forbidden: bool = False
-    """Whether the sandbox forbids what the template does there."""
-    sandbox_alone: bool = False
-    """Whether nothing else is wrong: where lists and dictionaries may be changed, these messages
-    are rendered."""
+from autoparser.analysis.core.verdicts import Crash
 
 
 def grouped(crashes: Iterable[Crash]) -> tuple[Crash, ...]:

@@ -9,100 +9,18 @@ send do not pass where the template crashes on them, even if the format foretell
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
+from autoparser.analysis.core.verdicts import Check, Crash, Failure
 from autoparser.analysis.inference.learning.observer import ObservedTurn, Observer
 from autoparser.analysis.inference.probing import Prober
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
-from .battery import BatteryCase, battery, battery_tools
-from .crash import Crash, grouped, is_needed
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A message that the format writes differently from the template, or that it crashes on."""
-
-    title: str
-    message: Message
-    written: str | None
-    """What the format wrote; None: it says that the template raises on the message."""
-    rendered: str | None
-    """What the template rendered; None: it raised."""
-    reason: str
-    crash: Crash | None = None
-    """Where the template crashes; None: it renders or refuses the message."""
-    foretold: bool = False
-    """Whether the format is right about it: the template crashes, and agents send such messages."""
-
-    @property
-    def size(self) -> int:
-        """How much there is to look at."""
-        return len(self.written or "") + len(self.rendered or "")
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The verdict on a format, and what it rests on."""
-
-    total: int
-    """The messages of the battery."""
-    equal: int
-    """Messages that the format writes as the template renders them."""
-    refused: int
-    """Messages that the template refuses on purpose, as the format says it would."""
-    not_asked: int
-    """Messages that its shape cannot tell from another one, so that they show nothing."""
-    crashes: tuple[Crash, ...]
-    """Where the template crashes as the format says it would."""
-    failures: tuple[Failure, ...]
-    """Messages that do not pass: the format is wrong about them, or agents send such messages and
-    the template crashes on them."""
-
-    @property
-    def passed(self) -> int:
-        """Messages on which the template does what the format says, and which it had better do."""
-        return self.total - len(self.failures)
-
-    @property
-    def crashed(self) -> int:
-        """Messages on which it crashes as the format says, whether they pass or not."""
-        return sum(len(crash.titles) for crash in self.crashes)
-
-    @property
-    def different(self) -> tuple[Failure, ...]:
-        """Messages that the format is wrong about."""
-        return tuple(failure for failure in self.failures if not failure.foretold)
-
-    @property
-    def ok(self) -> bool:
-        """Whether every message came out right."""
-        return not self.failures
-
-    @property
-    def forbidden(self) -> Crash | None:
-        """What transformers' sandbox alone forbids; None where it forbids nothing.
-
-        All else that was found is then from renders in a sandbox that allows it.
-        """
-        return next((crash for crash in self.crashes if crash.sandbox_alone), None)
-
-    @property
-    def freed(self) -> int:
-        """Messages that the format is right about where the sandbox forbids nothing of that."""
-        return sum(len(crash.titles) for crash in self.crashes if crash.sandbox_alone)
-
-    @property
-    def smallest(self) -> Failure | None:
-        """The failure that is quickest to understand; one that the format is wrong about first."""
-        return min(
-            self.failures,
-            key=lambda failure: (failure.foretold, failure.size),
-            default=None,
-        )
+from .crash import grouped, is_needed
 
 
 def self_check(format_: TurnFormat, prober: Prober) -> Check:

@@ -11,10 +11,10 @@ from typing import cast
 from autoparser.analysis.core.alignment import diff_split, edge_units, is_unit
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Arguments, CallFormat, CallLimit, Slot, json_notation
+from autoparser.analysis.core.switches import Effect, Switch
 from autoparser.analysis.inference.probing import Probe
 
 from .observer import Observer
-from .switches import Effect, Switch
 
 
 @dataclass(frozen=True, slots=True)

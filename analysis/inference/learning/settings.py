@@ -8,10 +8,10 @@ from itertools import combinations, product
 from math import prod
 
 from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.switches import Effect, Switch
 from autoparser.analysis.inference.probing import Prober, Setting
 
 from .observer import Observer
-from .switches import Effect, Switch
 
 MOST_SETTINGS = 32
 """So many settings are looked at; few templates have more than nine."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import Layout, ReasoningRetention, Text, TurnFormat
+from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.inference.learning.calls_frame import CallsFrame
 from autoparser.analysis.inference.learning.content_cut import Cut
 from autoparser.analysis.inference.learning.ends import SeenEnd
@@ -20,7 +21,6 @@ from autoparser.analysis.inference.learning.prompt_reasoning import NamedReasoni
 from autoparser.analysis.inference.learning.prompt_words import WordedCall
 from autoparser.analysis.inference.learning.slots import SeenSlot
 from autoparser.analysis.inference.learning.string_notation import Strings
-from autoparser.analysis.inference.learning.switches import Switch
 from autoparser.analysis.inference.learning.typed_rows import TypedRows
 from autoparser.analysis.inference.probing import Setting, Suggestions
 

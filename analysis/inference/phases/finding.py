@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autoparser.analysis.core.alignment import DiffSplit, diff_split
+from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.inference.probing import Probe
 
 
@@ -34,8 +35,13 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     markers: tuple[str, ...] = ()
     """The members of the marker registry that this phase is the source of."""
-    confirmed: bool = True
-    """False: only the prompt's words say so, no render confirms it."""
+    kind: EvidenceKind = EvidenceKind.RENDER
+    """What says so."""
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether more than the prompt's words says so."""
+        return self.kind is not EvidenceKind.WORDS
 
 
 def standing(before: str, after: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part
 from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.learning.prompt_reasoning import NamedReasoning, read_prompts
@@ -53,8 +54,13 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         conclusion += "; a switch's words in the prompt name a pair of tags"
     elif named is not None and not named.confirmed:
         conclusion += f"; reasoning, which no turn shows, begins with {named.open!r} there"
+    kind = EvidenceKind.RENDER if worded is None else EvidenceKind.WORDS
     return draft, Finding(
-        "R2", "reasoning switch", conclusion, tuple(pairs), confirmed=worded is None
+        "R2",
+        "reasoning switch",
+        conclusion,
+        tuple(pairs),
+        kind=kind,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.inference.learning.free_words import learn_free_words
 from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.learning.prompt_words import find_worded_call
@@ -34,6 +35,12 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     else:
         conclusion = "a call is not written"
     markers = ("tool_section_start", "tool_section_end")
+    kind = EvidenceKind.RENDER if worded is None else EvidenceKind.WORDS
     return draft, Finding(
-        "T1", "tool calls", conclusion, tuple(evidence), markers, confirmed=worded is None
+        "T1",
+        "tool calls",
+        conclusion,
+        tuple(evidence),
+        markers,
+        kind=kind,
     )

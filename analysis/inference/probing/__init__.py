@@ -1,20 +1,21 @@
 """Probing a template: sentinels, shapes, and the renders themselves."""
 
-from .call_shape import StringArguments
-from .negotiation import Negotiated, negotiate
-from .prober import NO_SETTING, Meter, Probe, Prober
-from .reasoning_shape import STANDARD_FIELDS
-from .sentinels import Sentinels, choose_sentinels
-from .shape import (
+from autoparser.analysis.core.message_shape import (
     CallForm,
     ContentForm,
     EmptyContent,
     ReasoningForm,
     Setting,
     Shape,
+    StringArguments,
     ToolForm,
     offered,
 )
+
+from .negotiation import Negotiated, negotiate
+from .prober import NO_SETTING, Meter, Probe, Prober
+from .reasoning_shape import STANDARD_FIELDS
+from .sentinels import Sentinels, choose_sentinels
 from .suggestions import Suggestions, suggest, suggestions_of
 from .trials import ShapeTrial, UnusableTemplateError, answered, call_of, switch_candidates, under
 

@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from enum import StrEnum
 from itertools import combinations
 
 from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.message_shape import (
+    CallForm,
+    ContentForm,
+    EmptyContent,
+    StringArguments,
+    ToolForm,
+)
 
 from .prober import Prober
-from .shape import CallForm, ContentForm, EmptyContent, ToolForm
 from .suggestions import Suggestions
 from .trials import ShapeTrial, answered, call_of, describe
-
-
-class StringArguments(StrEnum):
-    """What becomes of a call's arguments that are given as JSON text."""
-
-    SAME = "written like the object"
-    PASTED = "pasted as they are"
-    ENCODED_TWICE = "encoded a second time"
-    DROPPED = "dropped"
-    RAISES = "raise"
 
 
 def _call_variants() -> Iterator[dict[str, object]]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .call_shape import StringArguments, call_shape, string_arguments
+from autoparser.analysis.core.message_shape import Setting, StringArguments
+
+from .call_shape import call_shape, string_arguments
 from .prober import Prober
 from .reasoning_shape import reasoning_shape
-from .shape import Setting
 from .suggestions import Suggestions
 from .text_shape import text_shape
 from .trials import ShapeTrial, UnusableTemplateError, switch_candidates

@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Tool, User
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
+from autoparser.analysis.core.message_shape import Setting, Shape, offered
 from autoparser.analysis.loading.template import ChatTemplate, Sandbox, SourceSpan
 
 from .sentinels import Sentinels
-from .shape import Setting, Shape, offered
 
 _CLOCK = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
 """Probes see one moment, so that two analyses of a template are alike."""

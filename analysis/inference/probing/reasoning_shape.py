@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.message_shape import ReasoningForm, Setting
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
 from .prober import Prober
-from .shape import ReasoningForm, Setting
 from .suggestions import Suggestions
 from .trials import ShapeTrial, answered, call_of, switch_candidates, under
 

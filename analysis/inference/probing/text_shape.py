@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from autoparser.analysis.core.conversation import Dialogue, Message, User
+from autoparser.analysis.core.message_shape import ContentForm, Shape, ToolForm
 
 from .prober import Probe, Prober
-from .shape import ContentForm, Shape, ToolForm
 from .trials import ShapeTrial, UnusableTemplateError, describe
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.message_shape import Setting, Shape
 
 from .prober import Prober
-from .shape import Setting, Shape
 from .suggestions import Suggestions
 
 

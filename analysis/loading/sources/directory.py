@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import TemplateNotFoundError, TemplateReadError
-from autoparser.analysis.loading.template import Provenance, SourceKind
+from autoparser.analysis.core.provenance import Provenance, SourceKind
 
 from .config_value import templates_in_json
 from .files import part_of, read_text

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import TemplateNotFoundError, TemplateReadError
+from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.core.spelling import suggest
-from autoparser.analysis.loading.template import ChatTemplate, Provenance
+
+if TYPE_CHECKING:
+    from autoparser.analysis.loading.template import ChatTemplate
 
 __all__ = ["DEFAULT_NAME", "FoundTemplate", "FoundTemplates"]
 
@@ -54,6 +58,9 @@ class FoundTemplates:
             raise TemplateReadError(
                 f"the template {name!r} is empty", file=found.file, hint="pass another template"
             )
+        # Whoever looks for a tokenizer alone has no need of Jinja.
+        from autoparser.analysis.loading.template import ChatTemplate  # noqa: PLC0415
+
         provenance = replace(self.source, file=found.part)
         return ChatTemplate(found.text, self.special_tokens, name, found.file, provenance)
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.loading.sources.gguf import FileWindow, GgufContents, contents_of
-from autoparser.analysis.loading.template import Provenance
 
 from .found_templates import DEFAULT_NAME, FoundTemplate, FoundTemplates
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from autoparser.analysis.core.errors import TemplateNotFoundError
+from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.loading.sources.gguf import (
     CachedWindow,
     FileWindow,
@@ -24,7 +25,6 @@ from autoparser.analysis.loading.sources.hub import (
     is_cached,
     listing_of,
 )
-from autoparser.analysis.loading.template import Provenance, SourceKind
 
 from .config_value import templates_in_json
 from .directory import ADDITIONAL_TEMPLATES, LOOKED_IN, READ_FILES, templates_in_directory

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError
+from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.loading.sources.hub import hub_name
-from autoparser.analysis.loading.template import Provenance, SourceKind
 
 from .config_value import TEMPLATE_KEY, templates_in_json
 from .directory import TEMPLATE_FILE, templates_in_directory

@@ -1,5 +1,7 @@
 """A chat template: its text, its special tokens, and its renders."""
 
+from autoparser.analysis.core.provenance import Provenance, SourceKind
+
 from .chat_template import ChatTemplate
 from .comments import comments
 from .emission import Emission
@@ -8,7 +10,6 @@ from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
 from .isolated import IsolatedTemplate, isolated
 from .places import TemplateToken, template_tokens
 from .plain_messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
-from .provenance import Provenance, SourceKind
 from .python_source import compared_values, mentioned_fields, text_constants
 from .source_map import SourceSpan
 from .variables import PASSED, variable_value

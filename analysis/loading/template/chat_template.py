@@ -23,13 +23,13 @@ from autoparser.analysis.core.errors import (
     TemplateRenderError,
     TemplateSyntaxError,
 )
+from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.loading.isolation import LimitReached, RenderGuard, current_guard, raise_it
 
 from .emission import Emission, emissions
 from .environment import Refusal, Sandbox, chat_environment
 from .excerpt import excerpt, find_column
 from .plain_messages import plain, prepared_messages, prepared_tools
-from .provenance import Provenance
 from .source_map import SourceMap, SourceSpan, numbered, spans
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import product
 from typing import TypeAlias
 
+from autoparser.analysis.core.battery import battery
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
@@ -17,7 +18,6 @@ from autoparser.analysis.core.conversation import (
     User,
 )
 from autoparser.analysis.history.roundtrip.replay import SYSTEM
-from autoparser.analysis.inference.check import battery
 from autoparser.analysis.inference.probing import Shape
 
 from .content_kinds import PARTS, TEXT_PARTS, UNTYPED, ContentKind

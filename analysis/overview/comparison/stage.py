@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.battery import battery_tools
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
-from autoparser.analysis.inference.check import battery_tools
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
 
 from .requests import ComparedRequest

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import CallFormat, Slot
+from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.history.roundtrip import code_of, round_trip, shipped_scenarios
-from autoparser.analysis.inference.check import Check
 from autoparser.analysis.loading.sources import load_template
 
 HOLDS = "holds"

@@ -10,9 +10,10 @@ from llguidance import LLMatcher, LLTokenizer
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.constraining.gate import Gate, GateQuestion, gate
+from autoparser.analysis.constraining.gate import gate
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.core.verdicts import Gate, GateQuestion
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 

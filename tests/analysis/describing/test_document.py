@@ -22,7 +22,7 @@ from autoparser.analysis.core.format import (
     Opening,
     TurnFormat,
 )
-from autoparser.analysis.inference.check import Failure
+from autoparser.analysis.core.verdicts import Failure
 from autoparser.analysis.inference.phases import Finding
 
 ROOT = Path(__file__).parents[3]
@@ -65,8 +65,8 @@ def test_every_document_is_as_the_schema_says(path: Path) -> None:
 )
 def test_no_field_of_a_value_is_forgotten(value: type, definition: str) -> None:
     told = set(SCHEMA["$defs"][definition]["properties"])
-    # A layout's edges stand under one key.
-    known = {field.name for field in fields(value)} - {"reasoning", "content"}
+    # A layout's edges stand under one key, and what no render shows among the evidence.
+    known = {field.name for field in fields(value)} - {"reasoning", "content", "not_rendered"}
     assert known <= told
 
 

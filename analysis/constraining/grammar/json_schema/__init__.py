@@ -25,7 +25,7 @@ from autoparser.analysis.core.schema import SchemaError
 
 from .format_checks import FORMAT_CHECKS
 from .gbnf_rules import GbnfRules, character_class, literal
-from .guidance import guidance_text, has_text
+from .guidance import GuidanceSchema, ensure_loaded, guidance_schema, has_text
 from .regex_text import rust_text
 from .regex_writer import bare_text
 from .satisfiable import may_be_met
@@ -35,11 +35,13 @@ from .writing import schema_rules, text_rules
 __all__ = [
     "FORMAT_CHECKS",
     "GbnfRules",
+    "GuidanceSchema",
     "SchemaError",
     "StringShape",
     "bare_text",
     "character_class",
-    "guidance_text",
+    "ensure_loaded",
+    "guidance_schema",
     "has_text",
     "literal",
     "may_be_met",

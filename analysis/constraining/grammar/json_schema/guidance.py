@@ -10,7 +10,8 @@ other becomes an ``anyOf``, and what is left that it cannot hold is an error.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from autoparser.analysis.core.conversation import Json
@@ -24,19 +25,22 @@ from autoparser.analysis.core.schema import (
     mapped,
     names_of,
     place_of,
+    references,
     schema_map,
     schemas_of,
     without,
 )
 
 from .errors import unwritable
+from .loadable import refusals
+from .plain_schemas import is_plain, plain_words
 from .regex_text import rust_text
-from .satisfiable import all_plain
 from .schema_options import tell_apart
 from .schema_survey import IN_PLACE, UNEVALUATED, UNWRITABLE, reachable
 from .string_shape import StringShape, string_shape
 
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
+_STRICTLY = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _UNWRITABLE: Mapping[str, str] = {
     **UNWRITABLE,
     "propertyNames": "llguidance does not read it",
@@ -45,25 +49,65 @@ _UNWRITABLE: Mapping[str, str] = {
 }
 
 
-def guidance_text(schema: Json) -> str:
-    """Return the schema as JSON, its values the same, in words that llguidance holds.
+@dataclass(frozen=True, slots=True)
+class GuidanceSchema:
+    """A schema in words that llguidance holds, and what decides whether it loads it."""
+
+    text: str
+    """As JSON, its values the same."""
+    given: str = ""
+    """The schema as it was given, where that is not settled by its keywords alone."""
+    questions: tuple[str, ...] = ()
+    """Parts of it: where llguidance loads each of them, it loads the whole."""
+
+
+def guidance_schema(schema: Json) -> GuidanceSchema:
+    """Return a schema in words that llguidance holds; `ensure_loaded` asks what is left to ask.
 
     Raises UnheldKeywordError for a keyword that it cannot be held to, and SchemaError for a schema
-    that is malformed or that no value meets.
+    that is malformed.
     """
-    return _text(_AS_JSON(schema))
+    words = plain_words(schema)
+    if words is not None and words.isdisjoint(_GONE):
+        try:
+            return GuidanceSchema(_json_text(schema))
+        except (TypeError, ValueError):
+            pass  # The place is told below.
+    return _guidance_schema(_AS_JSON(schema))
+
+
+def _json_text(schema: Json) -> str:
+    """Return it as JSON; raises ValueError for what JSON or UTF-8 cannot say."""
+    text = _STRICTLY(schema)
+    if not text.isascii():
+        text.encode()
+    return text
 
 
 @lru_cache(maxsize=2048)
-def _text(told: str) -> str:
-    document = Document.of(json.loads(told))
+def _guidance_schema(given: str) -> GuidanceSchema:
+    document = Document.of(json.loads(given))
+    unsettled: list[Json] = []
     for schema, pointer in reachable(document):
         _hold(schema, pointer, document)
-    written = _AS_JSON(mapped(document.root, _written))
-    refusal = "" if all_plain(document) else _refusal(written)
-    if refusal:
-        raise _named(document, refusal)
-    return written
+        if not is_plain(schema):
+            unsettled.append(schema)
+    text = _AS_JSON(mapped(document.root, _written))
+    if any(reference for part in unsettled for reference in references(part)):
+        return GuidanceSchema(text, given, (text,))
+    parts = dict.fromkeys(_AS_JSON(mapped(part, _written)) for part in unsettled)
+    return GuidanceSchema(text, given, tuple(parts))
+
+
+def ensure_loaded(schemas: Sequence[GuidanceSchema]) -> None:
+    """Raise SchemaError for the first schema that llguidance does not load: no value meets it."""
+    refused = refusals([part for schema in schemas for part in schema.questions])
+    for schema in schemas:
+        # A member that may be left out may be one that no value meets.
+        if not refused.keys().isdisjoint(schema.questions):
+            whole = refusals([schema.text])
+            if whole:
+                raise _named(Document.of(json.loads(schema.given)), whole[schema.text])
 
 
 @lru_cache(maxsize=512)
@@ -74,16 +118,7 @@ def has_text(shape: StringShape) -> bool:
     if len(shape.regexes) < 2:  # noqa: PLR2004 - one expression always matches something
         return True
     parts: list[Json] = [{"pattern": f"^(?:{rust_text(regex)})$"} for regex in shape.regexes]
-    return not _refusal(_AS_JSON({"type": "string", "allOf": parts}))
-
-
-def _refusal(written: str) -> str:
-    """Return what llguidance says of a schema that it does not load; empty: it does."""
-    from llguidance import LLMatcher  # noqa: PLC0415 - it takes longer to import than to ask
-
-    grammar = LLMatcher.grammar_from_lark(f"start: json\njson: %json {written}\n")
-    is_error, messages = LLMatcher.validate_grammar_with_warnings(grammar)
-    return str(messages[0]).strip() if is_error and messages else ""
+    return not refusals([_AS_JSON({"type": "string", "allOf": parts})])
 
 
 def _named(document: Document, refusal: str) -> SchemaError:

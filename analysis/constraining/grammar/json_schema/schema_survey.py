@@ -91,13 +91,26 @@ def reachable(document: Document) -> Iterator[tuple[Schema, str]]:
             )
 
 
+def is_well_formed(schema: Schema) -> bool:
+    """Whether the value of each keyword is of its kind, but for the schemas in it."""
+    return next(_malformed(schema), None) is None
+
+
 def _check(schema: Schema, pointer: str) -> None:
+    for keyword, expected in _malformed(schema):
+        raise SchemaError(
+            f"{keyword} must be {expected}, not {schema[keyword]!r}",
+            pointer=pointer,
+            keyword=keyword,
+        )
+
+
+def _malformed(schema: Schema) -> Iterator[tuple[str, str]]:
+    """Return the keywords whose values are wrong, with what they must be."""
     for keyword, value in schema.items():
         expected = _EXPECTED.get(keyword)
         if expected is not None and not expected[1](value):
-            raise SchemaError(
-                f"{keyword} must be {expected[0]}, not {value!r}", pointer=pointer, keyword=keyword
-            )
+            yield keyword, expected[0]
 
 
 def _inner(schema: Schema, pointer: str) -> list[tuple[Json, str]]:

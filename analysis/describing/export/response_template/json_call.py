@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autoparser.analysis.core.battery import battery
 from autoparser.analysis.core.conversation import Json, ToolCall
 from autoparser.analysis.core.format import CallFormat, CallLimit, JsonFields, Slot
 from autoparser.analysis.describing.export.export_limits import ExportLimit, MessagePiece
-from autoparser.analysis.inference.check import battery
 
 from .arguments import surviving
 from .framing import CallsField, TurnEnds, framed

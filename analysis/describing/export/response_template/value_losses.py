@@ -19,10 +19,10 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import cast
 
+from autoparser.analysis.core.battery import battery
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import JsonType, type_of
 from autoparser.analysis.describing.export.export_limits import ExportLimit, MessagePiece
-from autoparser.analysis.inference.check import battery
 
 _CHARACTERS = f"{string.punctuation}\n\t\ré日🚀"
 _PLAIN = "plain words"

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.inference.learning.switches import Switch
+from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import listed
 from autoparser.analysis.lint.rule import Rule

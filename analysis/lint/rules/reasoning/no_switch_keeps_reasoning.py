@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.inference.learning.switches import Effect
+from autoparser.analysis.core.switches import Effect
 from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.inference.learning.switches import Effect
+from autoparser.analysis.core.switches import Effect
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed

@@ -27,6 +27,7 @@ MARKED = (
     "{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}"
 )
 ALL_MARKED = MARKED.replace("<|im_start|>a\n{% generation %}", "{% generation %}<|im_start|>a\n")
+WITH_HEADER = ALL_MARKED + "{% if add_generation_prompt %}<|im_start|>a\n{% endif %}"
 CONVERSATION = [
     user(),
     called(reasoning="I look."),
@@ -75,7 +76,7 @@ def test_the_markers_of_a_template_say_what_a_loss_counts(source: str) -> None:
 
 
 def test_what_is_sampled_is_told_whatever_the_markers_say() -> None:
-    template = ChatTemplate(ALL_MARKED + "{% if add_generation_prompt %}<|im_start|>a\n{% endif %}")
+    template = ChatTemplate(WITH_HEADER)
     found = Renderer(analyze(template), small()).attribute([user(), said("Hi.")])
     sampled = [(s.start, s.end) for s in found.segments if s.sampled]
     assert _joined(sampled, found.text) == ["Hi.<|im_end|>"]
@@ -176,11 +177,15 @@ def test_a_turn_is_marked_from_its_header_to_its_stop(source: str, turns: list[s
 
 
 def test_a_turn_that_is_marked_otherwise_is_named() -> None:
-    proof = training_template(analyze(ChatTemplate(ALL_MARKED))).proof
+    proof = training_template(analyze(ChatTemplate(WITH_HEADER))).proof
     assert not proof.passed
     first = proof.deviations[0]
     assert (first.conversation[first.message], first.left_out) == ("assistant", ())
     assert first.marked_too == ("<|im_start|>a\n",)
+
+
+def test_a_header_that_no_prompt_writes_is_the_models() -> None:
+    assert training_template(analyze(ChatTemplate(ALL_MARKED))).proof.passed
 
 
 def test_what_a_user_says_is_never_marked() -> None:

@@ -55,6 +55,16 @@ class ReasoningForm(StrEnum):
     PART = "part of the content"
 
 
+class StringArguments(StrEnum):
+    """What becomes of a call's arguments that are given as JSON text."""
+
+    SAME = "written like the object"
+    PASTED = "pasted as they are"
+    ENCODED_TWICE = "encoded a second time"
+    DROPPED = "dropped"
+    RAISES = "raise"
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What a template wants of the messages it is given."""

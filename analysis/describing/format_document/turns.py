@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Annotated
 
 from msgspec import Meta, convert
+from msgspec.structs import asdict
 
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.document import Count, JsonDocument, SettingValues
@@ -15,6 +16,7 @@ from autoparser.analysis.core.format import (
     CallLimit,
     Edges,
     End,
+    EvidenceKind,
     FreeWord,
     JsonType,
     Layout,
@@ -134,14 +136,13 @@ class CallsDocument(JsonDocument, frozen=True):
     arguments: ArgumentsDocument
 
 
-class FormatDocument(JsonDocument, frozen=True):
+class TurnDocument(JsonDocument, frozen=True):
     """How turns are written under one setting of the switches: all that `write()` reads."""
 
     header: str
     """What begins every turn."""
     openings: tuple[OpeningDocument, ...]
     layouts: tuple[LayoutDocument, ...]
-    joints: tuple[JointDocument, ...]
     calls: CallsDocument | None
     ends: tuple[End, ...]
     stop_strings: tuple[str, ...]
@@ -157,19 +158,29 @@ class FormatDocument(JsonDocument, frozen=True):
     """Where reasoning is only cut out of the content: all up to and with this is lost."""
     elsewhere: tuple[Part, ...]
     """Parts that turns under these settings never have, but those under others do."""
-    unconfirmed: tuple[Part, ...]
-    """Parts whose markers only the prompt's words spell out."""
+    evidence: dict[Part, EvidenceKind]
+    """What is the evidence for each part: renders, examples, outputs, or the prompt's words."""
     retention: ReasoningRetention
     """Whether an earlier turn's reasoning is still in the prompt; null: could not be observed."""
 
 
+class FormatDocument(TurnDocument, frozen=True):
+    """How turns are written under one setting of the switches, and what follows from it."""
+
+    joints: tuple[JointDocument, ...]
+
+
 def format_document(format_: TurnFormat) -> FormatDocument:
+    """Return all that a format says, and its joints."""
+    return FormatDocument(**asdict(turn_document(format_)), joints=_joints(format_))
+
+
+def turn_document(format_: TurnFormat) -> TurnDocument:
     """Return all that a format says."""
-    return FormatDocument(
+    return TurnDocument(
         header=format_.header,
         openings=convert(format_.openings, tuple[OpeningDocument, ...], from_attributes=True),
-        layouts=tuple(_layout(*each) for each in sorted(format_.layouts.items())),
-        joints=_joints(format_),
+        layouts=tuple(_layout(*each) for each in format_.layouts.items()),
         calls=None if format_.calls is None else _calls(format_.calls),
         ends=format_.ends,
         stop_strings=format_.stop_strings,
@@ -179,7 +190,7 @@ def format_document(format_: TurnFormat) -> FormatDocument:
         reasoning_close=format_.reasoning_close,
         reasoning_cut=format_.reasoning_cut,
         elsewhere=tuple(sorted(format_.elsewhere)),
-        unconfirmed=tuple(sorted(format_.unconfirmed)),
+        evidence=format_.evidence,
         retention=format_.retention,
     )
 

@@ -1,0 +1,152 @@
+"""Verdicts on a format, and what each rests on: the self-check's, and the gate's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .conversation import Json, Message
+
+__all__ = ["Check", "Crash", "Failure", "Gate", "GateFault", "GateQuestion"]
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """One exception of a template, and the messages that raise it."""
+
+    titles: tuple[str, ...]
+    """The messages of the battery, by their titles."""
+    line: int | None
+    """The template's line that raised; None where it is not known."""
+    reason: str
+    """The exception's type and words."""
+    needed: bool
+    """Whether agents send such messages, so that they do not pass."""
+    forbidden: bool = False
+    """Whether the sandbox forbids what the template does there."""
+    sandbox_alone: bool = False
+    """Whether nothing else is wrong: where lists and dictionaries may be changed, these messages
+    are rendered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A message that the format writes differently from the template, or that it crashes on."""
+
+    title: str
+    message: Message
+    written: str | None
+    """What the format wrote; None: it says that the template raises on the message."""
+    rendered: str | None
+    """What the template rendered; None: it raised."""
+    reason: str
+    crash: Crash | None = None
+    """Where the template crashes; None: it renders or refuses the message."""
+    foretold: bool = False
+    """Whether the format is right about it: the template crashes, and agents send such messages."""
+
+    @property
+    def size(self) -> int:
+        """How much there is to look at."""
+        return len(self.written or "") + len(self.rendered or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The verdict on a format, and what it rests on."""
+
+    total: int
+    """The messages of the battery."""
+    equal: int
+    """Messages that the format writes as the template renders them."""
+    refused: int
+    """Messages that the template refuses on purpose, as the format says it would."""
+    not_asked: int
+    """Messages that its shape cannot tell from another one, so that they show nothing."""
+    crashes: tuple[Crash, ...]
+    """Where the template crashes as the format says it would."""
+    failures: tuple[Failure, ...]
+    """Messages that do not pass: the format is wrong about them, or agents send such messages and
+    the template crashes on them."""
+
+    @property
+    def passed(self) -> int:
+        """Messages on which the template does what the format says, and which it had better do."""
+        return self.total - len(self.failures)
+
+    @property
+    def crashed(self) -> int:
+        """Messages on which it crashes as the format says, whether they pass or not."""
+        return sum(len(crash.titles) for crash in self.crashes)
+
+    @property
+    def different(self) -> tuple[Failure, ...]:
+        """Messages that the format is wrong about."""
+        return tuple(failure for failure in self.failures if not failure.foretold)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every message came out right."""
+        return not self.failures
+
+    @property
+    def forbidden(self) -> Crash | None:
+        """What transformers' sandbox alone forbids; None where it forbids nothing.
+
+        All else that was found is then from renders in a sandbox that allows it.
+        """
+        return next((crash for crash in self.crashes if crash.sandbox_alone), None)
+
+    @property
+    def freed(self) -> int:
+        """Messages that the format is right about where the sandbox forbids nothing of that."""
+        return sum(len(crash.titles) for crash in self.crashes if crash.sandbox_alone)
+
+    @property
+    def smallest(self) -> Failure | None:
+        """The failure that is quickest to understand; one that the format is wrong about first."""
+        return min(
+            self.failures,
+            key=lambda failure: (failure.foretold, failure.size),
+            default=None,
+        )
+
+
+class GateQuestion(StrEnum):
+    """What is asked of each continuation."""
+
+    ACCEPTED = "accepted by the grammar"
+    READ = "read back"
+
+
+@dataclass(frozen=True, slots=True)
+class GateFault:
+    """A text that the template writes after its prompt, and what is wrong with it."""
+
+    question: GateQuestion
+    setting: Mapping[str, Json]
+    title: str
+    """Of the message."""
+    text: str
+    """What the template writes after the prompt."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What came of all continuations."""
+
+    asked: int = 0
+    """Texts that the template writes after one of its prompts."""
+    passed: int = 0
+    """Those that the grammar accepts and the parser reads back."""
+    not_asked: int = 0
+    """Messages with which the template's turn does not go on from the prompt, or which it refuses:
+    a model may well write them, and the template does not say how."""
+    faults: tuple[GateFault, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether every continuation passed."""
+        return self.passed == self.asked

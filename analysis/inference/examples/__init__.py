@@ -1,0 +1,14 @@
+"""A format learnt from examples: outputs, and the messages that they mean."""
+
+from .concluding import ShownFormat, learn_examples, turn_text
+from .example import Example, ExampleError
+from .given_examples import given_examples
+
+__all__ = [
+    "Example",
+    "ExampleError",
+    "ShownFormat",
+    "given_examples",
+    "learn_examples",
+    "turn_text",
+]

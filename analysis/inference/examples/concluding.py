@@ -1,0 +1,330 @@
+"""From examples to a format: hypotheses propose, and the examples themselves judge.
+
+Every order of a call's name, id and arguments, and every way of writing arguments, is held against
+all examples. What aligns is put together as the phases put their pieces together, and of all the
+formats that come out the one counts that writes most examples exactly as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.core.alignment import common_prefix
+from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.format import (
+    CallFormat,
+    End,
+    Escape,
+    Layout,
+    Opening,
+    Part,
+    RefusedMessageError,
+    Slot,
+    TurnFormat,
+    ending,
+)
+from autoparser.analysis.inference.learning.call_assembly import put_together
+from autoparser.analysis.inference.learning.layouts import cut_calls, cut_section, learn_turn_end
+
+from .alignment import AlignedExample, ArgumentStyle, Hypothesis, align
+from .example import Example, ExampleError
+from .shown_arguments import ShownArguments, conclude_arguments
+from .shown_calls import ARGUMENTS_MARK, ShownCall, shown_calls
+from .shown_frame import (
+    ShownFrame,
+    after_of,
+    before_of,
+    conclude_frame,
+    inner_text,
+    row_with_slots,
+)
+from .shown_layouts import completed, seen_layouts
+
+__all__ = ["ShownFormat", "learn_examples", "turn_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFormat:
+    """A format that examples show."""
+
+    format: TurnFormat
+    written: tuple[int, ...]
+    """The numbers of the examples that it writes as they are."""
+    others: tuple[int, ...]
+    """The numbers of those that it writes otherwise: cut, malformed, or of another format."""
+    guesses: tuple[str, ...] = ()
+    """What no example shows, in words."""
+
+    @property
+    def shown(self) -> frozenset[Part]:
+        """The parts for which examples are the evidence."""
+        return self.format.shown
+
+
+def learn_examples(examples: Sequence[Example], base: TurnFormat) -> ShownFormat:
+    """Learn from examples what turns look like, on what a template's renders say of them.
+
+    `base` has the header, the openings and the ends. Raises ExampleError where no example can be
+    held against its message.
+    """
+    texts = [turn_text(example, base) for example in examples]
+    best: ShownFormat | None = None
+    for guess in _hypotheses(examples):
+        found = _under(guess, examples, texts, base)
+        if found is not None and (best is None or _rank(found) > _rank(best)):
+            best = found
+        if best is not None and not best.others:
+            break
+    if best is None:
+        raise ExampleError(
+            "no example holds all that its message says",
+            place=examples[0].place if examples else None,
+            hint="give the output character for character, and the message that it means",
+        )
+    return best
+
+
+def _rank(found: ShownFormat) -> tuple[int, int]:
+    return len(found.written), -len(found.guesses)
+
+
+def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
+    """Return the whole turn of an example, and where in it the output begins."""
+    opening = _opening(example, base)
+    begun = "" if opening is None else opening.text
+    text = begun + example.output
+    stops = [
+        stop for stop in (*base.stop_strings, *(end.text.strip() for end in base.ends)) if stop
+    ]
+    end = next((end.text for end in base.ends if end.text.strip()), "")
+    if end and not any(text.rstrip().endswith(stop) for stop in stops):
+        text += end
+    return text, len(begun)
+
+
+def _opening(example: Example, base: TurnFormat) -> Opening | None:
+    default = next(iter(base.openings), None)
+    return (ending(base, example.prompt) or default) if example.prompt else default
+
+
+_ESCAPES = (
+    Escape.VERBATIM,
+    Escape.JSON,
+    Escape.PYTHON,
+    Escape.HTML,
+    Escape.JSON_HTML,
+    Escape.JSON_ASCII,
+)
+_STYLES = (
+    ArgumentStyle(whole=True),
+    ArgumentStyle(encoded=True),
+    *(ArgumentStyle(escape=escape) for escape in _ESCAPES),
+)
+_ORDERS = (
+    (Slot.NAME, Slot.ID, Slot.ARGUMENTS),
+    (Slot.ID, Slot.NAME, Slot.ARGUMENTS),
+    (Slot.NAME, Slot.ARGUMENTS, Slot.ID),
+    (Slot.ARGUMENTS, Slot.NAME, Slot.ID),
+    (Slot.ID, Slot.ARGUMENTS, Slot.NAME),
+    (Slot.ARGUMENTS, Slot.ID, Slot.NAME),
+    (Slot.NAME, Slot.ARGUMENTS),
+    (Slot.ARGUMENTS, Slot.NAME),
+    (Slot.ID, Slot.ARGUMENTS),
+)
+
+
+def _hypotheses(examples: Sequence[Example]) -> Iterator[Hypothesis]:
+    """Propose: a field that most examples' outputs do not hold is not looked for."""
+    calls = [(each, call) for each in examples for call in each.message.calls]
+    if not calls:
+        yield Hypothesis((), _STYLES[0])
+        return
+    with_id = sum(bool(call.id) and call.id in each.output for each, call in calls)
+    named = sum(bool(call.id) and call.name in call.id for _, call in calls)
+    for style in _STYLES:
+        for order in _ORDERS:
+            if Slot.ID in order and 2 * with_id <= len(calls):
+                continue
+            if Slot.NAME not in order and 2 * named <= len(calls):
+                continue
+            yield Hypothesis(order, style)
+
+
+def _under(
+    guess: Hypothesis,
+    examples: Sequence[Example],
+    texts: Sequence[tuple[str, int]],
+    base: TurnFormat,
+) -> ShownFormat | None:
+    aligned = {
+        at: each
+        for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
+        if (each := align(text, start, example.message, guess)) is not None
+    }
+    if not aligned or (guess.fields and not any(each.message.calls for each in aligned.values())):
+        return None
+    best = _judged(list(aligned.values()), examples, texts, base)
+    # An odd example is found by leaving it out: the others then come out better.
+    for _ in range(len(aligned) // _ODD):
+        suspected = aligned if best is None else [at for at in aligned if at in best.others]
+        tried: list[tuple[int, ShownFormat]] = []
+        for at in suspected:
+            rest = [each for other, each in aligned.items() if other != at]
+            found = _judged(rest, examples, texts, base) if rest else None
+            if found is not None:
+                tried.append((at, found))
+        if not tried:
+            break
+        odd, better = max(tried, key=lambda pair: _rank(pair[1]))
+        if best is not None and _rank(better) <= _rank(best):
+            break
+        best = better
+        del aligned[odd]
+    return best if best is None else _without_others(best, aligned, examples, texts, base)
+
+
+def _without_others(
+    best: ShownFormat,
+    aligned: Mapping[int, AlignedExample],
+    examples: Sequence[Example],
+    texts: Sequence[tuple[str, int]],
+    base: TurnFormat,
+) -> ShownFormat:
+    """Conclude from those alone that the format writes: what the others have blurs it."""
+    rest = [each for at, each in aligned.items() if at not in best.others]
+    if not rest or len(rest) == len(aligned):
+        return best
+    found = _judged(rest, examples, texts, base)
+    return best if found is None or _rank(found)[0] < _rank(best)[0] else found
+
+
+_ODD = 3
+"""Of so many examples one may be odd."""
+
+
+def _judged(
+    aligned: Sequence[AlignedExample],
+    examples: Sequence[Example],
+    texts: Sequence[tuple[str, int]],
+    base: TurnFormat,
+) -> ShownFormat | None:
+    """Conclude a format, and ask the examples."""
+    concluded = _concluded(aligned, base)
+    if concluded is None:
+        return None
+    format_, guesses = concluded
+    written = tuple(
+        at
+        for at, (example, (text, _)) in enumerate(zip(examples, texts, strict=True))
+        if _writes(format_, example, text)
+    )
+    others = tuple(at for at in range(len(examples)) if at not in written)
+    return ShownFormat(format_, written, others, guesses)
+
+
+def _writes(format_: TurnFormat, example: Example, text: str) -> bool:
+    try:
+        return format_.write(example.message).rstrip() == text.rstrip()
+    except (RefusedMessageError, KeyError):
+        return False
+
+
+def _concluded(
+    aligned: Sequence[AlignedExample], base: TurnFormat
+) -> tuple[TurnFormat, tuple[str, ...]] | None:
+    """Put the pieces together; None where calls are there and cannot be."""
+    calls = [call for each in aligned for call in shown_calls(each)]
+    styled = _style_of(aligned)
+    shown = None if styled is None else conclude_arguments(calls, styled)
+    if calls and shown is None:
+        return None
+    header, turn_end = _header(aligned, base), _turn_end(base)
+    layouts = seen_layouts(aligned, shown)
+    known = {
+        presence: layout
+        for presence, layout in base.layouts.items()
+        if not presence.calls and not layout.refusal
+    }
+    turn_end = turn_end or learn_turn_end({**known, **layouts})
+    found: CallFormat | None = None
+    guesses: tuple[str, ...] = ()
+    if shown is not None:
+        framed = conclude_frame(calls, shown, header, turn_end)
+        if framed is None:
+            return None
+        layouts = {each: cut_calls(layout, framed.frame) for each, layout in layouts.items()}
+        section = cut_section({**known, **layouts}, _outer(layouts, known, header), turn_end)
+        layouts = {each: section.layouts[each] for each in layouts}
+        found = _calls(calls, shown, framed, (section.open, section.close))
+        if found is None:
+            return None
+        guesses = (*shown.guesses, *framed.guesses)
+    layouts, unseen = completed(layouts, known, header, turn_end)
+    format_ = replace(
+        base,
+        header=header,
+        layouts=layouts,
+        calls=found,
+        ends=base.ends or _ends(layouts),
+        not_rendered={},
+        elsewhere=frozenset(),
+    )
+    return format_, (*guesses, *unseen)
+
+
+def _style_of(aligned: Sequence[AlignedExample]) -> ArgumentStyle | None:
+    return next((each.style for each in aligned if each.message.calls), None)
+
+
+def _header(aligned: Sequence[AlignedExample], base: TurnFormat) -> str:
+    """Return what begins every turn: the template's header, or what the prompt has written."""
+    if all(each.text.startswith(base.header) for each in aligned):
+        return base.header
+    return common_prefix(*(each.text[: each.marks[0].start] for each in aligned if each.marks))
+
+
+def _outer(layouts: dict[Presence, Layout], known: dict[Presence, Layout], header: str) -> str:
+    """Return what turns begin with that have no reasoning, an empty block of it, too."""
+    plain = [
+        each.literals[0]
+        for presence, each in {**known, **layouts}.items()
+        if each.parts[:1] == (Part.CONTENT,) and not presence.reasoning
+    ]
+    called = [each.literals[0] for each in layouts.values() if each.parts[:1] == (Part.CALLS,)]
+    shared = common_prefix(*plain, *called) if plain and called else ""
+    return shared if len(shared) > len(header) else header
+
+
+def _turn_end(base: TurnFormat) -> str:
+    return next((end.text for end in base.ends if end.after is Part.CONTENT), "")
+
+
+def _ends(layouts: dict[Presence, Layout]) -> tuple[End, ...]:
+    seen = {layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts}
+    return tuple(End(part, text, None) for part, text in seen.items() if text.strip())
+
+
+def _calls(
+    calls: Sequence[ShownCall],
+    shown: ShownArguments,
+    framed: ShownFrame,
+    section: tuple[str, str],
+) -> CallFormat | None:
+    found = put_together(framed.frame, (), shown.arguments, ARGUMENTS_MARK, section)
+    if found is None:
+        return None
+    row = row_with_slots(framed.frame.call)
+    found = replace(found, row=row)
+    empty = [call for call in calls if not any(slot is Slot.ARGUMENTS for slot, _ in call.fields)]
+    if not empty:
+        return found
+    frame = framed.frame
+    text = before_of(empty[0], shown)[-len(frame.repetition.open) or None :]
+    opening = frame.repetition.open if text == frame.repetition.open else ""
+    body = inner_text(empty[0], shown) + after_of(empty[0], shown)
+    cut = body.find(frame.repetition.close) if frame.repetition.close.strip() else -1
+    if not opening or cut < 0:
+        return found
+    end = cut + len(frame.repetition.close)
+    return replace(found, empty_row=row_with_slots(opening + body[:end]))

@@ -1,0 +1,144 @@
+"""The layouts of turns, concluded from examples, and those that no example shows.
+
+A layout that was not seen is put together from neighbours that were: what stands between content
+and calls in one turn stands there in another. Where two neighbours were never seen beside each
+other, nothing is between them, and that is a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.format import Edges, Layout, Part
+from autoparser.analysis.inference.learning.layouts import PRESENCES
+
+from .alignment import AlignedExample
+from .shown_arguments import ShownArguments
+from .shown_calls import shown_calls, usual
+from .shown_frame import after_of, before_of
+
+__all__ = ["completed", "layout_of", "seen_layouts"]
+
+_START, _END = "start", "end"
+
+
+def seen_layouts(
+    examples: Sequence[AlignedExample], shown: ShownArguments | None
+) -> dict[Presence, Layout]:
+    """Return the layouts that most examples of the same parts have."""
+    found: dict[Presence, list[Layout]] = {}
+    for example in examples:
+        found.setdefault(example.message.presence, []).append(layout_of(example, shown))
+    layouts: dict[Presence, Layout] = {}
+    for presence, seen in found.items():
+        # What of its whitespace a text loses shows only where it has some.
+        rows = usual((each.parts, each.literals) for each in seen)
+        if rows is None:
+            continue
+        same = [each for each in seen if (each.parts, each.literals) == rows]
+        reasoning = next((each.reasoning for each in same if each.reasoning != Edges()), Edges())
+        content = next((each.content for each in same if each.content != Edges()), Edges())
+        layouts[presence] = Layout(*rows, reasoning=reasoning, content=content)
+    return layouts
+
+
+def layout_of(example: AlignedExample, shown: ShownArguments | None) -> Layout:
+    """Lay one example out; a call reaches from its first place to its last one."""
+    parts: list[Part] = []
+    literals: list[str] = []
+    calls = list(shown_calls(example)) if shown is not None else []
+    for at, mark in enumerate(example.marks):
+        part = mark.what if isinstance(mark.what, Part) else Part.CALLS
+        if parts and part is Part.CALLS and parts[-1] is Part.CALLS:
+            continue
+        literal = example.between(at)
+        if calls and shown is not None:
+            if part is Part.CALLS:
+                literal = before_of(calls[0], shown)
+            elif parts and parts[-1] is Part.CALLS:
+                literal = after_of(calls[-1], shown)
+        parts.append(part)
+        literals.append(literal)
+    last = example.between(len(example.marks))
+    if parts and parts[-1] is Part.CALLS and calls and shown is not None:
+        last = after_of(calls[-1], shown)
+    literals.append(last)
+    edges = {mark.what: mark.edges for mark in example.marks if isinstance(mark.what, Part)}
+    return Layout(
+        tuple(parts),
+        tuple(literals),
+        edges.get(Part.REASONING, Edges()),
+        edges.get(Part.CONTENT, Edges()),
+    )
+
+
+def completed(
+    seen: Mapping[Presence, Layout],
+    known: Mapping[Presence, Layout],
+    header: str,
+    turn_end: str,
+) -> tuple[dict[Presence, Layout], tuple[str, ...]]:
+    """Return a layout for all parts that were seen, and which neighbours never were.
+
+    `known` are layouts that the template renders; what examples show counts more.
+    """
+    layouts = {**known, **seen}
+    read = {part for layout in layouts.values() for part in layout.parts}
+    order = _order(list(seen.values()))
+    joints = _joints([*seen.values(), *known.values()])
+    unseen: dict[str, None] = {}
+    for presence in PRESENCES:
+        flags = zip(Part, (presence.reasoning, presence.content, presence.calls), strict=True)
+        there = {part for part, has in flags if has}
+        parts = [part for part in order if part in there]
+        if presence in seen or (presence in known and set(known[presence].parts) == set(parts)):
+            continue
+        if not all(part in read for part in parts):
+            layouts.setdefault(presence, Layout((), (header + turn_end,)))
+            continue
+        literals: list[str] = []
+        for pair in pairwise((_START, *(part.value for part in parts), _END)):
+            literal = joints.get(pair)
+            if literal is None:
+                unseen[_unseen(*pair)] = None
+                literal = {_START: header, _END: ""}.get(pair[0], "")
+                literal = turn_end if pair[1] == _END else literal
+            literals.append(literal)
+        layouts[presence] = Layout(tuple(parts), tuple(literals), *_edges(layouts))
+    return layouts, tuple(unseen)
+
+
+def _unseen(before: str, after: str) -> str:
+    if before == _START:
+        return f"no example begins with {after}"
+    if after == _END:
+        return f"no example ends with {before}"
+    return f"no example has {after} after {before}: nothing is taken to stand between them"
+
+
+def _edges(layouts: Mapping[Presence, Layout]) -> tuple[Edges, Edges]:
+    reasoning = (each.reasoning for each in layouts.values() if each.reasoning != Edges())
+    content = (each.content for each in layouts.values() if each.content != Edges())
+    return next(reasoning, Edges()), next(content, Edges())
+
+
+def _order(layouts: Sequence[Layout]) -> list[Part]:
+    """Return the parts in the order that most of the turns with several have."""
+    longest = max((layout.parts for layout in layouts), key=len, default=())
+    seen = iter(longest)
+    return [next(seen) if part in longest else part for part in Part]
+
+
+def _joints(layouts: Sequence[Layout]) -> dict[tuple[str, str], str]:
+    seen: dict[tuple[str, str], list[str]] = {}
+    for layout in layouts:
+        for pair, literal in _neighbours(layout):
+            seen.setdefault(pair, []).append(literal)
+    return {pair: usual(texts) or "" for pair, texts in seen.items()}
+
+
+def _neighbours(layout: Layout) -> Iterator[tuple[tuple[str, str], str]]:
+    stations = (_START, *(part.value for part in layout.parts), _END)
+    return zip(pairwise(stations), layout.literals, strict=True)

@@ -1,0 +1,360 @@
+"""What was learnt of a template's turns, and all that follows from it without a render."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, cast
+
+from msgspec import convert
+
+from autoparser.analysis.constraining.grammar import Grammar, format_slices, grammar_of
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.format import Begun, Formats, TurnFormat
+from autoparser.analysis.core.message_shape import Shape, StringArguments
+from autoparser.analysis.core.provenance import Provenance
+from autoparser.analysis.core.switches import Switch
+from autoparser.analysis.core.verdicts import Check, Gate
+from autoparser.analysis.describing.format_document import turn_document
+from autoparser.analysis.describing.verdict_document import check_document, gate_document
+from autoparser.analysis.describing.view import MarkerRegistry, View
+from autoparser.analysis.loading.tokens import tokenizer_of
+from autoparser.analysis.reading.expression import belonging, build, request_of
+from autoparser.analysis.reading.parsing import OutputParser, after_reasoning
+
+from .format_file import (
+    SCHEMA,
+    FormatFile,
+    SavedPhaseDocument,
+    SavedSwitchDocument,
+    SavedTemplateDocument,
+    file_text,
+)
+
+if TYPE_CHECKING:
+    from autoparser.analysis.constraining.constrained import (
+        Constraint,
+        GrammarBackend,
+        ReasoningGate,
+    )
+
+__all__ = ["LearntFormat", "LearntFrom", "PhaseConclusion"]
+
+
+class LearntFrom(Protocol):
+    """What names a template, whether it is at hand or not."""
+
+    @property
+    def name(self) -> str | None:
+        """Its name among the templates of a model."""
+        ...
+
+    @property
+    def origin(self) -> str | None:
+        """The file, or standard input."""
+        ...
+
+    @property
+    def source(self) -> Provenance | None:
+        """Where it came from; None for a text that was given directly."""
+        ...
+
+    @property
+    def special_tokens(self) -> Mapping[str, str]:
+        """What it is rendered with, such as `bos_token`."""
+        ...
+
+
+class PhaseConclusion(Protocol):
+    """What a phase concluded, whether its renders are at hand or not."""
+
+    @property
+    def phase(self) -> str:
+        """Its code."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What it asks about."""
+        ...
+
+    @property
+    def conclusion(self) -> str:
+        """One line for a person."""
+        ...
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """The members of the marker registry that this phase is the source of."""
+        ...
+
+    @property
+    def kind(self) -> EvidenceKind:
+        """What says so."""
+        ...
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether more than the prompt's words says so."""
+        ...
+
+
+@dataclass(frozen=True)
+class LearntFormat(ABC):
+    """What was learnt of a template's turns: it makes parsers, grammars and backends."""
+
+    template: LearntFrom
+    formats: Formats
+    """How turns are written, under every setting of the switches."""
+    view: View
+    """The fullest of the formats in other words."""
+    phases: tuple[PhaseConclusion, ...]
+    """What was concluded, and from which renders, under the setting of the fullest format."""
+    checks: tuple[Check, ...]
+    """The verdict on each of the formats."""
+    switches: tuple[Switch, ...]
+    shape: Shape
+    string_arguments: StringArguments | None
+    """What becomes of arguments given as JSON text; None: calls are not written at all."""
+    stand_ins: Mapping[str, str]
+    """Special tokens that the template reads and that are not known, and what stood for them."""
+    renders: int
+    """How many renders the analysis took."""
+
+    @property
+    @abstractmethod
+    def gate(self) -> Gate:
+        """Whether what the template writes after its prompts is accepted and read back."""
+
+    @abstractmethod
+    def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
+        """Find what belongs to a setting that was not learnt."""
+
+    def parser(
+        self,
+        tools: Sequence[object] | None = None,
+        *,
+        prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+        tool_choice: object = "auto",
+        parallel_tool_calls: bool = True,
+        json_schema: Mapping[str, object] | None = None,
+        reasoning: Literal["separate", "inline", "raw"] = "separate",
+        call_deltas: Literal["incremental", "whole"] = "incremental",
+        unclosed_reasoning: Literal["calls", "keep"] = "calls",
+        call_ids: Callable[[str, int], str] | int | None = None,
+        tokenizer: object | None = None,
+        strip_code_fence: bool = False,
+        reasoning_over: bool = False,
+    ) -> OutputParser:
+        """Make the parser of what a model writes for a request.
+
+        `tools` and `tool_choice` are OpenAI's; without tools every function name is taken.
+        `prompt` is the rendered prompt, or any tail of it that holds the generation prompt;
+        None stands for the template's default one. `chat_template_kwargs` are the values of the
+        template's switches that the prompt is rendered with: where they are given they say which
+        format it belongs to, else its end does. `json_schema` says that the answer is JSON:
+        markers inside its strings are text, and without tools nothing in it is a call. Without
+        `parallel_tool_calls` only the first of several calls counts; the others are junk.
+        `reasoning` leaves it in the content: "inline" its text alone, "raw" with its markers.
+        `call_ids` makes the ids of calls that are written without one, from a call's name and its
+        number; a number is the seed of `CallIds`, None stands for ids that no other call has.
+        With the model's `tokenizer` (all that `tokenizer_of` takes) texts may be fed
+        with their token ids: a marker that came as ordinary text is then text. `strip_code_fence`
+        leaves out the fence of Markdown around an answer by `json_schema`. `reasoning_over` says
+        that texts begin after the reasoning, whatever the prompt says: it was cut off already.
+        Where reasoning never closes, a whole call inside it is a call, so the text is held from
+        there on, and what opens content ends it; with `unclosed_reasoning="keep"` all is reasoning.
+        Raises RequestError for tools that are not valid tools, TokenizerError for what is not a
+        tokenizer.
+        """
+        request = request_of(
+            tools,
+            prompt=prompt,
+            begun=self._begun(tools, chat_template_kwargs),
+            tool_choice=tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+            json_schema=json_schema,
+        )
+        turn = build(self.formats, request)
+        return OutputParser(
+            after_reasoning(turn) if reasoning_over else turn,
+            offered=None if request.tools is None else frozenset(request.tools),
+            reasoning=reasoning,
+            whole_calls=call_deltas == "whole",
+            keeps_reasoning=unclosed_reasoning == "keep",
+            call_ids=call_ids,
+            tokenizer=None if tokenizer is None else tokenizer_of(tokenizer),
+            strip_code_fence=strip_code_fence,
+        )
+
+    def grammar(
+        self,
+        tools: Sequence[object] | None = None,
+        *,
+        prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+        tool_choice: object = "auto",
+        parallel_tool_calls: bool = True,
+        json_schema: Mapping[str, object] | None = None,
+        strict: bool | None = None,
+        lazy: bool = False,
+        loosen: bool = False,
+    ) -> Grammar:
+        """Make the grammar of what a model may write for a request.
+
+        The arguments are those of `parser`. With `strict`, objects have no members but those that
+        their schema names; a `lazy` grammar begins with the calls. Raises RequestError where the
+        request contradicts itself; what cannot be written raises GrammarError or SchemaError when
+        it is written. With `loosen`, keywords of schemas that cannot be held to are left out
+        instead, and `Grammar.loosened` tells which.
+        """
+        return grammar_of(
+            self.formats,
+            tools,
+            prompt=prompt,
+            begun=self._begun(tools, chat_template_kwargs),
+            tool_choice=tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+            json_schema=json_schema,
+            strict=strict,
+            lazy=lazy,
+            loosen=loosen,
+        )
+
+    def backend(
+        self, tokenizer: object, *, workers: int = 4, capacity: int = 256
+    ) -> GrammarBackend:
+        """Make what compiles grammars for a tokenizer, and keeps them; close it when done.
+
+        It takes what `grammar` gives, and any other `Constraint`. `tokenizer` is all that
+        `tokenizer_of` takes; one that says of no token that it ends an answer has the tokens that
+        end this template's turns. `workers` are threads, `capacity` is how many grammars it caches.
+        Raises TokenizerError.
+        """
+        from autoparser.analysis.constraining.constrained import GrammarBackend  # noqa: PLC0415 - llguidance
+
+        known = tokenizer_of(tokenizer)
+        ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
+        if known.eos is None and ends:
+            known = tokenizer_of(known, eos=ends)
+        slices = format_slices(self.formats, known.opaque)
+        return GrammarBackend(known, workers=workers, capacity=capacity, slices=slices)
+
+    def reasoning_gate(
+        self,
+        constraint: Constraint | Grammar,
+        *,
+        tokenizer: GrammarBackend | object,
+        prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+    ) -> ReasoningGate:
+        """Make a constraint wait for the end of the reasoning, as this template writes it.
+
+        The constraint says nothing of reasoning: a schema, a regex, a structural tag. What opens
+        and closes reasoning comes from the format that the prompt belongs to, and whether it is
+        open from where the prompt ends; `prompt` and `chat_template_kwargs` are those of `parser`.
+        With a backend in place of the tokenizer, what it has compiled is used again.
+        Raises TokenizerError, and ConstraintError for a constraint that cannot be compiled.
+        """
+        from autoparser.analysis.constraining.constrained import (  # noqa: PLC0415 - llguidance
+            GrammarBackend,
+            reasoning_gate_of,
+        )
+
+        known = self._begun(None, chat_template_kwargs)
+        request = request_of(None, prompt=prompt, begun=known)
+        format_ = belonging(self.formats, request)[0].format
+        turn = build(self.formats, request)
+        if isinstance(tokenizer, GrammarBackend):
+            return reasoning_gate_of(format_, turn, constraint, tokenizer)
+        with self.backend(tokenizer, workers=1) as backend:
+            return reasoning_gate_of(format_, turn, constraint, backend)
+
+    def under(self, setting: Mapping[str, object], *, tools: bool = True) -> Begun:
+        """Find how turns are written under a setting of the switches, and how its prompt begins.
+
+        Callers know the setting as `chat_template_kwargs`. A setting that was not learnt is
+        rendered, where the template is at hand: TemplateNeededError where it is not. Switches that
+        change neither make no difference.
+        """
+        given = cast("Mapping[str, Json]", setting)
+        known = self.formats.under(given, tools=tools)
+        return self._learn(given, tools=tools) if known is None else known
+
+    def begun(
+        self,
+        tools: Sequence[object] | None = None,
+        *,
+        prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+    ) -> tuple[Begun, ...]:
+        """Say which formats a request's prompt may belong to, and where in the turn it ends.
+
+        The arguments are those of `parser`. More than one is given where the prompt ends alike
+        under settings that write turns otherwise; the default's comes first.
+        """
+        known = self._begun(tools, chat_template_kwargs)
+        return belonging(self.formats, request_of(tools, prompt=prompt, begun=known))
+
+    def _begun(
+        self, tools: Sequence[object] | None, setting: Mapping[str, object] | None
+    ) -> Begun | None:
+        return None if setting is None else self.under(setting, tools=tools is None or bool(tools))
+
+    @property
+    def format(self) -> TurnFormat:
+        """How turns are written for which nothing is set."""
+        return self.formats.default.format
+
+    @property
+    def check(self) -> Check:
+        """The verdict on the format for which nothing is set."""
+        return self.checks[0]
+
+    @property
+    @abstractmethod
+    def _saved_template(self) -> SavedTemplateDocument:
+        """What a file says of the template."""
+
+    def to_file(self) -> FormatFile:
+        """Return what a file holds: all that was learnt, without the template and its renders."""
+        formats = self.formats
+        return FormatFile(
+            schema=SCHEMA,
+            template=self._saved_template,
+            renders=self.renders,
+            formats=tuple(map(turn_document, formats)),
+            fullest=formats.each.index(formats.fullest),
+            base=formats.base,
+            untried_settings=formats.untried,
+            requires_nonnull_content=self.view.flags.requires_nonnull_content,
+            switches=convert(self.switches, tuple[SavedSwitchDocument, ...], from_attributes=True),
+            checks=tuple(map(check_document, self.checks)),
+            gate=gate_document(self.gate),
+            shape=self.shape,
+            string_arguments=self.string_arguments,
+            stand_ins=dict(self.stand_ins),
+            phases=convert(self.phases, tuple[SavedPhaseDocument, ...], from_attributes=True),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learnt to a file, from which `load_format` reads it without a template.
+
+        Raises OSError where it cannot be written.
+        """
+        Path(path).write_text(file_text(self.to_file()), encoding="ascii", newline="\n")
+
+    @property
+    def markers(self) -> MarkerRegistry:
+        """The markers, by name."""
+        return self.view.markers
+
+    @property
+    def ok(self) -> bool:
+        """Whether every setting's format is as the template writes, and passes the gate."""
+        return all(check.ok for check in self.checks) and self.gate.ok

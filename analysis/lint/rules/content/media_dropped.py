@@ -1,0 +1,75 @@
+"""An image, a video or a sound of a message is dropped in silence.
+
+The model answers a question about a picture that it never got, and nobody is told. Where a template
+takes a kind of part in one form alone, callers that send another lose theirs: chat APIs send
+`image_url`, transformers passes `image`. Where the model reads only text, better raise.
+
+Before:
+
+    {% for part in message.content if part.type == 'text' %}{{ part.text }}{% endfor %}
+
+After:
+
+    {%- for part in message.content %}
+        {%- if part.type == 'text' %}{{ part.text }}
+        {%- else %}{{ raise_exception('only text is taken') }}{% endif %}
+    {%- endfor %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import MEDIA_FORMS, Json, MediaForm
+from autoparser.analysis.core.format import PartsOutcome
+from autoparser.analysis.lint.chats import said
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
+from autoparser.analysis.lint.quoting import listed
+from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look at what becomes of each kind of part, and of each form of the kinds that are taken."""
+    media = subject.analysis.content_parts.media
+    lost = [each.kind for each in media if each.outcome is PartsOutcome.DROPPED]
+    if lost:
+        forms = [next(form for form in MEDIA_FORMS if form.kind is kind) for kind in lost]
+        yield Hit(
+            f"parts of a message are not in the prompt: {listed(lost)}",
+            tuple(_evidence(subject, form) for form in forms),
+            severity=Severity.INFO,
+        )
+    for each in media:
+        dropped = [
+            form
+            for form in MEDIA_FORMS
+            if form.kind is each.kind and each.forms[form.name] is PartsOutcome.DROPPED
+        ]
+        if each.outcome is PartsOutcome.WRITTEN and dropped:
+            names = listed([form.name for form in dropped])
+            yield Hit(
+                f"a part of type {each.kind} is written, but dropped as {names}",
+                tuple(_evidence(subject, form) for form in dropped),
+            )
+
+
+def _evidence(subject: Subject, form: MediaForm) -> HitEvidence:
+    marks = subject.marks
+    text: Json = {"type": "text", "text": marks.user}
+    without = subject.render([said("user", [text])], setting=subject.usual_setting)
+    given = subject.render(
+        [said("user", [form.part(marks.values[0]), text])], setting=subject.usual_setting
+    )
+    return compared(given, f"with {form.name}", without, "without it")
+
+
+RULE = Rule(
+    "AP315",
+    "media-dropped",
+    __doc__,
+    Severity.WARNING,
+    check,
+    fix="write a placeholder for each part, or raise where the model cannot take it",
+)

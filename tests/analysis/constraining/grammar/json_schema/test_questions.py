@@ -1,0 +1,86 @@
+"""What llguidance is asked about schemas, and how often: of plain ones nothing, of others once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from autoparser.analysis.constraining.grammar.json_schema import (
+    SchemaError,
+    ensure_loaded,
+    guidance_schema,
+    loadable,
+)
+from autoparser.analysis.core.conversation import Json
+
+
+@pytest.fixture
+def questions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the schemas of each question; nothing is known from before."""
+    counts: list[int] = []
+    ask = loadable.refusal_of
+
+    def counted(schemas: Sequence[str]) -> str:
+        counts.append(len(schemas))
+        return ask(schemas)
+
+    monkeypatch.setattr(loadable, "refusal_of", counted)
+    monkeypatch.setattr(loadable, "KNOWN", loadable.KNOWN.__class__())
+    return counts
+
+
+PLAIN: tuple[Json, ...] = (
+    {"type": "object", "properties": {"a": {"enum": ["x", 1]}, "b": {"type": "string"}}},
+    {"type": "array", "items": {"type": ["integer", "null"], "minimum": 1}, "minItems": 1},
+    {"anyOf": [{"type": "string", "maxLength": 3}, {"const": None}], "default": None},
+)
+
+
+@pytest.mark.parametrize("schema", PLAIN)
+def test_nothing_is_asked_where_the_keywords_settle_it(schema: Json, questions: list[int]) -> None:
+    ensure_loaded([guidance_schema(schema)])
+    assert questions == []
+
+
+def bounded(length: int) -> Json:
+    text: Json = {"type": "string", "pattern": "^a+$", "minLength": length}
+    return {"type": "object", "properties": {"a": text}, "required": ["a"]}
+
+
+def test_all_are_asked_about_at_once_and_none_twice(questions: list[int]) -> None:
+    schemas = [guidance_schema(bounded(length)) for length in range(1, 21)]
+    ensure_loaded(schemas)
+    ensure_loaded(schemas)
+    assert questions == [20]
+
+
+def test_the_one_that_no_value_meets_is_found_among_many(questions: list[int]) -> None:
+    text: Json = {"type": "string", "pattern": "^a$", "minLength": 2}
+    impossible: Json = {"type": "object", "properties": {"a": text}, "required": ["a"]}
+    schemas = [guidance_schema(each) for each in (*map(bounded, range(30, 45)), impossible)]
+    with pytest.raises(SchemaError, match="no value meets"):
+        ensure_loaded(schemas)
+    # Halves of sixteen, down to one; then the whole that it is a part of.
+    assert questions == [16, 8, 8, 4, 4, 2, 2, 1, 1, 1]
+
+
+def test_a_part_that_no_value_meets_may_be_left_out(questions: list[int]) -> None:
+    text: Json = {"type": "string", "pattern": "^a$", "minLength": 2}
+    ensure_loaded([guidance_schema({"type": "object", "properties": {"a": text}})])
+    assert questions == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [False]},
+        {"type": "array", "items": False, "minItems": 1},
+        {"type": "integer", "minimum": 0.2, "maximum": 0.8},
+        {"type": "string", "minLength": 3, "maxLength": 2},
+        {"type": "string", "enum": [1]},
+    ],
+)
+def test_a_schema_that_contradicts_itself_is_not_plain(schema: Json) -> None:
+    with pytest.raises(SchemaError, match="no value meets"):
+        ensure_loaded([guidance_schema(schema)])

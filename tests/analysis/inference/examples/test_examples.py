@@ -1,0 +1,164 @@
+"""Formats learnt from examples: what one shows, what it does not, and examples that are odd."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.format import Part
+from autoparser.analysis.from_examples import learn
+from autoparser.analysis.inference.examples import Example, ExampleError, given_examples
+from autoparser.analysis.learnt import load_format
+from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.reading.parsing import message_of
+
+ROOT = Path(__file__).parents[4]
+FIXTURES = ROOT / "fixtures" / "learning"
+CHAT = FIXTURES / "chat-only.jinja"
+
+
+@pytest.fixture(scope="module")
+def chat() -> Analysis:
+    """A template that drops calls and reasoning."""
+    return analyze(ChatTemplate(CHAT.read_text("utf-8")))
+
+
+_TYPES = {"city": {"type": "string"}, "days": {"type": "integer"}}
+TOOLS = [
+    {"function": {"name": name, "parameters": {"type": "object", "properties": _TYPES}}}
+    for name in ("look", "look_up", "forecast", "note", "a_b", "c")
+]
+
+
+def _call(name: str, **arguments: Json) -> ToolCall:
+    return ToolCall(name, arguments)
+
+
+WRITERS = {
+    "arguments in brackets": "[do {n}(city='{c}', days={d})]",
+    "json in a tag": '<tool>{{"name": "{n}", "arguments": {{"city": "{c}", "days": {d}}}}}</tool>',
+    "python literals": "!{n} {{'city': '{c}', 'days': {d}}}\n",
+    "tags": "<{n}>\n<arg city>{c}</arg>\n<arg days>{d}</arg>\n</{n}>",
+    "lines": "call {n}\n  city := «{c}»\n  days := {d}\nend call\n",
+    "json in a string": '{{"f": "{n}", "a": "{{\\"city\\": \\"{c}\\", \\"days\\": {d}}}"}};',
+    "arguments first": '<use>{{"city":"{c}","days":{d}}} -> {n}</use>',
+}
+"""Ways that no program has a parser for, as one example shows them."""
+
+
+@pytest.mark.parametrize("way", WRITERS.values(), ids=WRITERS)
+def test_one_example_is_enough_for_another_call(chat: Analysis, way: str) -> None:
+    shown = Example(
+        way.format(n="look_up", c="Oslo", d=3),
+        Message(calls=(_call("look_up", city="Oslo", days=3),)),
+    )
+    taught = learn(chat, [shown])
+    assert taught.ok
+    assert taught.analysis.check.equal == 1
+    held_out = way.format(n="forecast", c="New York", d=14)
+    read = message_of(taught.analysis.parser(TOOLS).parse(held_out + "<|eot|>"))
+    assert read.calls == (_call("forecast", city="New York", days=14),)
+    assert any("two calls" in guess for guess in taught.guesses)
+
+
+@pytest.mark.parametrize("way", WRITERS.values(), ids=WRITERS)
+def test_two_calls_show_what_separates_them(chat: Analysis, way: str) -> None:
+    def written(*calls: tuple[str, str, int]) -> str:
+        return " ;; ".join(way.format(n=name, c=city, d=days) for name, city, days in calls)
+
+    def meant(*calls: tuple[str, str, int]) -> Message:
+        return Message(calls=tuple(_call(n, city=c, days=d) for n, c, d in calls))
+
+    two = (("look", "Oslo", 3), ("note", "Rome", 4))
+    taught = learn(chat, [Example(written(*two), meant(*two))])
+    assert taught.analysis.check.ok
+    assert not any("two calls" in guess for guess in taught.guesses)
+    three = (("a_b", "Bonn", 5), ("look", "Lima", 6), ("c", "Accra", 77))
+    assert taught.analysis.format.write(meant(*three)) == f"<|asst|>{written(*three)}<|eot|>"
+    assert message_of(taught.analysis.parser(TOOLS).parse(written(*three))) == meant(*three)
+
+
+def _fixture() -> tuple[Example, ...]:
+    file = FIXTURES / "examples.yaml"
+    return given_examples(yaml.safe_load(file.read_text("utf-8")), str(file))
+
+
+def test_what_is_known_says_from_where(chat: Analysis) -> None:
+    taught = learn(chat, _fixture())
+    assert taught.analysis.format.evidence == {
+        Part.REASONING: EvidenceKind.EXAMPLE,
+        Part.CONTENT: EvidenceKind.RENDER,
+        Part.CALLS: EvidenceKind.EXAMPLE,
+    }
+
+
+def test_parts_stand_beside_each_other_as_in_other_turns(chat: Analysis) -> None:
+    taught = learn(chat, _fixture())
+    message = Message("Wait.", "Two of them.", (_call("look", city="Lima", days=2),))
+    text = "[mull]\nTwo of them.\n[/mull]\nWait.[do look(city='Lima', days=2)]"
+    assert taught.analysis.format.write(message) == f"<|asst|>{text}<|eot|>"
+    assert message_of(taught.analysis.parser().parse(text)) == message
+
+
+def test_a_learnt_format_is_saved_and_loaded(chat: Analysis, tmp_path: Path) -> None:
+    taught = learn(chat, _fixture())
+    taught.analysis.save(tmp_path / "model.format.json")
+    loaded = load_format(tmp_path / "model.format.json")
+    assert loaded.format == taught.analysis.format
+    read = loaded.parser().parse("[do look(city='Lima', days=2)]")
+    assert [call.name for call in read.tool_calls] == ["look"]
+
+
+ODD = {
+    "cut": "[do look(city='Ber",
+    "malformed": "[do look city='Bergen', days=1)]",
+    "another format": '{"name": "look", "arguments": {"city": "Bergen", "days": 1}}',
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_an_odd_example_is_named_and_spoils_nothing(chat: Analysis, odd: str) -> None:
+    days: list[Json] = [3, 12, 7, 1, 30]
+    good = [
+        Example(
+            f"[do look(city='{city}', days={count})]",
+            Message(calls=(ToolCall("look", {"city": city, "days": count}),)),
+            place=f"examples[{at}]",
+        )
+        for at, (city, count) in enumerate(
+            zip(("Oslo", "Lima", "Rome", "Quito", "Accra"), days, strict=True)
+        )
+    ]
+    bad = Example(odd, Message(calls=(_call("look", city="Bergen", days=1),)), place="examples[5]")
+    clean, spoilt = learn(chat, good), learn(chat, [*good, bad])
+    assert [each.example.place for each in spoilt.odd] == ["examples[5]"]
+    assert spoilt.analysis.format == clean.analysis.format
+
+
+def test_nothing_is_learnt_from_an_output_that_does_not_hold_its_message(chat: Analysis) -> None:
+    wrong = Example("Hello.", Message(calls=(_call("look", city="Oslo"),)), place="examples[0]")
+    with pytest.raises(ExampleError, match=r"examples\[0\]"):
+        learn(chat, [wrong])
+
+
+WRONG: list[tuple[object, str]] = [
+    ([{"output": "x"}], r"examples\[0\]"),
+    ([{"output": 1, "message": {}}], r"examples\[0\]\.output"),
+    ([{"output": "x", "message": {"tool_calls": [{"arguments": {}}]}}], r"tool_calls\[0\]"),
+    (
+        [{"output": "x", "message": {"tool_calls": [{"name": "f", "arguments": "["}]}}],
+        r"tool_calls\[0\]\.arguments",
+    ),
+    ([], "examples"),
+]
+
+
+@pytest.mark.parametrize(("value", "words"), WRONG)
+def test_a_wrong_file_is_told_with_its_place(value: object, words: str) -> None:
+    with pytest.raises(ExampleError, match=words):
+        given_examples(value, "examples.yaml")

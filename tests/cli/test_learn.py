@@ -1,0 +1,40 @@
+"""The command ``learn``: the report, the file, and every way to ask wrongly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autoparser import load_format
+from tests.cli.conftest import Run
+
+CHAT = "fixtures/learning/chat-only.jinja"
+EXAMPLES = "fixtures/learning/examples.yaml"
+
+
+def test_the_format_is_written_and_the_report_stands_beside_it(
+    autoparser: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "model.format.json"
+    ran = autoparser("learn", CHAT, "--examples", EXAMPLES, "-o", file)
+    assert (ran.code, ran.out) == (0, "")
+    assert "3 of 3 examples are read as what they mean" in ran.err
+    read = load_format(file).parser().parse("[do look(city='Lima', days=2)]")
+    assert [(call.name, call.arguments) for call in read.tool_calls] == [
+        ("look", '{"city": "Lima", "days": 2}')
+    ]
+
+
+def test_an_odd_example_is_named(autoparser: Run, tmp_path: Path) -> None:
+    file = tmp_path / "examples.yaml"
+    lines = Path(EXAMPLES).read_text("utf-8")
+    lines += "- {output: 'Nothing.', message: {tool_calls: [{name: f, arguments: {a: 1}}]}}\n"
+    file.write_text(lines, "utf-8")
+    ran = autoparser("learn", CHAT, "--examples", file)
+    assert ran.code == 1
+    assert "examples[3]  has Nothing." in ran.out
+
+
+def test_examples_are_needed(autoparser: Run) -> None:
+    ran = autoparser("learn", CHAT)
+    assert (ran.code, ran.out) == (2, "")
+    assert "add --examples FILE" in ran.err

@@ -1,0 +1,198 @@
+"""How well a format that was learnt from examples reads what the template writes.
+
+What a template's renders say of calls and reasoning is hidden. Messages that it writes after its
+prompt are given as examples, so many of them, drawn by a seed; then all are parsed. The judge is
+the message that the template was given: what it does not write of it, its own renders tell.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from autoparser import AutoparserError
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.inference.check import battery, battery_tools, loose_tools, turns_after
+from autoparser.analysis.inference.examples import Example, learn_examples
+from autoparser.analysis.inference.examples.hiding import without_parts
+from autoparser.analysis.reading.expression import build, request_of
+from autoparser.analysis.reading.parsing import OutputParser, message_of
+
+from .outcomes import read_template
+
+COUNTS = (1, 2, 5, 20)
+ENOUGH = 0.99
+WRONG_EVERY = 10
+"""One of so many outputs is spoilt, where noise is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How many messages one format reads."""
+
+    examples: int
+    read: int
+    asked: int
+    error: str = ""
+    missed: tuple[str, ...] = ()
+    odd: int = 0
+    """Spoilt examples."""
+    named: int = 0
+    """Spoilt examples that are named."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether nearly all were read."""
+        return self.asked > 0 and self.read >= ENOUGH * self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateReadings:
+    """What came of one template."""
+
+    name: str
+    analysed: Reading
+    learnt: tuple[Reading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    title: str
+    text: str
+    message: Message
+
+
+def readings(path: Path, seed: int, noise: bool = False) -> TemplateReadings | None:
+    """Learn from so many examples; None where nothing is analysed, or calls are not written."""
+    try:
+        analysis = analyze(read_template(path))
+    except AutoparserError:
+        return None
+    format_ = analysis.format
+    if format_.calls is None or not analysis.check.ok or not format_.openings:
+        return None
+    shown = list(_shown(analysis))
+    if not any(each.message.calls for each in shown):
+        return None
+    hidden = without_parts(format_)
+    learnt = tuple(
+        _learnt(shown, hidden, count, random.Random(f"{seed} {path.stem} {count}"), noise=noise)
+        for count in COUNTS
+    )
+    return TemplateReadings(path.stem, _read(shown, analysis.formats, 0), learnt)
+
+
+def _shown(analysis: Analysis) -> Iterator[_Shown]:
+    """Return the messages of the battery, as the template writes them after its prompt."""
+    format_ = analysis.format
+    turns = turns_after(format_, format_.openings[0], analysis.prober())
+    if not turns.prompted.rendered:
+        return
+    for case in battery():
+        message = format_.with_naming_ids(case.message)
+        text = turns.written(message).continuation
+        if text is not None:
+            yield _Shown(case.title, text, turns.shown(message))
+
+
+def _learnt(
+    shown: Sequence[_Shown], hidden: TurnFormat, count: int, chance: random.Random, *, noise: bool
+) -> Reading:
+    called = [each for each in shown if each.message.calls]
+    first = chance.choice([each for each in called if _tells(each.message)] or called)
+    rest = [each for each in shown if each is not first]
+    drawn = [first, *chance.sample(rest, min(count - 1, len(rest)))]
+    examples = [Example(each.text, each.message) for each in drawn]
+    spoilt = _spoil(examples, chance) if noise else ()
+    try:
+        found = learn_examples(examples, hidden)
+    except AutoparserError as error:
+        return Reading(count, 0, len(shown), str(error))
+    reading = _read(shown, Formats.of(found.format), count)
+    named = sum(at in found.others for at in spoilt)
+    return replace(reading, odd=len(spoilt), named=named)
+
+
+def _tells(message: Message) -> bool:
+    """Whether a message has a call of two arguments."""
+    return any(len(call.arguments) > 1 for call in message.calls)
+
+
+def _spoil(examples: list[Example], chance: random.Random) -> tuple[int, ...]:
+    """Cut, garble or replace every so many-th output; return which."""
+    places = range(WRONG_EVERY // 2, len(examples), WRONG_EVERY)
+    for at in places:
+        text = examples[at].output
+        spoilt = (
+            text[: len(text) // 2],
+            text[: len(text) // 3] + text[len(text) // 3 + 5 :],
+            f"Action: {examples[at].message.content}",
+        )
+        examples[at] = replace(examples[at], output=chance.choice(spoilt))
+    return tuple(places)
+
+
+def _read(shown: Sequence[_Shown], formats: Formats, count: int) -> Reading:
+    tools = loose_tools()
+    parser = OutputParser(
+        build(formats, request_of(tools, begun=formats.default)),
+        offered=frozenset(str(tool["name"]) for tool in battery_tools()),
+    )
+    missed = tuple(each.title for each in shown if not _reads(parser, each))
+    return Reading(count, len(shown) - len(missed), len(shown), missed=missed)
+
+
+def _reads(parser: OutputParser, each: _Shown) -> bool:
+    try:
+        message = message_of(parser.parse(each.text))
+    except ValueError:
+        return False
+    return _alike(message) == _alike(each.message)
+
+
+def _alike(message: Message) -> tuple[object, ...]:
+    """Return what has to be equal: whitespace at the edges of texts is nobody's."""
+    calls = [(call.name, repr(dict(call.arguments))) for call in message.calls]
+    return message.content.strip(), message.reasoning.strip(), calls
+
+
+def judged_learning(
+    paths: Sequence[Path], processes: int, *, seed: int = 1, noise: bool = False
+) -> tuple[str, bool]:
+    """Learn from every template's own words; return the table, and whether nothing crashed."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        found = list(pool.map(partial(readings, seed=seed, noise=noise), paths, chunksize=4))
+    return "\n".join(_table([each for each in found if each is not None])) + "\n", True
+
+
+def _table(found: Sequence[TemplateReadings]) -> Iterator[str]:
+    yield f"{len(found)} templates that render calls after their prompt, renders hidden"
+    yield f"{'examples':>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learnt"
+    yield _row("analysed", [each.analysed for each in found])
+    for at, count in enumerate(COUNTS):
+        yield _row(str(count), [each.learnt[at] for each in found])
+    odd = [reading for each in found for reading in each.learnt if reading.odd]
+    if odd:
+        named = sum(each.named for each in odd)
+        yield f"spoilt examples: {sum(each.odd for each in odd)}, of them named: {named}"
+    for each in found:
+        for reading in each.learnt:
+            if reading.examples == COUNTS[-1] and not reading.enough:
+                words = reading.error or "; ".join(reading.missed[:3])
+                yield f"  {each.name}: {reading.read} of {reading.asked}: {words}"
+
+
+def _row(name: str, found: Sequence[Reading]) -> str:
+    enough = sum(each.enough for each in found)
+    asked, read = sum(each.asked for each in found), sum(each.read for each in found)
+    failed = sum(bool(each.error) for each in found)
+    share = f"{enough} ({enough / max(len(found), 1):.0%})"
+    return f"{name:>9}  {share:>24}  {read / max(asked, 1):>14.1%}  {failed}"

@@ -1,0 +1,63 @@
+"""llama.cpp's server with a parrot in it, for as long as a block lasts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from .parrot import Parrot
+
+ROOT = Path(__file__).parents[2]
+START = 60.0
+"""Seconds that it may take to end; it begins within one."""
+
+
+@dataclass(frozen=True)
+class RunningLlama:
+    """A server that listens."""
+
+    url: str
+    parrot: Parrot
+    process: subprocess.Popen[str]
+
+    def complete(self, prompt: str, **fields: object) -> dict[str, Any]:
+        """Ask for a completion, and return the answer as it came."""
+        body = {"prompt": prompt, "max_tokens": 400, **fields}
+        answer = httpx2.post(f"{self.url}/v1/completions", json=body, timeout=START)
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+@contextmanager
+def running_llama(parrot: Parrot, folder: Path, *, slots: int = 2) -> Generator[RunningLlama]:
+    """Write the parrot into a folder, start a server with it, and end that."""
+    model = folder / "parrot.gguf"
+    parrot.save_gguf(model)
+    log = folder / "server.log"
+    with log.open("w", encoding="utf-8") as errors:
+        process = subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
+            [sys.executable, "-m", "tests.engines.llama_process", str(model), str(slots)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        url = process.stdout.readline().strip()
+        assert url, log.read_text("utf-8")
+        yield RunningLlama(url, parrot, process)
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(START)
