@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
-from autoparser.analysis.constraining.gate import gate
 from autoparser.analysis.core.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
@@ -143,6 +142,8 @@ class Analysis(LearntFormat):
 
     @cached_property
     def _gate(self) -> Gate:
+        from autoparser.analysis.constraining.gate import gate  # noqa: PLC0415 - grammars
+
         return gate(self.formats, self.continuations, self.prober())
 
     @property

@@ -93,7 +93,9 @@ def _option(name: str, kind: object, option: Any, *, default: object = None) -> 
     )
 
 
-def in_worker(*, seconds: float = 60.0, one_render: bool = False) -> Callable[[Command], Command]:
+def in_worker(
+    *, seconds: float | None = DEFAULT_LIMITS.seconds, one_render: bool = False
+) -> Callable[[Command], Command]:
     """Make a command run in a worker; `one_render` gives all of its time to a single one."""
 
     def made(command: Command) -> Command:

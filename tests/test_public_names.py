@@ -41,3 +41,15 @@ def test_a_local_template_needs_neither_the_hub_nor_a_tokenizer() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603
     assert done.stderr.decode().strip() == ""
+
+
+def test_an_analysis_needs_neither_grammars_nor_tokenizers() -> None:
+    code = (
+        "import sys; from autoparser import ChatTemplate, analyze;"
+        " text = open('fixtures/templates/a1-function-parameter.jinja').read();"
+        " parser = analyze(ChatTemplate(text)).parser(); parser.parse('Hello.');"
+        " wings = ('constraining', 'loading.tokens', 'loading.sources');"
+        " print(*(n for n in sys.modules if any(f'.{w}.' in n for w in wings)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603
+    assert done.stdout.decode().strip() == ""

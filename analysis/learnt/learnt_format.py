@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from msgspec import convert
 
-from autoparser.analysis.constraining.grammar import Grammar, format_slices, grammar_of
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Begun, Formats, TurnFormat
@@ -22,7 +21,6 @@ from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.format_document import turn_document
 from autoparser.analysis.describing.verdict_document import check_document, gate_document
 from autoparser.analysis.describing.view import MarkerRegistry, View
-from autoparser.analysis.loading.tokens import tokenizer_of
 from autoparser.analysis.reading.expression import belonging, build, request_of
 from autoparser.analysis.reading.parsing import OutputParser, after_reasoning
 
@@ -41,6 +39,8 @@ if TYPE_CHECKING:
         GrammarBackend,
         ReasoningGate,
     )
+    from autoparser.analysis.constraining.grammar import Grammar
+    from autoparser.analysis.loading.tokens import ModelTokenizer
 
 __all__ = ["LearntFormat", "LearntFrom", "PhaseConclusion"]
 
@@ -188,7 +188,7 @@ class LearntFormat(ABC):
             whole_calls=call_deltas == "whole",
             keeps_reasoning=unclosed_reasoning == "keep",
             call_ids=call_ids,
-            tokenizer=None if tokenizer is None else tokenizer_of(tokenizer),
+            tokenizer=None if tokenizer is None else _known(tokenizer),
             strip_code_fence=strip_code_fence,
         )
 
@@ -213,6 +213,8 @@ class LearntFormat(ABC):
         it is written. With `loosen`, keywords of schemas that cannot be held to are left out
         instead, and `Grammar.loosened` tells which.
         """
+        from autoparser.analysis.constraining.grammar import grammar_of  # noqa: PLC0415 - grammars
+
         return grammar_of(
             self.formats,
             tools,
@@ -237,11 +239,12 @@ class LearntFormat(ABC):
         Raises TokenizerError.
         """
         from autoparser.analysis.constraining.constrained import GrammarBackend  # noqa: PLC0415 - llguidance
+        from autoparser.analysis.constraining.grammar import format_slices  # noqa: PLC0415 - grammars
 
-        known = tokenizer_of(tokenizer)
+        known = _known(tokenizer)
         ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
         if known.eos is None and ends:
-            known = tokenizer_of(known, eos=ends)
+            known = _known(known, eos=ends)
         slices = format_slices(self.formats, known.opaque)
         return GrammarBackend(known, workers=workers, capacity=capacity, slices=slices)
 
@@ -358,3 +361,10 @@ class LearntFormat(ABC):
     def ok(self) -> bool:
         """Whether every setting's format is as the template writes, and passes the gate."""
         return all(check.ok for check in self.checks) and self.gate.ok
+
+
+def _known(tokenizer: object, *, eos: Sequence[str] | None = None) -> ModelTokenizer:
+    # Where no tokenizer is given, neither what reads one is needed, nor where one may be from.
+    from autoparser.analysis.loading.tokens import tokenizer_of  # noqa: PLC0415
+
+    return tokenizer_of(tokenizer, eos=eos)

@@ -28,8 +28,8 @@ VARIABLES: Mapping[str, str] = {
 }
 
 TWICE_READ = "sglang"
-"""Its one parser leaves to the other a text whose markup is gone: a call that is closed by what stands
-after it is lost. A null that is written `None` stays that text."""
+"""Its one parser leaves to the other a text whose markup is gone: a call that is closed by what
+stands after it is lost. A null that is written `None` stays that text."""
 
 
 @pytest.fixture(scope="module", params=["transformers", *VARIABLES])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, cast
 
 from .errors import ConstraintError
@@ -49,8 +50,17 @@ def read_schema(schema: object, place: str = "json_schema") -> dict[str, Any]:
 
 
 def with_whitespace(schema: dict[str, Any], whitespace: Whitespace) -> dict[str, Any]:
-    """Tell llguidance the whitespace, where the schema does not (its ``x-guidance``)."""
+    """Tell llguidance the whitespace, where the schema does not (its ``x-guidance``).
+
+    Raises ``ConstraintError`` for a regex where the installed llguidance does not hold to one.
+    """
     options: dict[str, Any]
+    if whitespace not in ("flexible", "compact") and not _holds_patterns():
+        raise ConstraintError(
+            "the installed llguidance does not hold whitespace to a regex",
+            place="whitespace",
+            hint="install llguidance 1.9.1 or later, or say flexible or compact",
+        )
     if whitespace == "flexible":
         options = {"whitespace_flexible": True}
     elif whitespace == "compact":
@@ -59,6 +69,18 @@ def with_whitespace(schema: dict[str, Any], whitespace: Whitespace) -> dict[str,
         options = {"whitespace_flexible": True, "whitespace_pattern": whitespace}
     given = cast("dict[str, Any]", schema.get("x-guidance") or {})
     return {**schema, "x-guidance": {**options, **given}}
+
+
+@cache
+def _holds_patterns() -> bool:
+    """Ask llguidance whether it refuses what a pattern does not have; 1.7 lets it repeat."""
+    from llguidance import LLMatcher, LLTokenizer  # noqa: PLC0415 - slow to import
+
+    one_blank = {"whitespace_flexible": True, "whitespace_pattern": " ?"}
+    schema = json.dumps({"type": "array", "x-guidance": one_blank})
+    grammar = LLMatcher.grammar_from_json_schema(schema)
+    blanks = list(b"[  ")
+    return LLMatcher(LLTokenizer("byte"), grammar).validate_tokens(blanks) < len(blanks)
 
 
 def schema_text(schema: dict[str, Any]) -> str:

@@ -29,10 +29,11 @@ from .notation import (
     python_notation,
 )
 from .shape import End, Opening, ReasoningRetention, Written
-from .text import Edges, Escape, StringGuard, Strip, Text
+from .text import ESCAPES_BY_RULE, Edges, Escape, StringGuard, Strip, Text, from_python
 from .turn import RefusedMessageError, TurnFormat
 
 __all__ = [
+    "ESCAPES_BY_RULE",
     "ArgumentForm",
     "Arguments",
     "Begun",
@@ -73,6 +74,7 @@ __all__ = [
     "Written",
     "best_outcome",
     "ending",
+    "from_python",
     "joints_of",
     "json_notation",
     "python_notation",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import html
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -65,14 +68,45 @@ class Escape(StrEnum):
     """Character by character, as `Text.table` says."""
 
 
-_WRITERS: Mapping[Escape, Callable[[str], str]] = {
-    Escape.VERBATIM: lambda text: text,
-    Escape.JSON: lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
-    Escape.JSON_ASCII: lambda text: json.dumps(text)[1:-1],
-    Escape.PYTHON: repr,
-    Escape.HTML: lambda text: str(escape(text)),
-    Escape.JSON_HTML: lambda text: str(escape(json.dumps(text, ensure_ascii=False)[1:-1])),
+def _to_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _from_json(inside: str) -> str:
+    try:
+        return str(json.loads(f'"{inside}"', strict=False))
+    except ValueError:
+        return inside
+
+
+def from_python(literal: str) -> str:
+    """Return the string of a Python literal; the text itself where it is not one."""
+    try:
+        value = ast.literal_eval(literal)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return literal
+    return value if isinstance(value, str) else literal
+
+
+def _itself(text: str) -> str:
+    return text
+
+
+_BY_RULE: Mapping[Escape, tuple[Callable[[str], str], Callable[[str], str]]] = {
+    Escape.VERBATIM: (_itself, _itself),
+    Escape.JSON: (_to_json, _from_json),
+    Escape.PYTHON: (repr, from_python),
+    Escape.JSON_ASCII: (lambda text: json.dumps(text)[1:-1], _from_json),
+    Escape.HTML: (lambda text: str(escape(text)), html.unescape),
+    Escape.JSON_HTML: (
+        lambda text: str(escape(_to_json(text))),
+        lambda inside: _from_json(html.unescape(inside)),
+    ),
 }
+"""What writes the inside of a string, and what reads it."""
+
+ESCAPES_BY_RULE = tuple(_BY_RULE)
+"""The escapes that one rule tells for all characters; a table is read off a render instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +142,24 @@ class Text:
         if self.escape is Escape.TABLE:
             inner = "".join(self.table.get(char, char) for char in text)
         else:
-            inner = _WRITERS[self.escape](text)
+            inner = _BY_RULE[self.escape][0](text)
         guard = self.guard
         if guard is not None and any(char in text for char in guard.characters):
             inner = f"{guard.open}{inner}{guard.close}"
         return f"{self.open}{inner}{self.close}"
+
+    def read(self, inside: str) -> str:
+        """Return the string whose inside is written so: what stands between `open` and `close`."""
+        if self.escape is Escape.TABLE:
+            return self._from_table(inside)
+        guard = self.guard
+        if guard and inside.startswith(guard.open) and inside.endswith(guard.close):
+            inside = inside[len(guard.open) : len(inside) - len(guard.close)]
+        return _BY_RULE[self.escape][1](inside)
+
+    def _from_table(self, inside: str) -> str:
+        back = {written: char for char, written in self.table.items() if written}
+        if not back:
+            return inside
+        written = "|".join(map(re.escape, sorted(back, key=len, reverse=True)))
+        return re.sub(written, lambda match: back[match.group()], inside)

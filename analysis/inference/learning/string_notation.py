@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from autoparser.analysis.core.format import (
+    ESCAPES_BY_RULE,
     Edges,
     Escape,
     JsonType,
@@ -76,21 +77,11 @@ def learn_text(written: str, word: str, write_again: Callable[[str], str | None]
     )
 
 
-_STYLES = (
-    Escape.VERBATIM,
-    Escape.JSON,
-    Escape.PYTHON,
-    Escape.JSON_ASCII,
-    Escape.HTML,
-    Escape.JSON_HTML,
-)
-
-
 def _styled(written: str, original: str) -> Text | None:
-    plain = [Text(escape=escape) for escape in _STYLES]
+    plain = [Text(escape=escape) for escape in ESCAPES_BY_RULE]
     stripped = [
         Text(escape=escape, edges=Edges(left, right))
-        for escape, left, right in product(_STYLES, Strip, Strip)
+        for escape, left, right in product(ESCAPES_BY_RULE, Strip, Strip)
     ]
     return next((text for text in plain + stripped if text.write(original) == written), None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from autoparser.analysis.reading.text import WHITESPACE, Reading, SpanKind, Tape
+from autoparser.analysis.reading.text import WHITESPACE, Lookahead, Reading, SpanKind, Tape
 
 _OPENING = re.compile(r"\s*(`{3,}|~{3,})[ \t]*[\w.+-]{0,32}[ \t]*\r?\n\s*(?=[\[{])")
 _BEGINNING = re.compile(
@@ -26,15 +26,11 @@ def open_fence(tape: Tape) -> Reading[str]:
 
 def close_fence(tape: Tape, mark: str) -> Reading[None]:
     """Take what closes the fence, with the whitespace before it and the rest of its line."""
-    while True:
-        rest = tape.text[tape.at :]
-        bare = rest.lstrip()
-        if bare.startswith(mark):
-            break
-        if tape.closed or not mark.startswith(bare):
-            return
-        yield
-    tape.take(len(rest) - len(bare) + len(mark), SpanKind.JUNK)
+    ahead = Lookahead(tape, tape.position)
+    yield from ahead.space()
+    if not (yield from ahead.text(mark)):
+        return
+    tape.take(ahead.at - tape.at, SpanKind.JUNK)
     while (yield from tape.wait(1)) and tape.text[tape.at] in WHITESPACE:
         if tape.take(1, SpanKind.JUNK) == "\n":
             return

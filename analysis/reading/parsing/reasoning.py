@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from autoparser.analysis.core.format import Block, Literal
 from autoparser.analysis.reading.expression import Start, Turn
-from autoparser.analysis.reading.text import Emit, Reading, SpanKind, Tape, skip_written
+from autoparser.analysis.reading.text import Emit, Lookahead, Reading, SpanKind, Tape, skip_written
 
 from .again import skip_again
 from .call_trial import CallTrial
@@ -152,11 +152,8 @@ _MOST_SPACE = 256
 
 def _skip_repeated(tape: Tape, literal: Literal) -> Reading[str]:
     """Take a literal that is there a second time, whitespace before it forgiven; return it."""
-    while True:
-        rest = tape.text[tape.at :]
-        bare = rest.lstrip()
-        if bare.startswith(literal.core):
-            return tape.take(len(rest) - len(bare) + len(literal.core), SpanKind.MARKUP)
-        if tape.closed or (bare and not literal.core.startswith(bare)):
-            return ""
-        yield
+    ahead = Lookahead(tape, tape.position)
+    yield from ahead.space()
+    if not (yield from ahead.text(literal.core)):
+        return ""
+    return tape.take(ahead.at - tape.at, SpanKind.MARKUP)

@@ -10,9 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from autoparser.analysis.loading.tokens import Marker, ModelTokenizer
 from autoparser.analysis.reading.expression import RequestError, Start, Turn
+
+if TYPE_CHECKING:
+    from autoparser.analysis.loading.tokens import ModelTokenizer
 
 
 class Thinking(StrEnum):
@@ -52,6 +55,8 @@ class ReasoningEnd:
 
     def __init__(self, turn: Turn, tokenizer: ModelTokenizer) -> None:
         """Prepare for outputs of this turn. Raises RequestError where no text ends reasoning."""
+        from autoparser.analysis.loading.tokens import Marker  # noqa: PLC0415 - a tokenizer is here
+
         # The table is made here, once for a tokenizer, and not with the first id.
         self._bytes, self._added = tokenizer.token_bytes, tokenizer.added
         self._units: dict[int, bytes] = {}

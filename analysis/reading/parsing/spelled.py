@@ -18,13 +18,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from json.encoder import encode_basestring
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from autoparser.analysis.core.alignment import is_unit
-from autoparser.analysis.loading.tokens import ModelTokenizer
 from autoparser.analysis.reading.expression import Turn
 
 from .message import Delta, DeltaKind, ParsedCall, ParsedMessage
+
+if TYPE_CHECKING:
+    from autoparser.analysis.loading.tokens import ModelTokenizer
 
 _STAND_IN = 0xDBE0
 """The first stand-in: half of a pair of UTF-16, which in no decoded text stands alone."""

@@ -10,7 +10,7 @@ from autoparser.analysis.core.schema import SchemaPart
 
 from .rows import EntryRow
 from .typed import typed
-from .value_decoding import Unreadable, unescape
+from .value_decoding import Unreadable
 
 
 def read_elements(text: str, notation: Notation, schema: SchemaPart) -> Json:
@@ -46,7 +46,7 @@ class _Members:
             self._take(self.row.before)
             if keyed:
                 key = self._key()
-                name = unescape(key, self.key)
+                name = self.key.read(key)
                 schema = self.schema.member(name)
                 members[name] = self._value(self._opened(key), self._closed(key), schema)
             else:
@@ -100,7 +100,7 @@ class _Members:
 def _value_of(text: str, notation: Notation, schema: SchemaPart) -> Json:
     types = schema.kinds
     if types == frozenset({"string"}):
-        return unescape(text, notation.string)
+        return notation.string.read(text)
     if not text.strip() and types is not None:
         for kind, empty in (("array", cast("Json", [])), ("object", cast("Json", {}))):
             if kind in types:
@@ -109,4 +109,4 @@ def _value_of(text: str, notation: Notation, schema: SchemaPart) -> Json:
         return read_elements(text, notation, schema)
     except Unreadable:
         value = typed(text, types, notation)
-        return unescape(value, notation.string) if isinstance(value, str) else value
+        return notation.string.read(value) if isinstance(value, str) else value

@@ -14,7 +14,6 @@ from .literals import at_any, at_text, skip_space, skip_written
 from .lookahead import GoesOn, anywhere
 from .rows import EntryRow, entry_rows, openings_of, without_quotes
 from .tape import Reading, SpanKind, Tape
-from .value_decoding import unescape
 from .value_reader import ValueReader
 
 
@@ -102,7 +101,7 @@ class EntryReader:
                 if tape.closed and middles.begin(tape.text[tape.at :])
                 else ReadOutcome.BAD
             )
-        name = unescape(key, self.key)
+        name = self.key.read(key)
         self.emit((", " if self.count else "") + encode_basestring(name) + ": ")
         self.count += 1
         return (yield from self.values.read(name, key, row))

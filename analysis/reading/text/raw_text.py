@@ -21,7 +21,7 @@ from .rows import EntryRow
 from .stops import Found, Stops
 from .tape import Lane, Reading, SpanKind, Tape
 from .typed import typed
-from .value_decoding import Unreadable, decode, is_huge, unescape
+from .value_decoding import Unreadable, decode, is_huge
 
 
 class ArgumentsAround(Protocol):
@@ -345,7 +345,7 @@ def json_of(
     notation = arguments.values
     string = notation.string
     if quoted or types == frozenset({"string"}):
-        return json.dumps(unescape(text, string), ensure_ascii=False)
+        return json.dumps(string.read(text), ensure_ascii=False)
     if not text.strip() and types is not None:
         for kind, container, empty in (
             ("array", notation.array, "[]"),
@@ -364,7 +364,7 @@ def json_of(
             try:
                 value = decode(text, notation)
             except Unreadable:
-                value = unescape(text, string)
+                value = string.read(text)
         else:
-            value = unescape(value, string)
+            value = string.read(value)
     return json.dumps(value, ensure_ascii=False)

@@ -8,60 +8,21 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Mapping
 from typing import cast
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Container, Escape, JsonType, Notation, Row, Slot, Text
+from autoparser.analysis.core.format import (
+    Container,
+    Escape,
+    JsonType,
+    Notation,
+    Row,
+    Slot,
+    Text,
+    from_python,
+)
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
-
-
-def unescape(inside: str, text: Text) -> str:
-    """Take back what `Text.write` did to the inside of a string."""
-    match text.escape:
-        case Escape.JSON | Escape.JSON_ASCII:
-            return _from_json(inside)
-        case Escape.HTML:
-            return html.unescape(inside)
-        case Escape.JSON_HTML:
-            return _from_json(html.unescape(inside))
-        case Escape.PYTHON:
-            return _from_python(inside)
-        case Escape.TABLE:
-            return _from_table(inside, text.table)
-        case Escape.VERBATIM:
-            return _unguarded(inside, text)
-
-
-def _from_json(inside: str) -> str:
-    try:
-        return str(json.loads(f'"{inside}"', strict=False))
-    except ValueError:
-        return inside
-
-
-def _from_python(inside: str) -> str:
-    try:
-        value = ast.literal_eval(inside)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return inside
-    return value if isinstance(value, str) else inside
-
-
-def _from_table(inside: str, table: Mapping[str, str]) -> str:
-    back = {written: char for char, written in table.items() if written}
-    if not back:
-        return inside
-    written = "|".join(map(re.escape, sorted(back, key=len, reverse=True)))
-    return re.sub(written, lambda match: back[match.group()], inside)
-
-
-def _unguarded(inside: str, text: Text) -> str:
-    guard = text.guard
-    if guard and inside.startswith(guard.open) and inside.endswith(guard.close):
-        return inside[len(guard.open) : len(inside) - len(guard.close)]
-    return inside
 
 
 class Unreadable(Exception):
@@ -126,7 +87,7 @@ class Decoder:
         end = self._close_of(close, text.escapes)
         inside = self.text[self.at : end]
         self.at = end + len(close)
-        return unescape(inside, text)
+        return text.read(inside)
 
     def _close_of(self, close: str, escapes: tuple[str, ...]) -> int:
         """Find the close of a string; one that an escape holds is none."""
@@ -147,9 +108,9 @@ class Decoder:
                 return str(json.loads(whole, strict=False))
             except ValueError:
                 # Python writes this quote too, with escapes that JSON does not know.
-                read = _from_python(whole)
+                read = from_python(whole)
                 return whole[1:-1] if read == whole else read
-        return _from_python(whole)
+        return from_python(whole)
 
     def _entries(self, container: Container, outer: Notation, *, keyed: bool) -> Json:
         values = container.values or outer
@@ -195,7 +156,7 @@ class Decoder:
         end = self.text.find(stop, self.at) if stop else -1
         if end < 0:
             raise Unreadable
-        key = unescape(self.text[self.at : end].strip(), container.key)
+        key = container.key.read(self.text[self.at : end].strip())
         self.at = end
         return key
 

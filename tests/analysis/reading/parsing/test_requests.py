@@ -228,8 +228,8 @@ def test_a_turn_that_goes_on_behind_a_result_does_not_hold_the_call_before(
 
 
 @pytest.mark.parametrize("tools", [["f"], [{"function": {}}], [{"type": "function"}]])
-def test_tools_that_are_none_are_refused(tools: list[object]) -> None:
-    with pytest.raises(RequestError, match="no tool"):
+def test_what_is_not_a_valid_tool_is_refused(tools: list[object]) -> None:
+    with pytest.raises(RequestError, match="not a valid tool"):
         analysis_of(JSON).parser(tools)
 
 
