@@ -139,6 +139,7 @@ def sglang(document: Mapping[str, Any], tools: Sequence[Any]) -> Read:
         for piece in (*pieces(text, step), ""):
             taken, rest = thinks.parse_stream_chunk(piece) if piece else thinks.parse_stream_end()
             thought += taken or ""
+            passed: list[tuple[Any, Any]]
             passed = [(rest or "", [])] if calls is None else [calls.parse_stream_chunk(rest or "")]
             if calls is not None and not piece:
                 passed.append(calls.parse_stream_end())
