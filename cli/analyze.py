@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,9 +17,8 @@ from .options import (
     OutputOption,
     RevisionOption,
     SourceArgument,
-    TextOrJsonOption,
     TokenizerOption,
-    is_json,
+    format_option,
 )
 from .output import Outlet, keep_source, result_to, say
 from .source import NamedSource
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.learnt import SavedFormat
 
 __all__ = ["analyze"]
 
@@ -35,6 +36,14 @@ FAILURES = 1
 
 SHOWN = "parser"
 """What can be shown alone."""
+
+
+class AnalysisForm(StrEnum):
+    """What an analysis can be written as."""
+
+    TEXT = "text"
+    JSON = "json"
+    FILE = "file"
 
 
 def analyze(
@@ -61,7 +70,13 @@ def analyze(
         ),
     ] = None,
     tokenizer: TokenizerOption = None,
-    form: TextOrJsonOption = None,
+    form: Annotated[
+        AnalysisForm | None,
+        format_option(
+            "text; json, which docs/json-schema.md describes; file, a saved format, which every"
+            " command takes in the place of the template where it renders nothing. [default: text]"
+        ),
+    ] = None,
     as_json: JsonOption = False,
     output: OutputOption = None,
 ) -> int:
@@ -74,22 +89,28 @@ def analyze(
     Exit code: 0 if it does, 1 if some messages come out differently or the template crashes on
     what agents send, 2 if there is nothing to analyze.
     """
-    as_json = is_json(form, as_json)
-    _check_show(show, alone=not (as_json or phase or diffs))
-    if as_json and (phase or diffs):
+    form = _form(form, as_json)
+    as_text = form is AnalysisForm.TEXT
+    _check_show(show, alone=as_text and not (phase or diffs))
+    if form is AnalysisForm.JSON and (phase or diffs):
         raise AutoparserError(
             "JSON holds every phase in full already", hint="leave out --phase and --diffs"
         )
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
-
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.analysis import analyze as analyzed
-
-    analysis = analyzed(asked_for.template(tokenizer, noted=False))
+    if (asked_for.saved or form is AnalysisForm.FILE) and (phase or diffs):
+        raise AutoparserError(
+            "a saved format holds no renders, which --phase and --diffs show",
+            hint="leave them out, or report on the template itself",
+        )
+    analysis = asked_for.learnt(tokenizer, noted=False)
     wanted = _phases(analysis, phase or [])
     with result_to(output) as outlet:
-        if as_json:
+        if form is AnalysisForm.FILE:
+            from autoparser.analysis.learnt import file_text
+
+            outlet.text(file_text(analysis.to_file()))
+        elif not as_text:
             outlet.json(analysis.to_dict())
         else:
             _give_report(analysis, wanted, outlet, diffs=diffs, grammar=show is not None)
@@ -99,6 +120,15 @@ def analyze(
 
         say(f"{asked_for.label}: {check_score(check)}, see {output}")
     return 0 if analysis.ok else FAILURES
+
+
+def _form(form: AnalysisForm | None, short: bool) -> AnalysisForm:
+    """Return the form that is asked for. Raises AutoparserError where options contradict."""
+    if short and form not in (None, AnalysisForm.JSON):
+        raise AutoparserError(
+            f"--json and --format {form} contradict each other", hint="leave one of them out"
+        )
+    return AnalysisForm.JSON if short else form or AnalysisForm.TEXT
 
 
 def _check_show(show: str | None, *, alone: bool) -> None:
@@ -112,7 +142,7 @@ def _check_show(show: str | None, *, alone: bool) -> None:
         )
 
 
-def _phases(analysis: Analysis, asked: Sequence[str]) -> list[str]:
+def _phases(analysis: Analysis | SavedFormat, asked: Sequence[str]) -> list[str]:
     """Return the phases that are meant, in any case of letters. Raises AutoparserError."""
     known = [finding.phase for finding in analysis.phases]
     for name in asked:
@@ -123,12 +153,20 @@ def _phases(analysis: Analysis, asked: Sequence[str]) -> list[str]:
 
 
 def _give_report(
-    analysis: Analysis, phases: Sequence[str], outlet: Outlet, *, diffs: bool, grammar: bool
+    analysis: Analysis | SavedFormat,
+    phases: Sequence[str],
+    outlet: Outlet,
+    *,
+    diffs: bool,
+    grammar: bool,
 ) -> None:
-    from autoparser.reports import analysis_report, grammar_report, phases_report
+    from autoparser.analysis.learnt import SavedFormat
+    from autoparser.reports import analysis_report, grammar_report, phases_report, saved_report
 
     if grammar:
         report = grammar_report(analysis, outlet.width)
+    elif isinstance(analysis, SavedFormat):
+        report = saved_report(analysis, outlet.width)
     elif phases:
         report = phases_report(analysis, phases, outlet.width)
     else:

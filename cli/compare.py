@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autoparser.analysis.core.errors import AutoparserError
+
 from .options import (
     SOURCES,
     ExitZeroOption,
@@ -23,6 +25,9 @@ from .switches import read_switches, warn_of_switches
 from .version import installed_version
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
     from autoparser.analysis.overview.comparison import Comparison
 
 __all__ = ["ComparisonForm", "compare"]
@@ -79,7 +84,8 @@ def compare(
     Compared are the format of a turn, its markers and switches, the renders of a battery of
     conversations under every value of a switch and with every kind of content, and whether sampled
     turns come back in the next prompt. The report ends with what was asked and what was not. What
-    --switch sets is set in every render and round trip, in both.
+    --switch sets is set in every render and round trip, in both. Where one of the two is a saved
+    format, what was learnt is compared, and nothing is rendered.
 
     Exit code: 0 if nothing that was asked differs, 1 if anything does, 2 if there is nothing to
     compare.
@@ -91,10 +97,13 @@ def compare(
     from autoparser.analysis.overview.comparison import compare as compared
 
     setting = read_switches(switch or [])
-    before, after = (
-        NamedSource(source, name, own or revision).template()
+    sources = [
+        NamedSource(source, name, own or revision)
         for source, own in ((left, left_revision), (right, right_revision))
-    )
+    ]
+    if any(source.saved for source in sources):
+        return _compare_formats(sources, form, output, setting, exit_zero=exit_zero)
+    before, after = (source.template() for source in sources)
     warn_of_switches(left, before, setting)
     warn_of_switches(right, after, setting)
     with doing("analyzing") as say:
@@ -103,6 +112,31 @@ def compare(
         found = compared(*analyses, setting)
     with result_to(output) as outlet:
         _give(found, form, outlet)
+    return 0 if found.equal or exit_zero else DIFFERS
+
+
+def _compare_formats(
+    sources: Sequence[NamedSource],
+    form: ComparisonForm,
+    output: Path | None,
+    setting: Mapping[str, object],
+    *,
+    exit_zero: bool,
+) -> int:
+    """Compare what was learnt, where not both are templates; return the exit code."""
+    from autoparser.analysis.overview.comparison import compare_formats
+    from autoparser.reports import format_comparison_report
+
+    if form is not ComparisonForm.TEXT or setting:
+        raise AutoparserError(
+            "a saved format has no template to render: it is compared as text, with no switch",
+            hint="leave out --format and --switch, or compare the templates",
+        )
+    with doing("analyzing"):
+        left, right = (source.learnt() for source in sources)
+    found = compare_formats(left, right)
+    with result_to(output) as outlet:
+        outlet.report(format_comparison_report(found, outlet.width))
     return 0 if found.equal or exit_zero else DIFFERS
 
 

@@ -24,6 +24,8 @@ from .decoding import (
 from .inputs import read_prompt, read_schema, read_tools
 from .options import (
     EncoderOption,
+    EngineName,
+    EngineOption,
     JsonOption,
     JsonSchemaOption,
     LoosenOption,
@@ -32,6 +34,8 @@ from .options import (
     OutputOption,
     PromptOption,
     RevisionOption,
+    ServedModelOption,
+    ServerOption,
     SourceArgument,
     SwitchOption,
     TextOrJsonOption,
@@ -40,14 +44,15 @@ from .options import (
     ToolsOption,
     is_json,
 )
-from .output import keep_source, result_to
+from .output import keep_source, result_to, warn
 from .request import check_choice, warn_of, warn_of_loosened
 from .source import NamedSource
 from .switches import read_switches
 
 if TYPE_CHECKING:
-    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.constraining.decode import DecodingReport
+    from autoparser.analysis.inference.check import TemplateTurns
+    from autoparser.analysis.learnt import LearntFormat
     from autoparser.reports import DecodeSetting
 
 __all__ = ["decode"]
@@ -57,14 +62,6 @@ FAULTS = 1
 
 
 BATCH = 8
-
-
-class EngineName(StrEnum):
-    """What runs after a server."""
-
-    VLLM = "vllm"
-    SGLANG = "sglang"
-    LLAMA_SERVER = "llama-server"
 
 
 class SamplerName(StrEnum):
@@ -103,20 +100,9 @@ def decode(
             metavar="N", min=1, help=f"Answers that a model writes side by side. [default: {BATCH}]"
         ),
     ] = None,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Let a server write: http://HOST:PORT with /v1/completions. The grammar is sent"
-            " in the request field of its --engine.",
-        ),
-    ] = None,
-    engine: Annotated[
-        EngineName | None, typer.Option(help="What runs behind --server.", show_default=False)
-    ] = None,
-    served_model: Annotated[
-        str, typer.Option(metavar="NAME", help="The model's name at the server, if it wants one.")
-    ] = "",
+    server: ServerOption = None,
+    engine: EngineOption = None,
+    served_model: ServedModelOption = "",
     server_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
     ] = 120.0,
@@ -162,18 +148,25 @@ def decode(
     schema = None if json_schema is None else read_schema(json_schema)
 
     # Imported here so that help does without the engine.
-    from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.constraining.decode import (
         DecodingTrial,
         MarkerFit,
+        NoTurns,
         Server,
         ServerEngine,
     )
+    from autoparser.analysis.learnt import SavedFormat
 
-    analysis = analyzed(asked_for.template(tokenizer), isolate=limits or False)
+    analysis = asked_for.learnt(tokenizer, isolate=limits)
     warn_of(asked_for.label, prompt, analysis, given, offered, switches)
-    turns = analysis.turns(offered, prompt=given, chat_template_kwargs=switches or None)
-    asked = turns.prompt if given is None and turns.prompted.rendered else given
+    turns: TemplateTurns | NoTurns
+    asked = given
+    if isinstance(analysis, SavedFormat):
+        turns = NoTurns("a saved format has no template that would write it again")
+        warn(asked_for.label, "a saved format has no template that could judge the answers, too")
+    else:
+        turns = analysis.turns(offered, prompt=given, chat_template_kwargs=switches or None)
+        asked = turns.prompt if given is None and turns.prompted.rendered else given
     grammar = analysis.grammar(
         offered,
         prompt=asked,
@@ -268,7 +261,7 @@ def _words(model: Path | None, server: str | None, engine: EngineName | None) ->
 def _give(
     report: DecodingReport,
     setting: DecodeSetting,
-    analysis: Analysis,
+    analysis: LearntFormat,
     output: Path | None,
     *,
     as_json: bool,

@@ -11,7 +11,6 @@ from .progress import progress_of
 from .source import STANDARD_INPUT
 
 if TYPE_CHECKING:
-    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.constraining.decode import (
         DecodingReport,
         DecodingTrial,
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
         Server,
     )
     from autoparser.analysis.constraining.grammar import Grammar
+    from autoparser.analysis.learnt import LearntFormat
     from autoparser.analysis.loading.tokens import ModelTokenizer
 
     from .source import NamedSource
@@ -109,7 +109,7 @@ def load_tokenizer_of(
     given: Path | None,
     model: Path | None,
     asked_for: NamedSource,
-    analysis: Analysis,
+    analysis: LearntFormat,
     grammar: Grammar,
     loaded: LoadedModel | None,
 ) -> tuple[ModelTokenizer, str]:

@@ -22,14 +22,14 @@ from .options import (
 )
 from .output import keep_source, print_report, report_width, result_to, warn
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
+from .switches import read_switches, warn_of_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.core.format import TurnFormat
     from autoparser.analysis.describing.export import Export, ExportTrial
+    from autoparser.analysis.learnt import LearntFormat
 
 __all__ = ["export"]
 
@@ -98,12 +98,11 @@ def export(
     switches = read_switches(switch or [])
 
     # Imported here so that help does without the engine.
-    from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.describing.export import TemplateDialect, response_template
     from autoparser.reports import export_report, json_text
 
-    analysis = analyzed(asked_for.template(tokenizer))
-    warn_of_switches(asked_for.label, analysis.template, switches)
+    analysis = asked_for.learnt(tokenizer)
+    warn_of_settings(asked_for.label, analysis, switches)
     format_ = analysis.under(switches).format if switches else analysis.formats.united
     exported = response_template(format_, TemplateDialect(dialect))
     trial = None if check is False else _tried(analysis, format_, exported, asked=bool(check))
@@ -117,7 +116,7 @@ def export(
     return 0 if good else FINDINGS
 
 
-def _warnings(analysis: Analysis, text: str) -> Iterator[str]:
+def _warnings(analysis: LearntFormat, text: str) -> Iterator[str]:
     """Say what may make the document wrong."""
     from autoparser.reports import check_doubt
 
@@ -133,11 +132,19 @@ def _warnings(analysis: Analysis, text: str) -> Iterator[str]:
 
 
 def _tried(
-    analysis: Analysis, format_: TurnFormat, exported: Export, *, asked: bool
+    analysis: LearntFormat, format_: TurnFormat, exported: Export, *, asked: bool
 ) -> ExportTrial | None:
     """Try the export out; None where there is nothing to try it with, and nobody insists."""
+    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.describing.export import transformers_parser, try_out
 
+    if not isinstance(analysis, Analysis):
+        if not asked:
+            return None
+        raise AutoparserError(
+            "the check takes renders, and a saved format has no template",
+            hint="leave out --check, or pass the template",
+        )
     # It advises to install a framework, of which its parser has no need.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     parse = transformers_parser()

@@ -34,9 +34,9 @@ from .source import STANDARD_INPUT, NamedSource
 from .switches import read_switches
 
 if TYPE_CHECKING:
-    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.constraining.grammar import Grammar
     from autoparser.analysis.core.conversation import Json
+    from autoparser.analysis.learnt import LearntFormat
     from autoparser.analysis.loading.tokens import OpaqueTokens
 
 __all__ = ["GrammarFormat", "grammar"]
@@ -118,10 +118,9 @@ def grammar(
     text = None if accepts is None else _read_answer(accepts, source)
 
     # Imported here so that help does without the engine.
-    from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.describing.document import template_document
 
-    analysis = analyzed(asked_for.template(tokenizer))
+    analysis = asked_for.learnt(tokenizer)
     made = analysis.grammar(
         offered,
         prompt=asked,
@@ -195,7 +194,7 @@ def _give_acceptance(
 
 
 def _opaque(
-    asked_for: NamedSource, tokenizer: Path | None, analysis: Analysis, *, needed: bool
+    asked_for: NamedSource, tokenizer: Path | None, analysis: LearntFormat, *, needed: bool
 ) -> OpaqueTokens | None:
     """Return the tokens that a grammar is made for; None where there are none, nor need be."""
     from autoparser.analysis.loading.tokens import tokenizer_of

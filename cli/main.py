@@ -29,6 +29,7 @@ from .render import render
 from .report import report
 from .roundtrip import roundtrip
 from .rule import rule
+from .serve import serve
 from .survey import survey
 from .version import installed_version
 from .watch import watched
@@ -58,6 +59,7 @@ app.command()(rule)
 app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))
 app.command()(in_worker(seconds=300)(compare))
 app.command()(in_workers(survey))
+app.command()(in_workers(serve))
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

@@ -3,7 +3,7 @@
 Contract: an option that more than one command takes is defined here (the limits of workers in
 `isolation.py`), and no command gives it another meaning. ``--format``
 chooses a form, ``-o`` writes the result to a file, ``--jobs`` counts processes. ``--json`` is short
-for ``--format json`` where text is the only other form.
+for ``--format json`` where text is the default form and JSON another.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from autoparser.analysis.core.errors import AutoparserError
 __all__ = [
     "SOURCES",
     "EncoderOption",
+    "EngineName",
+    "EngineOption",
     "ExitZeroOption",
     "JobsOption",
     "JsonOption",
@@ -29,6 +31,8 @@ __all__ = [
     "OutputOption",
     "PromptOption",
     "RevisionOption",
+    "ServedModelOption",
+    "ServerOption",
     "SourceArgument",
     "SwitchOption",
     "TextOrJson",
@@ -113,6 +117,30 @@ PromptOption = Annotated[
         metavar="FILE",
         help="The rendered prompt or its tail; else the template's default prompt.",
     ),
+]
+
+
+class EngineName(StrEnum):
+    """What runs after a server."""
+
+    VLLM = "vllm"
+    SGLANG = "sglang"
+    LLAMA_SERVER = "llama-server"
+
+
+ServerOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Let a server write: http://HOST:PORT with /v1/completions. The grammar is sent"
+        " in the request field of its --engine.",
+    ),
+]
+EngineOption = Annotated[
+    EngineName | None, typer.Option(help="What runs behind --server.", show_default=False)
+]
+ServedModelOption = Annotated[
+    str, typer.Option(metavar="NAME", help="The model's name at the server, if it wants one.")
 ]
 
 OutputOption = Annotated[

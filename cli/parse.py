@@ -36,10 +36,10 @@ from .source import STANDARD_INPUT, NamedSource
 from .switches import read_switches
 
 if TYPE_CHECKING:
-    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.core.conversation import Json
     from autoparser.analysis.core.format import Begun
     from autoparser.analysis.describing.explaining import Explanation
+    from autoparser.analysis.learnt import LearntFormat
     from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 __all__ = ["parse"]
@@ -150,10 +150,7 @@ def parse(
     schema = None if json_schema is None else read_schema(json_schema)
     text = read_output(given)
 
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.analysis import analyze as analyzed
-
-    analysis = analyzed(asked_for.template(tokenizer))
+    analysis = asked_for.learnt(tokenizer)
     parser_of = partial(
         analysis.parser,
         offered,
@@ -188,7 +185,7 @@ def parse(
 
 
 def _explained(
-    analysis: Analysis,
+    analysis: LearntFormat,
     begun: Begun,
     parser: OutputParser,
     parser_of: Callable[..., OutputParser],
@@ -211,7 +208,7 @@ def _explained(
 
 
 def _give_message(
-    analysis: Analysis,
+    analysis: LearntFormat,
     parser: OutputParser,
     text: str,
     why: Sequence[Explanation] | None,
@@ -248,7 +245,7 @@ def _give_explanations(why: Sequence[Explanation] | None, text: str, outlet: Out
 
 
 def _give_stream(
-    analysis: Analysis,
+    analysis: LearntFormat,
     parser: OutputParser,
     text: str,
     why: Sequence[Explanation] | None,

@@ -23,7 +23,9 @@ from .source import NamedSource
 from .version import installed_version
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Sequence
+
+    from autoparser.analysis.core.conversation import Tool
 
 __all__ = ["ReportForm", "report"]
 
@@ -67,6 +69,8 @@ def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) ->
     from autoparser.reports.html import report_page
 
     offered = None if tools is None else [function_of(tool) for tool in read_tools(tools)]
+    if asked_for.saved:
+        return _saved_page(asked_for, offered, tokenizer)
     template = asked_for.template(tokenizer)
     loaded = asked_for.tokenizer(tokenizer, template, segmenting=True)
     source = asked_for.source
@@ -81,3 +85,18 @@ def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) ->
             progress=say,
         )
         return report_page(portrait, installed_version())
+
+
+def _saved_page(
+    asked_for: NamedSource, tools: Sequence[Tool] | None, tokenizer: Path | None
+) -> str:
+    from autoparser.analysis.loading.tokens import tokenizer_of
+    from autoparser.analysis.overview.portrait import example_tools, written_grammar
+    from autoparser.reports.html import saved_page
+
+    learnt = asked_for.saved_format()
+    loaded = asked_for.tokenizer(tokenizer, learnt.template, segmenting=True)
+    opaque = None if loaded is None else tokenizer_of(loaded).opaque
+    offered = tuple(example_tools() if tools is None else tools)
+    grammar = written_grammar(learnt, offered, opaque)
+    return saved_page(learnt, grammar, offered, installed_version())

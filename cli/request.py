@@ -10,11 +10,12 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import suggest
 
 from .output import warn
-from .switches import warn_of_switches
+from .switches import warn_of_settings
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.constraining.grammar import Loosening
+    from autoparser.analysis.learnt import SavedFormat
 
 __all__ = ["check_choice", "warn_of", "warn_of_loosened"]
 
@@ -41,7 +42,7 @@ def check_choice(choice: str, tools: Sequence[object] | None) -> None:
 def warn_of(
     source: str,
     prompt: Path | None,
-    analysis: Analysis,
+    analysis: Analysis | SavedFormat,
     asked: str | None,
     tools: Sequence[object] | None,
     switches: Mapping[str, object],
@@ -57,7 +58,7 @@ def warn_of(
     warning = None if asked is None else prompt_warning(analysis.formats, asked)
     if warning is not None:
         warn(prompt, warning)
-    warn_of_switches(source, analysis.template, switches)
+    warn_of_settings(source, analysis, switches)
 
 
 def warn_of_loosened(source: str, loosened: Iterable[Loosening]) -> None:

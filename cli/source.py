@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.errors import AutoparserError, TokenizerError
+from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError, TokenizerError
 
 from .output import say
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
+    from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.learnt import LearntFrom, SavedFormat
+    from autoparser.analysis.loading.isolation import Limits
     from autoparser.analysis.loading.template import ChatTemplate
 
 __all__ = ["STANDARD_INPUT", "NamedSource"]
@@ -48,6 +51,40 @@ class NamedSource:
         """What messages call it."""
         return self.source if self.encoder is None and self.source else self.encoder or ""
 
+    @property
+    def saved(self) -> bool:
+        """Whether it is a file that holds a saved format."""
+        from autoparser.analysis.learnt import is_saved_format
+
+        named = self.source if self.encoder is None else None
+        return named not in (None, STANDARD_INPUT) and is_saved_format(named)
+
+    def learnt(
+        self, tokenizer: Path | None = None, *, isolate: Limits | None = None, noted: bool = True
+    ) -> Analysis | SavedFormat:
+        """Read the format where it is saved, else load the template and analyse it.
+
+        ``isolate`` are the limits of the worker that analyses; None analyses here.
+        """
+        if self.saved:
+            return self.saved_format()
+        from autoparser.analysis.analysis import analyze
+
+        return analyze(self.template(tokenizer, noted=noted), isolate=isolate or False)
+
+    def saved_format(self) -> SavedFormat:
+        """Read the saved format that it is. Raises AutoparserError."""
+        from autoparser.analysis.learnt import load_format
+
+        for option, value in (("--name", self.name), ("--revision", self.revision)):
+            if value is not None:
+                raise AutoparserError(
+                    f"{option} is for templates, and this is a saved format",
+                    file=self.label,
+                    hint="leave it out",
+                )
+        return load_format(self.source or "")
+
     def template(self, tokenizer: Path | None = None, *, noted: bool = True) -> ChatTemplate:
         """Load it; ``noted`` says on standard error what it is where its name does not say that.
 
@@ -57,6 +94,13 @@ class NamedSource:
         from autoparser.analysis.loading.sources import load_template
         from autoparser.analysis.loading.tokens import tokenizer_beside
 
+        if self.saved:
+            made = self.saved_format().template.origin
+            raise TemplateNeededError(
+                "this takes renders, and a saved format has no template",
+                file=self.label,
+                hint=f"pass the template itself{f', {made}' if made else ''}",
+            )
         if self.encoder is not None:
             beside = None if self.source is None else tokenizer_beside(self.source)
             template: ChatTemplate = load_encoder(self.encoder, tokenizer=tokenizer or beside)
@@ -80,7 +124,7 @@ class NamedSource:
     def tokenizer(
         self,
         given: Path | None,
-        template: ChatTemplate | None = None,
+        template: LearntFrom | None = None,
         *,
         segmenting: bool,
         needed: str | None = None,

@@ -11,10 +11,12 @@ from autoparser.analysis.core.spelling import suggest
 from .output import warn
 
 if TYPE_CHECKING:
+    from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.core.conversation import Json
+    from autoparser.analysis.learnt import SavedFormat
     from autoparser.analysis.loading.template import ChatTemplate
 
-__all__ = ["read_switches", "warn_of_switches"]
+__all__ = ["read_switches", "warn_of_settings", "warn_of_switches"]
 
 CLOCK = "strftime_now"
 """A function, which no text can stand for."""
@@ -51,3 +53,19 @@ def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str,
             continue
         words = f"this template reads no variable {name!r}"
         warn(source, "; ".join(filter(None, (words, suggest(name, sorted(read))))))
+
+
+def warn_of_settings(
+    source: str, learnt: Analysis | SavedFormat, switches: Mapping[str, object]
+) -> None:
+    """Say on standard error which switches do nothing to what was learnt, as far as is known."""
+    from autoparser.analysis.learnt import SavedFormat
+
+    if not isinstance(learnt, SavedFormat):
+        warn_of_switches(source, learnt.template, switches)
+        return
+    known = sorted(switch.name for switch in learnt.switches)
+    for name in switches:
+        if name not in known:
+            words = f"this saved format has no switch {name!r}"
+            warn(source, "; ".join(filter(None, (words, suggest(name, known)))))

@@ -6,8 +6,8 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 """
 
 from .acceptance import acceptance_document, acceptance_report
-from .analysis import analysis_report, phases_report
-from .comparison import comparison_report
+from .analysis import analysis_report, phases_report, saved_report
+from .comparison import comparison_report, format_comparison_report
 from .comparison_document import ComparisonDocument, comparison_document
 from .comparison_markdown import comparison_markdown
 from .decode import DecodeSetting, decode_document, decode_report
@@ -53,6 +53,7 @@ __all__ = [
     "explanations_document",
     "export_report",
     "fetch_report",
+    "format_comparison_report",
     "grammar_report",
     "json_text",
     "message_document",
@@ -63,6 +64,7 @@ __all__ = [
     "provenance_words",
     "roundtrip_document",
     "roundtrip_report",
+    "saved_report",
     "survey_report",
     "taught_report",
     "template_diff",

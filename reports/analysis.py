@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
 from .layout import Lines, blank, prose, sentence
 from .phases import phase_section, phases_section
@@ -17,7 +18,10 @@ from .turn import call_section, turn_section
 from .verdict import failure_section, verdict
 from .visible import visible
 
-__all__ = ["analysis_report", "phases_report"]
+__all__ = ["analysis_report", "phases_report", "saved_report"]
+
+RENDERS_SHOWN = "--phase T3 shows the renders behind one, --diffs those behind all."
+NO_RENDERS = "The renders behind them are not in a saved format: pass the template for those."
 
 WORDS = (
     "Below, two conversations differ in one thing; - and + are what only one render has. Their"
@@ -30,22 +34,33 @@ def analysis_report(analysis: Analysis, width: int, *, diffs: bool = False) -> T
 
     ``diffs`` adds every phase in full. The self-check's smallest failure stands at the end.
     """
-    drawn = [
-        *summary_section(analysis, width),
-        *marker_section(analysis, width),
-        *switch_section(analysis, width),
-        *settings_section(analysis, width),
-        *call_section(analysis, width),
-        *turn_section(analysis, width),
-        *phases_section(analysis, width),
-    ]
+    drawn = [*_format(analysis, width), *phases_section(analysis, RENDERS_SHOWN, width)]
     if diffs:
         drawn += [*blank(), *prose(WORDS, width, indent=0)]
         drawn += _full(analysis, [finding.phase for finding in analysis.phases], width)
-    for check in analysis.checks:
-        drawn += failure_section(check, width)
-    drawn += fault_section(analysis.formats, analysis.gate, width)
-    return _page(drawn)
+    return _page(drawn + _faults(analysis, width))
+
+
+def saved_report(saved: SavedFormat, width: int) -> Text:
+    """Report on a saved format: all but the renders."""
+    drawn = [*_format(saved, width), *phases_section(saved, NO_RENDERS, width)]
+    return _page(drawn + _faults(saved, width))
+
+
+def _format(learnt: LearntFormat, width: int) -> Lines:
+    return [
+        *summary_section(learnt, width),
+        *marker_section(learnt, width),
+        *switch_section(learnt, width),
+        *settings_section(learnt, width),
+        *call_section(learnt, width),
+        *turn_section(learnt, width),
+    ]
+
+
+def _faults(learnt: LearntFormat, width: int) -> Lines:
+    drawn = [line for check in learnt.checks for line in failure_section(check, width)]
+    return drawn + fault_section(learnt.formats, learnt.gate, width)
 
 
 def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text:

@@ -8,12 +8,13 @@ from itertools import groupby
 
 from rich.text import Text
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.learnt import LearntFormat, SavedFormat
 from autoparser.analysis.overview.comparison import (
     AskedRenders,
     Comparison,
     FactChange,
+    FormatComparison,
     RenderChange,
 )
 
@@ -27,6 +28,7 @@ __all__ = [
     "WaysShown",
     "comparison_report",
     "counted",
+    "format_comparison_report",
     "origin_of",
     "side_words",
     "way_words",
@@ -48,7 +50,7 @@ def comparison_report(found: Comparison, width: int) -> Text:
     """Report on a comparison in lines of at most `width` cells."""
     drawn = [
         *_head(found, width),
-        *_facts(found, width),
+        *_facts(found.facts, width),
         *_renders(found, width),
         *_trips(found, width),
         *_findings(found, width),
@@ -59,19 +61,43 @@ def comparison_report(found: Comparison, width: int) -> Text:
     return Text("\n").join(drawn)
 
 
-def origin_of(analysis: Analysis) -> str:
-    """Say where a template came from."""
+def origin_of(analysis: LearntFormat) -> str:
+    """Say where a template came from, or which file holds what was learnt of it."""
+    if isinstance(analysis, SavedFormat):
+        return visible(analysis.file)
     template = analysis.template
     name = f" (named {template.name})" if template.name not in (None, "default") else ""
     return visible(f"{template.origin or 'a text'}{name}")
 
 
-def _head(found: Comparison, width: int) -> Lines:
-    pairs: list[Row] = [
-        (sign, sentence((origin_of(analysis), style), ": ", whole(analysis.check)))
-        for sign, style, analysis in (("-", _LEFT, found.left), ("+", _RIGHT, found.right))
+def format_comparison_report(found: FormatComparison, width: int) -> Text:
+    """Show what differs in what was learnt of two templates, nothing being rendered."""
+    same = "the same text" if found.same_text else "different texts"
+    alike = "The formats are alike" if found.equal else "They differ"
+    words = Text(f"{alike}; they were learnt from {same}.", style="green" if found.equal else "")
+    rest = "Renders, round trips and findings were not asked: a saved format has no template."
+    drawn = [
+        *_compared_sides(found, width),
+        *prose(words, width, indent=0),
+        *prose(Text(rest, style="dim"), width, indent=0),
+        *_facts(found.facts, width),
     ]
-    drawn = rows(pairs, width, indent=0)
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _compared_sides(found: Comparison | FormatComparison, width: int) -> Lines:
+    sides = (("-", _LEFT, found.left), ("+", _RIGHT, found.right))
+    pairs: list[Row] = [
+        (sign, sentence((origin_of(learnt), style), ": ", whole(learnt.check)))
+        for sign, style, learnt in sides
+    ]
+    return rows(pairs, width, indent=0)
+
+
+def _head(found: Comparison, width: int) -> Lines:
+    drawn = _compared_sides(found, width)
     if found.equal:
         return [*drawn, *prose(Text(equal_words(found), style="green"), width, indent=0)]
     return [*drawn, *prose(f"They differ: {', '.join(counted(found))}.", width, indent=0)]
@@ -104,11 +130,11 @@ def _counted_renders(asked: AskedRenders) -> Iterator[str]:
         yield f"{asked.switched_differing} of {asked.switched} renders under switches"
 
 
-def _facts(found: Comparison, width: int) -> Lines:
+def _facts(facts: Sequence[FactChange], width: int) -> Lines:
     drawn: Lines = []
-    if found.facts:
+    if facts:
         drawn = [*heading("The format", width), *prose(Text(LEGEND, style="dim"), width)]
-    for aspect, changes in groupby(found.facts, key=lambda change: change.aspect):
+    for aspect, changes in groupby(facts, key=lambda change: change.aspect):
         drawn += prose(Text(aspect, style="bold"), width)
         for change in changes:
             drawn += _fact(change, width)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from autoparser.analysis.constraining.decode import (
+    AnswerExample,
     DecodingReport,
-    Example,
     JudgedAnswer,
     Judgement,
     ModelFigures,
@@ -129,7 +129,7 @@ def _differences(report: DecodingReport, width: int) -> Lines:
     return drawn
 
 
-def _example(word: str, example: Example, width: int) -> Lines:
+def _example(word: str, example: AnswerExample, width: int) -> Lines:
     pairs = [
         (word, Text(visible(_cut(example.detail)))),
         ("answer", Text(shown(_cut(example.text)))),
@@ -215,7 +215,7 @@ def _counts(report: DecodingReport) -> dict[str, Json]:
     }
 
 
-def _example_document(example: Example) -> dict[str, Json]:
+def _example_document(example: AnswerExample) -> dict[str, Json]:
     return {"name": example.name, "detail": example.detail, "text": example.text}
 
 

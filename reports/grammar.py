@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text as Styled
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.format import (
     Arguments,
     Block,
@@ -24,6 +23,7 @@ from autoparser.analysis.core.format import (
     Slot,
     Text,
 )
+from autoparser.analysis.learnt import LearntFormat
 from autoparser.analysis.reading.expression import (
     ArgumentList,
     FreeText,
@@ -46,12 +46,12 @@ RULE_STYLE = "bold"
 NOTE_STYLE = "dim"
 
 
-def turn_expression(analysis: Analysis) -> Turn:
+def turn_expression(analysis: LearntFormat) -> Turn:
     """Build the expression that stands for any request: every function may be called."""
     return build(analysis.formats, request_of(None))
 
 
-def grammar_report(analysis: Analysis, width: int) -> Styled:
+def grammar_report(analysis: LearntFormat, width: int) -> Styled:
     """Show the grammar alone."""
     drawn = grammar_section(turn_expression(analysis), width)[1:]
     for line in drawn:

@@ -10,6 +10,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, User
 from autoparser.analysis.inference.phases import Evidence, Finding
 from autoparser.analysis.inference.probing import Probe
+from autoparser.analysis.learnt import LearntFormat, PhaseConclusion
 
 from .difference import DifferencePiece, Side, difference_lines
 from .layout import Lines, Row, blank, heading, joined, prose, rows, sentence
@@ -19,22 +20,22 @@ from .visible import quoted, shown, visible
 __all__ = ["conditions", "dialogue_rows", "phase_section", "phases_section"]
 
 
-def phases_section(analysis: Analysis, width: int) -> Lines:
-    """List the phases with their conclusions, one row each."""
+def phases_section(analysis: LearntFormat, renders: str, width: int) -> Lines:
+    """List the phases with their conclusions, one row each; `renders` says where those are."""
     pairs = [(_title(finding), _conclusion(finding)) for finding in analysis.phases]
     return [
         *heading("Phases", width),
-        *prose("--phase T3 shows the renders behind one, --diffs those behind all.", width),
+        *prose(renders, width),
         *prose("docs/modes.md explains modes, markers and the words of this report.", width),
         *rows(pairs, width),
     ]
 
 
-def _title(finding: Finding) -> str:
+def _title(finding: PhaseConclusion) -> str:
     return f"{finding.phase} {finding.title}"
 
 
-def _conclusion(finding: Finding) -> Text:
+def _conclusion(finding: PhaseConclusion) -> Text:
     words = Text(visible(finding.conclusion))
     return words if finding.confirmed else sentence(words, doubt())
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.format import Formats, Opening, Part, TurnFormat
 from autoparser.analysis.core.verdicts import Gate
+from autoparser.analysis.learnt import LearntFormat
 
 from .layout import Lines, Row, heading, joined, prose, rows, sentence
 from .setting_words import setting_words
@@ -36,7 +36,7 @@ def gate_words(gate: Gate) -> Text:
     return sentence(counted, words)
 
 
-def settings_section(analysis: Analysis, width: int) -> Lines:
+def settings_section(analysis: LearntFormat, width: int) -> Lines:
     """List the settings that change how a turn is written; nothing where none does."""
     formats = analysis.formats
     if len(formats) == 1:
@@ -67,7 +67,7 @@ def settings_words(formats: Formats) -> str:
     )
 
 
-def setting_rows(analysis: Analysis) -> Iterator[Row]:
+def setting_rows(analysis: LearntFormat) -> Iterator[Row]:
     """Say of each format under what it is so, what it writes, and whether it holds."""
     for format_, check in zip(analysis.formats, analysis.checks, strict=True):
         words = sentence(_writes(format_), "; ", verdict(check))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
@@ -11,6 +11,7 @@ from autoparser.analysis.core.format import (
     ArgumentForm,
     CallFormat,
     CallLimit,
+    EvidenceKind,
     Opening,
     Part,
     ReasoningRetention,
@@ -31,6 +32,7 @@ from autoparser.analysis.inference.probing import (
     StringArguments,
     ToolForm,
 )
+from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
 from .content_parts import content_parts_words
 from .layout import Lines, Row, joined, rows, sentence
@@ -44,12 +46,12 @@ from .visible import quoted, visible
 __all__ = ["summary_rows", "summary_section"]
 
 
-def summary_section(analysis: Analysis, width: int) -> Lines:
+def summary_section(analysis: LearntFormat, width: int) -> Lines:
     """Say how the model reasons, speaks and calls, and how sure that is."""
     return rows(list(summary_rows(analysis)), width, indent=0)
 
 
-def summary_rows(analysis: Analysis) -> Iterator[Row]:
+def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
     """Return the summary as labels and texts."""
     template, format_ = analysis.template, analysis.formats.united
     origin = Text(visible(template.origin or "a text"))
@@ -59,6 +61,10 @@ def summary_rows(analysis: Analysis) -> Iterator[Row]:
     came = provenance_words(template.source)
     if came is not None:
         yield "Source", Text(came)
+    if isinstance(analysis, SavedFormat):
+        saved = f"{visible(analysis.file)}, a saved format; the template was not looked at again"
+        yield "Read from", Text(saved)
+    yield "Evidence", _evidence(format_.evidence)
     yield "Verdict", sentence(verdict(analysis.check), f": {_basis(analysis.check)}")
     forbidden = sandbox_words(analysis.check)
     if forbidden:
@@ -73,7 +79,8 @@ def summary_rows(analysis: Analysis) -> Iterator[Row]:
         yield "Arguments", _arguments(analysis, format_.calls)
         yield "Values", value_samples(format_.calls.arguments)
         yield "Call ids", _ids(analysis)
-    yield "Parts", content_parts_words(analysis.content_parts)
+    if isinstance(analysis, Analysis):
+        yield "Parts", content_parts_words(analysis.content_parts)
     yield "Prompt", _prompt(analysis.formats.default.opening)
     yield "Stop strings", _stops(format_)
     wants = _wants(analysis.shape)
@@ -87,6 +94,26 @@ def summary_rows(analysis: Analysis) -> Iterator[Row]:
         )
 
 
+_EVIDENCE = {
+    EvidenceKind.RENDER: "the template's renders",
+    EvidenceKind.EXAMPLE: "examples",
+    EvidenceKind.OUTPUT: "outputs",
+    EvidenceKind.WORDS: "the prompt's words alone",
+}
+
+
+def _evidence(kinds: Mapping[Part, EvidenceKind]) -> Text:
+    """Say what is known of each part, and from what."""
+    parts: dict[EvidenceKind, list[str]] = {}
+    for part, kind in kinds.items():
+        parts.setdefault(kind, []).append(_PARTS[part])
+    told = (f"{', '.join(names)}: {_EVIDENCE[kind]}" for kind, names in parts.items())
+    return Text("; ".join(told) or "none: no part reaches the text")
+
+
+_PARTS = {Part.REASONING: "reasoning", Part.CONTENT: "content", Part.CALLS: "tool calls"}
+
+
 def _doubted(words: Text, doubted: bool) -> Text:
     return sentence(words, doubt()) if doubted else words
 
@@ -95,7 +122,7 @@ def _basis(check: Check) -> str:
     return basis(check) if check.ok else f"{basis(check)}; see the end"
 
 
-def _reasoning(analysis: Analysis) -> Text:
+def _reasoning(analysis: LearntFormat) -> Text:
     mode, markers, format_ = analysis.view.reasoning, analysis.markers, analysis.formats.united
     if mode is ReasoningMode.NONE:
         return sentence("none reaches the text ", _mode(mode))
@@ -140,7 +167,7 @@ def _mode(mode: str) -> Text:
     return Text(f"({mode})", style="dim")
 
 
-def _content(analysis: Analysis) -> Text:
+def _content(analysis: LearntFormat) -> Text:
     mode, markers = analysis.view.content, analysis.markers
     if mode is ContentMode.PLAIN:
         return sentence("as it is, nothing around it ", _mode(mode))
@@ -161,7 +188,7 @@ _LIMITS = {
 }
 
 
-def _calls(analysis: Analysis) -> Text:
+def _calls(analysis: LearntFormat) -> Text:
     view, calls = analysis.view, analysis.formats.united.calls
     if calls is None:
         return sentence("none reaches the text ", _mode(view.tools))
@@ -206,7 +233,7 @@ _STRING_ARGUMENTS = {
 }
 
 
-def _arguments(analysis: Analysis, calls: CallFormat) -> Text:
+def _arguments(analysis: LearntFormat, calls: CallFormat) -> Text:
     form, texts = analysis.formats.united.argument_form, analysis.string_arguments
     wanted = "an object" if form is ArgumentForm.OBJECT else "a JSON string"
     said = Text(f"the template wants them as {wanted}")
@@ -220,7 +247,7 @@ def _arguments(analysis: Analysis, calls: CallFormat) -> Text:
     return said
 
 
-def _ids(analysis: Analysis) -> Text:
+def _ids(analysis: LearntFormat) -> Text:
     fields, calls = analysis.view.json_fields, analysis.formats.united.calls
     if fields is not None and fields.id_field:
         return sentence("in the field ", quoted(fields.id_field))

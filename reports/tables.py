@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.format import Part
 from autoparser.analysis.core.switches import Effect, Switch
 from autoparser.analysis.describing.document import effects_of, effects_of_text, prompt_under
+from autoparser.analysis.learnt import LearntFormat
 
 from .layout import Lines, Row, heading, prose, rows, sentence
 from .setting_words import DOUBT_STYLE, value_words
@@ -18,7 +18,7 @@ from .visible import LEGEND, literal, quoted, visible
 __all__ = ["marker_rows", "marker_section", "switch_rows", "switch_section", "switch_words"]
 
 
-def marker_section(analysis: Analysis, width: int) -> Lines:
+def marker_section(analysis: LearntFormat, width: int) -> Lines:
     """List every marker by its name, with the phase that found it."""
     if not analysis.markers.items():
         return [*heading("Markers", width), *prose("none: nothing stands around any part", width)]
@@ -27,7 +27,7 @@ def marker_section(analysis: Analysis, width: int) -> Lines:
     return [*heading("Markers", width), *prose(LEGEND, width), *rows(pairs, width, words=False)]
 
 
-def marker_rows(analysis: Analysis) -> Iterator[tuple[str, str, Text]]:
+def marker_rows(analysis: LearntFormat) -> Iterator[tuple[str, str, Text]]:
     """Return each marker: the phase that found it, its name, its text."""
     sources = {name: finding.phase for finding in analysis.phases for name in finding.markers}
     for name, text in analysis.markers.items().items():
@@ -37,14 +37,14 @@ def marker_rows(analysis: Analysis) -> Iterator[tuple[str, str, Text]]:
 _PARTS = {"reasoning": Part.REASONING, "content": Part.CONTENT}
 
 
-def _doubted(analysis: Analysis, name: str, text: Text) -> Text:
+def _doubted(analysis: LearntFormat, name: str, text: Text) -> Text:
     part = _PARTS.get(name.partition("_")[0], Part.CALLS)
     if part not in analysis.formats.united.unconfirmed:
         return text
     return sentence(text, ("  not confirmed", DOUBT_STYLE))
 
 
-def switch_section(analysis: Analysis, width: int) -> Lines:
+def switch_section(analysis: LearntFormat, width: int) -> Lines:
     """List the variables that a caller may set, and what each value changes."""
     switches = analysis.switches
     if not switches:
@@ -69,7 +69,7 @@ def switch_words(switch: Switch) -> str:
     return "; ".join(words)
 
 
-def switch_rows(analysis: Analysis, switch: Switch) -> Iterator[Row]:
+def switch_rows(analysis: LearntFormat, switch: Switch) -> Iterator[Row]:
     """Say of each value what it changes."""
     if switch.inserted:
         yield "any text", Text(f"is written in; {_effects(effects_of_text(switch))}")

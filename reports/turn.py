@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import Part, TurnFormat
+from autoparser.analysis.learnt import LearntFormat
 
 from .example import ExampleSpan, call_spans, example_call, example_message, turn_spans
 from .layout import Lines, Row, heading, prose, rows
@@ -21,7 +21,7 @@ MARKUP_STYLE = "cyan"
 PROMPT_END = "(the generation prompt ends here, the model writes the rest)"
 
 
-def call_section(analysis: Analysis, width: int) -> Lines:
+def call_section(analysis: LearntFormat, width: int) -> Lines:
     """Draw one call, its arguments taken apart; nothing where the template writes no calls."""
     calls = analysis.formats.united.calls
     if calls is None:
@@ -35,7 +35,7 @@ def call_section(analysis: Analysis, width: int) -> Lines:
     ]
 
 
-def turn_section(analysis: Analysis, width: int) -> Lines:
+def turn_section(analysis: LearntFormat, width: int) -> Lines:
     """Draw a turn with as many parts as the template writes in one, from an invented message."""
     format_ = analysis.formats.united
     message = example_message(format_)

@@ -115,13 +115,15 @@ def imported(*folders: str) -> set[str]:
 
 
 def test_what_the_package_imports_is_what_it_depends_on() -> None:
+    project = project_file()["project"]
     assert sorted(imported("autoparser", *GRAFTED)) == declared(
-        project_file()["project"]["dependencies"]
+        [*project["dependencies"], *project["optional-dependencies"]["serve"]]
     )
 
 
 def test_what_the_tests_import_is_declared_and_once() -> None:
     project = project_file()["project"]
-    names = declared([*project["dependencies"], *project["optional-dependencies"]["test"]])
+    extras = project["optional-dependencies"]
+    names = declared([*project["dependencies"], *extras["serve"], *extras["test"]])
     assert imported("tests") <= set(names)
     assert sorted(set(names)) == names

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, to_builtins
 from .conversation import Json
 
 __all__ = [
+    "SAVED_FORMATS",
     "AnyJson",
     "Count",
     "Digest",
@@ -29,6 +30,8 @@ __all__ = [
 
 AnyJson = Any
 """Any JSON value; msgspec has no word of its own for the recursive type `Json`."""
+SAVED_FORMATS = "autoparser.format/"
+"""What the schemas of saved formats begin with, whatever their version."""
 RuleCode = Annotated[str, Meta(pattern="^AP[0-9]{3}$")]
 Count = Annotated[int, Meta(ge=0)]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]

@@ -17,6 +17,9 @@ from autoparser.analysis.core.conversation import (
     User,
 )
 
+_SENT = "https://example.org/sent"
+"""What images, videos and sounds of a conversation hold."""
+
 
 class ContentForm(StrEnum):
     """How a message's text is given."""
@@ -134,7 +137,7 @@ class Shape:
         for entry in dialogue:
             match entry:
                 case User():
-                    text = self._text(entry.text, self.user_content)
+                    text = self._content_of(entry, self.user_content)
                     shaped.append({"role": "user", "content": text})
                 case ToolResult():
                     shaped.append(
@@ -142,7 +145,7 @@ class Shape:
                             "role": "tool",
                             "name": entry.name,
                             "tool_call_id": entry.call_id,
-                            "content": self._text(entry.text, self.assistant_content),
+                            "content": self._content_of(entry, self.assistant_content),
                         }
                     )
                 case Message():
@@ -152,6 +155,12 @@ class Shape:
     def user_text(self, text: str) -> Json:
         """Return the content of a user or system message in this shape."""
         return self._text(text, self.user_content)
+
+    def _content_of(self, entry: User | ToolResult, form: ContentForm) -> Json:
+        if not entry.media:
+            return self._text(entry.text, form)
+        parts: list[Json] = [{"type": kind.value, kind.value: _SENT} for kind in entry.media]
+        return [*parts, {"type": "text", "text": entry.text}]
 
     def _text(self, text: str, form: ContentForm) -> Json:
         return text if form is ContentForm.TEXT else [{"type": "text", "text": text}]

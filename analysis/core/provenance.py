@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
-__all__ = ["Provenance", "SourceKind"]
+__all__ = ["NamedTemplate", "Provenance", "SourceKind"]
 
 
 class SourceKind(StrEnum):
@@ -34,3 +35,22 @@ class Provenance:
     """The commit that the revision was at; None where there are none."""
     ran_code: bool = False
     """Whether Python code of the source was run to render."""
+
+
+class NamedTemplate(Protocol):
+    """What names a template, whether its text is at hand or not."""
+
+    @property
+    def name(self) -> str | None:
+        """Its name among the templates of a model."""
+        ...
+
+    @property
+    def origin(self) -> str | None:
+        """The file, or standard input."""
+        ...
+
+    @property
+    def source(self) -> Provenance | None:
+        """Where it came from; None for a text that was given directly."""
+        ...

@@ -9,6 +9,7 @@ change that is more than an addition counts `SCHEMA` up.
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from typing import Annotated, Any, Final, Literal
 
@@ -16,6 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from autoparser.analysis.core.document import (
+    SAVED_FORMATS,
     AnyJson,
     Count,
     Digest,
@@ -41,11 +43,9 @@ __all__ = [
     "SavedTemplateDocument",
     "file_read",
     "file_text",
-    "is_format_file",
+    "is_format_text",
 ]
 
-FAMILY: Final = "autoparser.format/"
-"""What the schemas of all versions begin with."""
 SCHEMA: Final = "autoparser.format/1"
 """Name and version of the file's schema."""
 AGAIN = "make it again: autoparser analyze TEMPLATE --format file -o FILE"
@@ -165,7 +165,20 @@ def _decoder() -> msgspec.json.Decoder[FormatFile]:
 def is_format_file(value: object) -> bool:
     """Whether decoded JSON says that it is a saved format, of any version."""
     schema = value.get("schema") if is_mapping(value) else None
-    return isinstance(schema, str) and schema.startswith(FAMILY)
+    return isinstance(schema, str) and schema.startswith(SAVED_FORMATS)
+
+
+def is_format_text(content: bytes) -> bool:
+    """Whether the content of a file is a saved format, of any version."""
+    if content.lstrip()[:1] != b"{" or SAVED_FORMATS.encode() not in content:
+        return False
+    try:
+        return is_format_file(json.loads(content))
+    except (RecursionError, ValueError):
+        # It is broken; what it says of itself stands at its beginning.
+        return bool(
+            re.match(rb'\s*{\s*"schema"\s*:\s*"' + re.escape(SAVED_FORMATS.encode()), content)
+        )
 
 
 def _explained(content: bytes, name: str) -> FormatFile:

@@ -15,7 +15,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Begun, Formats, TurnFormat
 from autoparser.analysis.core.message_shape import Shape, StringArguments
-from autoparser.analysis.core.provenance import Provenance
+from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.format_document import turn_document
@@ -45,23 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["LearntFormat", "LearntFrom", "PhaseConclusion"]
 
 
-class LearntFrom(Protocol):
-    """What names a template, whether it is at hand or not."""
-
-    @property
-    def name(self) -> str | None:
-        """Its name among the templates of a model."""
-        ...
-
-    @property
-    def origin(self) -> str | None:
-        """The file, or standard input."""
-        ...
-
-    @property
-    def source(self) -> Provenance | None:
-        """Where it came from; None for a text that was given directly."""
-        ...
+class LearntFrom(NamedTemplate, Protocol):
+    """The template that a format was learnt from, whether its text is at hand or not."""
 
     @property
     def special_tokens(self) -> Mapping[str, str]:
@@ -323,6 +308,16 @@ class LearntFormat(ABC):
     @abstractmethod
     def _saved_template(self) -> SavedTemplateDocument:
         """What a file says of the template."""
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the template's text in UTF-8: another text may write other turns."""
+        return self._saved_template.sha256
+
+    @property
+    def characters(self) -> int:
+        """How long the template's text is."""
+        return self._saved_template.characters
 
     def to_file(self) -> FormatFile:
         """Return what a file holds: all that was learnt, without the template and its renders."""

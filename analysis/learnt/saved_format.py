@@ -21,10 +21,16 @@ from autoparser.analysis.describing.format_document import format_read
 from autoparser.analysis.describing.verdict_document import check_read, gate_read
 from autoparser.analysis.describing.view import view_of
 
-from .format_file import FormatFile, SavedPhaseDocument, SavedTemplateDocument, file_read
+from .format_file import (
+    FormatFile,
+    SavedPhaseDocument,
+    SavedTemplateDocument,
+    file_read,
+    is_format_text,
+)
 from .learnt_format import LearntFormat
 
-__all__ = ["SavedFormat", "load_format"]
+__all__ = ["SavedFormat", "is_saved_format", "load_format"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,14 @@ def load_format(path: str | os.PathLike[str]) -> SavedFormat:
         hint = "pass a file that autoparser analyze --format file wrote"
         raise AutoparserError(f"cannot read the file ({reason})", file=name, hint=hint) from None
     return saved_format(file_read(content, name), name)
+
+
+def is_saved_format(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names a file that holds a saved format, whatever its name and version."""
+    try:
+        return Path(path).is_file() and is_format_text(Path(path).read_bytes())
+    except (OSError, ValueError):  # a name too long for a file, one that may not be read
+        return False
 
 
 def saved_format(file: FormatFile, name: str) -> SavedFormat:

@@ -5,7 +5,7 @@ texts are escaped by `element`, and hidden characters are shown by `reports/visi
 """
 
 from .comparison import comparison_page
-from .report import report_page
+from .report import report_page, saved_page
 from .survey import survey_page
 
-__all__ = ["comparison_page", "report_page", "survey_page"]
+__all__ = ["comparison_page", "report_page", "saved_page", "survey_page"]

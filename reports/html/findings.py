@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import diff_split
 from autoparser.analysis.core.verdicts import Check, Failure
+from autoparser.analysis.learnt import LearntFormat
 from autoparser.analysis.lint import HitEvidence, LintFinding, LintReport, Severity, ShownText
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.verdict import basis, sandbox_words, why
@@ -101,7 +101,7 @@ def _side(shown: ShownText, render: Element, side: str) -> Element:
     )
 
 
-def self_checks(analysis: Analysis) -> Element:
+def self_checks(analysis: LearntFormat) -> Element:
     """Say of every setting's format how it does on the fixed messages."""
     if len(analysis.checks) == 1:
         return self_check(analysis.check)

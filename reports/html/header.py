@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
-from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.learnt import LearntFormat, SavedFormat
 from autoparser.analysis.overview.portrait import Portrait
 from autoparser.reports.summary import summary_rows
 from autoparser.reports.verdict import score
@@ -15,10 +14,10 @@ from .element import Element, Node, fragment, h
 from .page_parts import badge, definitions
 from .styled import styled
 
-__all__ = ["name_of", "provenance", "summary", "top"]
+__all__ = ["name_of", "provenance", "saved_top", "summary", "top"]
 
 
-def name_of(analysis: Analysis) -> str:
+def name_of(analysis: LearntFormat) -> str:
     """Return the short name of a template: the last part of where it came from."""
     template = analysis.template
     origin = template.origin or template.name or "a template"
@@ -36,12 +35,7 @@ def top(portrait: Portrait) -> Element:
 
 
 def _badges(portrait: Portrait) -> Iterator[Node]:
-    analysis = portrait.analysis
-    check, view = analysis.check, analysis.view
-    yield badge(score(check), "good" if check.ok else "bad")
-    gate = analysis.gate
-    if gate.asked:
-        yield badge(f"gate {gate.passed}/{gate.asked}", "good" if gate.ok else "bad")
+    yield from _verdicts(portrait.analysis)
     rows = portrait.round_trip.rows
     if rows:
         held = sum(row.verdict.holds for row in rows)
@@ -49,6 +43,18 @@ def _badges(portrait: Portrait) -> Iterator[Node]:
         yield badge(f"round trip {held}/{len(rows)}", kind)
     count = len(portrait.lint.findings)
     yield badge(f"{count} finding{'s' * (count != 1)}", "doubt" if count else "good")
+    yield from _modes(portrait.analysis)
+
+
+def _verdicts(learnt: LearntFormat) -> Iterator[Node]:
+    check, gate = learnt.check, learnt.gate
+    yield badge(score(check), "good" if check.ok else "bad")
+    if gate.asked:
+        yield badge(f"gate {gate.passed}/{gate.asked}", "good" if gate.ok else "bad")
+
+
+def _modes(learnt: LearntFormat) -> Iterator[Node]:
+    view = learnt.view
     for name, mode in (
         ("reasoning", view.reasoning),
         ("content", view.content),
@@ -57,23 +63,30 @@ def _badges(portrait: Portrait) -> Iterator[Node]:
         yield badge(f"{name} {mode.value}", "plain")
 
 
-def summary(portrait: Portrait) -> Element:
+def saved_top(saved: SavedFormat) -> Element:
+    """Name the template that it was learnt from, and give the verdicts in a line."""
+    return fragment(
+        h("p", "autoparser report on a saved format", class_="kind"),
+        h("h1", name_of(saved)),
+        h("p", [*_verdicts(saved), *_modes(saved)], class_="badges"),
+    )
+
+
+def summary(learnt: LearntFormat) -> Element:
     """Say what the format is, in words."""
-    rows = [row for row in summary_rows(portrait.analysis) if row[0] != "Template"]
+    rows = [row for row in summary_rows(learnt) if row[0] != "Template"]
     return definitions((label, fragment(styled(text))) for label, text in rows)
 
 
-def provenance(portrait: Portrait, version: str) -> Element:
-    """Say what was looked at, and by what."""
-    analysis = portrait.analysis
-    template = analysis.template
-    digest = hashlib.sha256(template.text.encode("utf-8", "surrogatepass")).hexdigest()
+def provenance(learnt: LearntFormat, tokenizer: str, version: str) -> Element:
+    """Say what was looked at, and by what; `tokenizer` is its file, empty where there is none."""
+    template = learnt.template
     pairs: list[tuple[Node, Node]] = [
         ("Template", visible(template.origin or "a text")),
-        ("Text", f"{len(template.text)} characters"),
-        ("SHA-256", h("code", digest)),
-        ("Renders", f"{analysis.renders} for the analysis"),
-        ("Tokenizer", visible(portrait.tokenizer) or "none: --tokenizer PATH gives one"),
+        ("Text", f"{learnt.characters} characters"),
+        ("SHA-256", h("code", learnt.sha256)),
+        ("Renders", f"{learnt.renders} for the analysis"),
+        ("Tokenizer", visible(tokenizer) or "none: --tokenizer PATH gives one"),
         ("Made by", f"autoparser {version}"),
     ]
     if template.name not in (None, "default"):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
-from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.overview.portrait import Portrait
+from autoparser.analysis.core.conversation import Tool
+from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.overview.portrait import GrammarForms
 from autoparser.reports.grammar import grammar_rows, turn_expression
 from autoparser.reports.visible import visible
 
@@ -17,7 +19,7 @@ from .styled import styled
 __all__ = ["grammar", "parser"]
 
 
-def parser(analysis: Analysis) -> Element:
+def parser(analysis: LearntFormat) -> Element:
     """Draw the tree of rules by which a model's output is read."""
     rows = [
         h(
@@ -44,11 +46,10 @@ def parser(analysis: Analysis) -> Element:
     )
 
 
-def grammar(portrait: Portrait) -> Element:
-    """Show what the example request lets a model write."""
-    made = portrait.grammar
-    offered = json.dumps(list(portrait.tools), indent=2, ensure_ascii=False)
-    names = ", ".join(str(tool.get("name")) for tool in portrait.tools) or "no tool"
+def grammar(made: GrammarForms, tools: Sequence[Tool]) -> Element:
+    """Show what the example request, which offers these tools, lets a model write."""
+    offered = json.dumps(list(tools), indent=2, ensure_ascii=False)
+    names = ", ".join(str(tool.get("name")) for tool in tools) or "no tool"
     pairs: list[tuple[Node, Node]] = [
         ("Tools", visible(names)),
         ("Triggers", _texts(made.triggers, "none: nothing begins a call")),

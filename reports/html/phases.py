@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.inference.phases import Evidence, Finding
 from autoparser.analysis.inference.probing import Probe
+from autoparser.analysis.learnt import PhaseConclusion, SavedFormat
 from autoparser.reports.phases import conditions, dialogue_rows
 from autoparser.reports.setting_words import UNCONFIRMED
 from autoparser.reports.visible import visible
@@ -16,7 +17,7 @@ from .page_parts import definitions, lead, opening
 from .signs import inline, shown
 from .styled import styled
 
-__all__ = ["difference", "phases"]
+__all__ = ["conclusions", "difference", "phases"]
 
 CONTEXT = 240
 """Characters of what both renders have that are shown before and after the difference."""
@@ -34,6 +35,22 @@ def phases(analysis: Analysis) -> Element:
         ),
         [_phase(analysis, finding) for finding in analysis.phases],
     )
+
+
+def conclusions(saved: SavedFormat) -> Element:
+    """List what the phases concluded; a saved format has no renders of them."""
+    return fragment(
+        lead("What each phase concluded. The renders that say so are not in a saved format."),
+        definitions(
+            (h("span", f"{each.phase} {each.title}", id=f"phase-{each.phase}"), _concluded(each))
+            for each in saved.phases
+        ),
+    )
+
+
+def _concluded(each: PhaseConclusion) -> Node:
+    doubt = None if each.confirmed else h("span", f" ({UNCONFIRMED})", class_="doubt")
+    return fragment(visible(each.conclusion), doubt)
 
 
 def _phase(analysis: Analysis, finding: Finding) -> Element:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.overview.portrait import Portrait
+from autoparser.analysis.core.conversation import Tool
+from autoparser.analysis.learnt import LearntFormat, SavedFormat
+from autoparser.analysis.overview.portrait import GrammarForms, Portrait
 
 from .element import h
 from .findings import findings, self_checks
-from .header import name_of, provenance, summary, top
+from .header import name_of, provenance, saved_top, summary, top
 from .page_shell import PageSection, document
 from .parser import grammar, parser
-from .phases import phases
+from .phases import conclusions, phases
 from .plots import conversation, masks
 from .settings import gate, settings
 from .strips import round_trips
 from .tables import markers, modes, switches
 from .turn import turn
 
-__all__ = ["report_page"]
+__all__ = ["report_page", "saved_page"]
 
 
 def report_page(portrait: Portrait, version: str) -> str:
@@ -31,31 +33,60 @@ def report_page(portrait: Portrait, version: str) -> str:
     )
 
 
+def saved_page(
+    saved: SavedFormat, grammar_forms: GrammarForms, tools: Sequence[Tool], version: str
+) -> str:
+    """Write the page on a saved format: all but what takes renders."""
+    sections = [
+        PageSection("summary", "Summary", summary(saved)),
+        *_format(saved),
+        PageSection("phases", "Phases", conclusions(saved), str(len(saved.phases))),
+        PageSection("parser", "The parser", parser(saved)),
+        PageSection("grammar", "The grammar", grammar(grammar_forms, tools)),
+        *_verdicts(saved),
+        PageSection("provenance", "Provenance", provenance(saved, "", version)),
+    ]
+    return document(
+        f"{name_of(saved)} · autoparser report",
+        saved_top(saved),
+        sections,
+        h("p", f"autoparser {version}. This page is one file: it loads nothing and runs nothing."),
+    )
+
+
+def _format(learnt: LearntFormat) -> Iterator[PageSection]:
+    yield PageSection("turn", "The turn", turn(learnt))
+    yield PageSection("markers", "Markers", markers(learnt), str(len(learnt.markers.items())))
+    yield PageSection("modes", "Modes", modes(learnt))
+    yield PageSection("switches", "Switches", switches(learnt), str(len(learnt.switches)))
+    if len(learnt.formats) > 1:
+        yield PageSection("settings", "Settings", settings(learnt), str(len(learnt.formats)))
+
+
+def _verdicts(learnt: LearntFormat) -> Iterator[PageSection]:
+    passed = sum(check.passed for check in learnt.checks)
+    total = sum(check.total for check in learnt.checks)
+    yield PageSection("check", "Self-check", self_checks(learnt), f"{passed}/{total}")
+    found = learnt.gate
+    yield PageSection("gate", "Gate", gate(found), f"{found.passed}/{found.asked}")
+
+
 def _sections(portrait: Portrait, version: str) -> Iterator[PageSection]:
     analysis = portrait.analysis
     rows, talk = portrait.round_trip.rows, portrait.conversation
     held = sum(row.verdict.holds for row in rows)
-    yield PageSection("summary", "Summary", summary(portrait))
+    yield PageSection("summary", "Summary", summary(analysis))
     count = len(portrait.lint.findings)
     yield PageSection(
         "findings", "Findings", findings(portrait.lint, analysis.template.text), str(count)
     )
-    yield PageSection("turn", "The turn", turn(analysis))
-    yield PageSection("markers", "Markers", markers(analysis), str(len(analysis.markers.items())))
-    yield PageSection("modes", "Modes", modes(analysis))
-    yield PageSection("switches", "Switches", switches(analysis), str(len(analysis.switches)))
-    if len(analysis.formats) > 1:
-        yield PageSection("settings", "Settings", settings(analysis), str(len(analysis.formats)))
+    yield from _format(analysis)
     yield PageSection("phases", "Phases", phases(analysis), str(len(analysis.phases)))
     yield PageSection("round-trip", "Round trip", round_trips(portrait), f"{held}/{len(rows)}")
     broken = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""
     yield PageSection("conversation", "Ten turns", conversation(talk), broken)
     yield PageSection("parser", "The parser", parser(analysis))
-    yield PageSection("grammar", "The grammar", grammar(portrait))
+    yield PageSection("grammar", "The grammar", grammar(portrait.grammar, portrait.tools))
     yield PageSection("masks", "Mask cost", masks(portrait.masks))
-    passed = sum(check.passed for check in analysis.checks)
-    total = sum(check.total for check in analysis.checks)
-    yield PageSection("check", "Self-check", self_checks(analysis), f"{passed}/{total}")
-    found = analysis.gate
-    yield PageSection("gate", "Gate", gate(found), f"{found.passed}/{found.asked}")
-    yield PageSection("provenance", "Provenance", provenance(portrait, version))
+    yield from _verdicts(analysis)
+    yield PageSection("provenance", "Provenance", provenance(analysis, portrait.tokenizer, version))

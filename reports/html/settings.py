@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.verdicts import Gate
+from autoparser.analysis.learnt import LearntFormat
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.settings import gate_words, setting_rows, settings_words
 from autoparser.reports.visible import visible
@@ -15,7 +15,7 @@ from .styled import styled
 __all__ = ["gate", "settings"]
 
 
-def settings(analysis: Analysis) -> Element:
+def settings(analysis: LearntFormat) -> Element:
     """List the formats: under what each is so, what it writes, whether it holds."""
     rows = [(setting, fragment(styled(words))) for setting, words in setting_rows(analysis)]
     return fragment(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.describing.document import prompt_under
+from autoparser.analysis.learnt import LearntFormat
 from autoparser.reports.tables import marker_rows, switch_rows, switch_words
 from autoparser.reports.visible import visible
 
@@ -45,7 +45,7 @@ MEANINGS = {
 }
 
 
-def modes(analysis: Analysis) -> Element:
+def modes(analysis: LearntFormat) -> Element:
     """List what kind of format this is."""
     view = analysis.view
     given = {
@@ -71,7 +71,7 @@ def modes(analysis: Analysis) -> Element:
     )
 
 
-def markers(analysis: Analysis) -> Element:
+def markers(analysis: LearntFormat) -> Element:
     """List every marker, with the phase whose renders show it."""
     rows: list[Sequence[Node]] = [
         (h("code", name), h("code", styled(text)), _phase(phase))
@@ -93,7 +93,7 @@ def _phase(phase: str) -> Node:
     return h("a", phase, href=f"#phase-{phase}") if phase else "the end of the turn"
 
 
-def switches(analysis: Analysis) -> Element:
+def switches(analysis: LearntFormat) -> Element:
     """List the variables that a caller may set, and what each value changes."""
     if not analysis.switches:
         return lead("None: no variable changes a render.")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import joints_of
+from autoparser.analysis.learnt import LearntFormat
 from autoparser.reports.example import (
     ExampleSpan,
     call_spans,
@@ -25,7 +25,7 @@ from .signs import inline, literal, shown
 __all__ = ["turn"]
 
 
-def turn(analysis: Analysis) -> Element:
+def turn(analysis: LearntFormat) -> Element:
     """Draw the turn, one of its calls, the joints and the generation prompts."""
     return fragment(
         lead(
@@ -51,11 +51,11 @@ def _legend() -> Element:
     )
 
 
-def _notes(analysis: Analysis) -> Iterator[str]:
+def _notes(analysis: LearntFormat) -> Iterator[str]:
     return turn_notes(analysis.formats.united, example_message(analysis.formats.united))
 
 
-def _blocks(analysis: Analysis) -> Element:
+def _blocks(analysis: LearntFormat) -> Element:
     format_ = analysis.formats.united
     message = example_message(format_)
     spans = turn_spans(format_, analysis.markers, message)
@@ -79,7 +79,9 @@ def _kind(span: ExampleSpan) -> str:
     return _KINDS.get(first, "calls" if first in ("call", "calls") else first)
 
 
-def _grouped(analysis: Analysis, message: Message, spans: Sequence[ExampleSpan]) -> Iterator[Node]:
+def _grouped(
+    analysis: LearntFormat, message: Message, spans: Sequence[ExampleSpan]
+) -> Iterator[Node]:
     for kind, group in groupby(spans, key=_kind):
         pieces = [node for span in group for node in _pieces(analysis, message, span)]
         yield h(
@@ -90,7 +92,7 @@ def _grouped(analysis: Analysis, message: Message, spans: Sequence[ExampleSpan])
         )
 
 
-def _pieces(analysis: Analysis, message: Message, span: ExampleSpan) -> Iterator[Node]:
+def _pieces(analysis: LearntFormat, message: Message, span: ExampleSpan) -> Iterator[Node]:
     if not span.written:
         yield literal(span.text)
         return
@@ -108,7 +110,7 @@ def _slot(text: str) -> Element:
     return h("span", shown(text), class_="slot")
 
 
-def _call(analysis: Analysis) -> Element | None:
+def _call(analysis: LearntFormat) -> Element | None:
     calls = analysis.formats.united.calls
     if calls is None:
         return None
@@ -129,7 +131,7 @@ def _call(analysis: Analysis) -> Element | None:
     )
 
 
-def _openings(analysis: Analysis) -> Element | None:
+def _openings(analysis: LearntFormat) -> Element | None:
     openings = analysis.formats.united.openings
     if not openings:
         return None
@@ -152,7 +154,7 @@ def _openings(analysis: Analysis) -> Element | None:
     )
 
 
-def _joints(analysis: Analysis) -> Element:
+def _joints(analysis: LearntFormat) -> Element:
     rows = [
         (
             f"{joint.before} → {joint.after}",

@@ -13,11 +13,13 @@ stands beside the one that an earlier survey gave. With `--gate`, what each temp
 its prompts, under every setting, is held against grammar and parser, by the analysis and by a
 second judge; the project's own templates are asked, too. With `--scoreboard`, the cases of the
 package canitoolcall are read, and counted by family beside what it publishes of engines. With
-`--triggers`, what a lazy grammar waits for is looked for in what each template writes.
-With `--structural-tags`, xgrammar compiles the tags of four kinds of requests, and is asked what of
-each template's turns they take. With `--stops`, an engine runs along each turn, and has to stop
-where it is over. With `--parts`, what becomes of images, videos and audio is held
-against transformers' renders.
+`--triggers`, what a lazy grammar waits for is looked for in what each template writes. With
+`--learn`, what a template renders of calls and reasoning is hidden, and learnt from examples that
+it wrote; `--also` names other templates, such as fixtures/novel. With `--structural-tags`, xgrammar
+compiles the tags of four kinds of requests, and is asked what of each template's turns they take.
+With `--stops`, an engine runs along each turn, and has to stop where it is over. With `--parts`,
+what becomes of images, videos and audio is held against transformers' renders. With `--files`,
+saved formats are loaded in a process without jinja2, and do what the analyses do.
 """
 
 from __future__ import annotations
@@ -31,9 +33,11 @@ from .closed_loop import loop_table, loops
 from .content_parts import judged_content_parts
 from .engine_exports import engine_exports, engine_table
 from .exports import export_table, exports
+from .format_files import judged_files
 from .gate_table import gate_table, unexplained
 from .gates import gates, own_paths, templates_in
 from .grammars import ENOUGH, proof_table, proofs
+from .learning import judged_learning
 from .lints import lint_table, lints
 from .outcomes import PACKAGE, PROCESSES, Ending, Outcome, corpus_paths, outcomes
 from .render_table import render_table
@@ -50,7 +54,18 @@ def _played(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
     return round_trip_table(played), not any(each.crash for each in played)
 
 
+def _learnt(asked: argparse.Namespace) -> Callable[[Sequence[Path], int], tuple[str, bool]]:
+    """Return what judges learning from examples, of other templates where some are named."""
+    also = [path for place in asked.also for path in templates_in(place)]
+
+    def judged(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
+        return judged_learning(also or paths, processes, seed=asked.seed, noise=asked.noise)
+
+    return judged
+
+
 _JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
+    "files": judged_files,
     "parts": judged_content_parts,
     "roundtrip": _played,
     "stops": judged_stops,
@@ -127,7 +142,11 @@ def _options() -> argparse.Namespace:
     options.add_argument("--lint", action="store_true", help="hold them against the lint rules")
     options.add_argument("--gate", action="store_true", help="ask of every setting's prompt")
     options.add_argument(
-        "--also", type=Path, action="append", default=[], help="with --gate: a directory or file"
+        "--also",
+        type=Path,
+        action="append",
+        default=[],
+        help="with --gate, and alone with --learn: a directory or file",
     )
     options.add_argument("--stops", action="store_true", help="judge where turns end")
     options.add_argument(
@@ -135,6 +154,10 @@ def _options() -> argparse.Namespace:
     )
     options.add_argument("--triggers", action="store_true", help="judge lazy grammars' triggers")
     options.add_argument("--parts", action="store_true", help="judge what becomes of parts")
+    options.add_argument("--learn", action="store_true", help="learn from examples, renders hidden")
+    options.add_argument("--noise", action="store_true", help="with --learn: spoil every tenth")
+    options.add_argument("--seed", type=int, default=1, help="with --learn: which are drawn")
+    options.add_argument("--files", action="store_true", help="compare saved formats")
     options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")
     options.add_argument("--family", action="append", default=[], help="with --scoreboard: these")
     options.add_argument("--failing", action="store_true", help="with --scoreboard: show each text")
@@ -158,7 +181,8 @@ def main() -> int:
         sys.stdout.write(score_table(read, failing=asked.failing))
         return 1 if unexplained_cases(read) else 0
     paths = paths[:: asked.every]
-    judge = next((judge for name, judge in _JUDGES.items() if getattr(asked, name)), None)
+    judges = {**_JUDGES, "learn": _learnt(asked)}
+    judge = next((judge for name, judge in judges.items() if getattr(asked, name)), None)
     if judge is not None:
         text, right = judge(paths, asked.jobs)
         sys.stdout.write(text)

@@ -14,11 +14,13 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.core.schema import type_of
 from autoparser.analysis.inference.check import battery, battery_tools, loose_tools, turns_after
 from autoparser.analysis.inference.examples import Example, learn_examples
 from autoparser.analysis.inference.examples.hiding import without_parts
@@ -29,6 +31,8 @@ from .outcomes import read_template
 
 COUNTS = (1, 2, 5, 20)
 ENOUGH = 0.99
+_TOLD = 5
+"""Templates that are not read well after so many chosen examples are named."""
 WRONG_EVERY = 10
 """One of so many outputs is spoilt, where noise is asked for."""
 
@@ -40,6 +44,8 @@ class Reading:
     examples: int
     read: int
     asked: int
+    chosen: bool = False
+    """Each example shows something that those before it do not; else they are drawn."""
     error: str = ""
     missed: tuple[str, ...] = ()
     odd: int = 0
@@ -78,15 +84,19 @@ def readings(path: Path, seed: int, noise: bool = False) -> TemplateReadings | N
     format_ = analysis.format
     if format_.calls is None or not analysis.check.ok or not format_.openings:
         return None
-    shown = list(_shown(analysis))
+    every = list(_shown(analysis))
+    analysed = _read(every, analysis.formats, 0)
+    # What the template writes so that nobody can tell it again is no question to examples.
+    shown = [each for each in every if each.title not in analysed.missed]
     if not any(each.message.calls for each in shown):
         return None
     hidden = without_parts(format_)
     learnt = tuple(
-        _learnt(shown, hidden, count, random.Random(f"{seed} {path.stem} {count}"), noise=noise)
+        _learnt(shown, hidden, count, _chance(seed, path, count), _How(chosen, noise))
+        for chosen in (False, True)
         for count in COUNTS
     )
-    return TemplateReadings(path.stem, _read(shown, analysis.formats, 0), learnt)
+    return TemplateReadings(path.stem, analysed, learnt)
 
 
 def _shown(analysis: Analysis) -> Iterator[_Shown]:
@@ -102,22 +112,77 @@ def _shown(analysis: Analysis) -> Iterator[_Shown]:
             yield _Shown(case.title, text, turns.shown(message))
 
 
+def _chance(seed: int, path: Path, count: int) -> random.Random:
+    return random.Random(f"{seed} {path.stem} {count}")
+
+
+class _How(NamedTuple):
+    """How examples are taken."""
+
+    chosen: bool
+    noise: bool
+
+
 def _learnt(
-    shown: Sequence[_Shown], hidden: TurnFormat, count: int, chance: random.Random, *, noise: bool
+    shown: Sequence[_Shown], hidden: TurnFormat, count: int, chance: random.Random, how: _How
 ) -> Reading:
-    called = [each for each in shown if each.message.calls]
-    first = chance.choice([each for each in called if _tells(each.message)] or called)
-    rest = [each for each in shown if each is not first]
-    drawn = [first, *chance.sample(rest, min(count - 1, len(rest)))]
+    found = _learnt_from(
+        _drawn(shown, count, chance, chosen=how.chosen), shown, hidden, chance, how
+    )
+    return replace(found, examples=count, chosen=how.chosen)
+
+
+def _learnt_from(
+    drawn: Sequence[_Shown],
+    shown: Sequence[_Shown],
+    hidden: TurnFormat,
+    chance: random.Random,
+    how: _How,
+) -> Reading:
     examples = [Example(each.text, each.message) for each in drawn]
-    spoilt = _spoil(examples, chance) if noise else ()
+    spoilt = _spoil(examples, chance) if how.noise else ()
+    count = len(examples)
     try:
         found = learn_examples(examples, hidden)
     except AutoparserError as error:
-        return Reading(count, 0, len(shown), str(error))
+        return Reading(count, 0, len(shown), error=str(error))
     reading = _read(shown, Formats.of(found.format), count)
     named = sum(at in found.others for at in spoilt)
     return replace(reading, odd=len(spoilt), named=named)
+
+
+def _drawn(
+    shown: Sequence[_Shown], count: int, chance: random.Random, *, chosen: bool
+) -> list[_Shown]:
+    """Draw examples, the first with a call of two arguments; or choose each for what it shows.
+
+    So a person chooses who is told what no example shows yet.
+    """
+    called = [each for each in shown if each.message.calls]
+    drawn = [chance.choice([each for each in called if _tells(each.message)] or called)]
+    rest = [each for each in shown if each is not drawn[0]]
+    chance.shuffle(rest)
+    while rest and len(drawn) < count:
+        if chosen:
+            known = {each for one in drawn for each in _features(one.message)}
+            rest.sort(key=lambda each: len(_features(each.message) - known))
+        drawn.append(rest.pop())
+    return drawn
+
+
+def _features(message: Message) -> set[str]:
+    """Return what a message shows: its parts, neighbours, how many calls, types of arguments."""
+    kinds = {
+        f"an argument that is {type_of(value)}"
+        for call in message.calls
+        for value in call.arguments.values()
+    }
+    signs = {char for char in repr(message) if not char.isalnum()} if message.calls else set[str]()
+    calls = {f"{len(message.calls[:3])} calls"} if message.calls else set[str]()
+    empty = {"no arguments" for call in message.calls if not call.arguments}
+    parts = {part for part, has in message.presence._asdict().items() if has}
+    beside = {f"{one} {other}" for one in parts for other in parts}
+    return kinds | calls | empty | beside | {f"sign {char}" for char in signs}
 
 
 def _tells(message: Message) -> bool:
@@ -178,14 +243,16 @@ def _table(found: Sequence[TemplateReadings]) -> Iterator[str]:
     yield f"{'examples':>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learnt"
     yield _row("analysed", [each.analysed for each in found])
     for at, count in enumerate(COUNTS):
-        yield _row(str(count), [each.learnt[at] for each in found])
+        yield _row(f"{count} drawn", [each.learnt[at] for each in found])
+    for at, count in enumerate(COUNTS, start=len(COUNTS)):
+        yield _row(f"{count} chosen", [each.learnt[at] for each in found])
     odd = [reading for each in found for reading in each.learnt if reading.odd]
     if odd:
         named = sum(each.named for each in odd)
         yield f"spoilt examples: {sum(each.odd for each in odd)}, of them named: {named}"
     for each in found:
         for reading in each.learnt:
-            if reading.examples == COUNTS[-1] and not reading.enough:
+            if reading.examples == _TOLD and reading.chosen and not reading.enough:
                 words = reading.error or "; ".join(reading.missed[:3])
                 yield f"  {each.name}: {reading.read} of {reading.asked}: {words}"
 

@@ -1,19 +1,27 @@
 """Masked decoding as a check: answers written under a grammar, each of them judged."""
 
-from .answers import DecodedAnswer, DecodingReport, Example, JudgedAnswer, judged
+from .answers import AnswerExample, DecodedAnswer, DecodingReport, JudgedAnswer, judged
 from .decoding_trial import DecodingTrial
 from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
 from .model import LoadedModel, ModelError, ModelFigures, ModelWriter, load_model
-from .server import Server, ServerEngine, ServerError, grammar_fields, server_answers
+from .rendering import NoTurns
+from .server import (
+    Server,
+    ServerEngine,
+    ServerError,
+    grammar_fields,
+    marker_fields,
+    server_answers,
+)
 from .vocabulary import MarkerFit, made_tokenizer
 
 __all__ = [
+    "AnswerExample",
     "Complaint",
     "DecodedAnswer",
     "DecodingReport",
     "DecodingTrial",
-    "Example",
     "Fault",
     "Judge",
     "JudgedAnswer",
@@ -23,6 +31,7 @@ __all__ = [
     "ModelError",
     "ModelFigures",
     "ModelWriter",
+    "NoTurns",
     "Rendering",
     "Server",
     "ServerEngine",
@@ -31,5 +40,6 @@ __all__ = [
     "judged",
     "load_model",
     "made_tokenizer",
+    "marker_fields",
     "server_answers",
 ]

@@ -35,7 +35,7 @@ class JudgedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class AnswerExample:
     """One answer with a fault, or with what the template does not write so."""
 
     name: str
@@ -114,12 +114,12 @@ class DecodingReport:
         return {fault: found[fault] for fault in Fault if found[fault]}
 
     @property
-    def examples(self) -> Mapping[Fault, Example]:
+    def examples(self) -> Mapping[Fault, AnswerExample]:
         """The first answer with each fault."""
-        found: dict[Fault, Example] = {}
+        found: dict[Fault, AnswerExample] = {}
         for one in self.each:
             for complaint in one.judgement.complaints:
-                example = Example(one.answer.name, complaint.detail, one.answer.text)
+                example = AnswerExample(one.answer.name, complaint.detail, one.answer.text)
                 found.setdefault(complaint.fault, example)
         return {fault: found[fault] for fault in Fault if fault in found}
 
@@ -130,13 +130,13 @@ class DecodingReport:
         return {each: found[each] for each in Rendering if found[each]}
 
     @property
-    def differences(self) -> Mapping[Rendering, Example]:
+    def differences(self) -> Mapping[Rendering, AnswerExample]:
         """Of the answers that are neither clean nor wrong, the shortest of each kind."""
-        found: dict[Rendering, Example] = {}
+        found: dict[Rendering, AnswerExample] = {}
         for one in sorted(self.each, key=lambda one: len(one.answer.text)):
             rendering, difference = one.judgement.rendering, one.judgement.difference
             if rendering is not None and not (one.judgement.clean or one.judgement.complaints):
-                example = Example(one.answer.name, difference, one.answer.text)
+                example = AnswerExample(one.answer.name, difference, one.answer.text)
                 found.setdefault(rendering, example)
         return {each: found[each] for each in Rendering if each in found}
 

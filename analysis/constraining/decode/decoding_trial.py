@@ -41,8 +41,8 @@ class DecodingTrial:
     parser: OutputParser
     """Of the same request."""
     tokenizer: ModelTokenizer
-    turns: TemplateTurns
-    """The template's turns after the request's prompt."""
+    turns: TemplateTurns | NoTurns
+    """The template's turns after the request's prompt; or why it cannot be asked."""
     prompt: str | None = None
     """The prompt that was given, or its tail; None: the one that `turns` renders."""
 
@@ -75,6 +75,11 @@ class DecodingTrial:
         """
         if self.prompt is not None:
             return self.prompt
+        if isinstance(self.turns, NoTurns):
+            raise AutoparserError(
+                f"no prompt can be rendered: {self.turns.reason}",
+                hint="give one with --prompt FILE",
+            )
         error = self.turns.prompted.error
         if error is not None:
             raise AutoparserError(

@@ -43,19 +43,29 @@ class ServerEngine(StrEnum):
 
 def grammar_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
     """Return the fields of a request that hold the answer to a grammar; raises as `gbnf` does."""
-    text = grammar.gbnf()
+    text, kept = grammar.gbnf(), marker_fields(engine, grammar)
+    match engine:
+        case ServerEngine.VLLM:
+            return {"structured_outputs": {"grammar": text}, **kept}
+        case ServerEngine.SGLANG:
+            return {"ebnf": text, **kept}
+        case ServerEngine.LLAMA_SERVER:
+            return {"grammar": text, **kept}
+
+
+def marker_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
+    """Return the fields that take the prompt as it is, and keep the markers in the answer."""
     match engine:
         case ServerEngine.VLLM:
             return {
-                "structured_outputs": {"grammar": text},
                 "add_special_tokens": False,
                 "skip_special_tokens": False,
                 "spaces_between_special_tokens": False,
             }
         case ServerEngine.SGLANG:
-            return {"ebnf": text, "skip_special_tokens": False}
+            return {"skip_special_tokens": False}
         case ServerEngine.LLAMA_SERVER:
-            return {"grammar": text, "preserved_tokens": list(grammar.preserved_tokens)}
+            return {"preserved_tokens": list(grammar.preserved_tokens)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,10 @@ class Server:
                 hint="start the server, or correct --server",
             ) from error
         return self._read(content)
+
+    def check(self) -> None:
+        """Raise ServerError for what is not an address."""
+        _ = self.address
 
     @property
     def address(self) -> str:

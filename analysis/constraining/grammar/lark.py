@@ -116,7 +116,7 @@ class _LarkWriter:
             case Ref(name):
                 return _rule(name)
             case SequenceNode(items):
-                return " ".join([self.node(item) for item in items]) or '""'
+                return self._row(items)
             case LiteralNode(text):
                 return self.text(text)
             case ChoiceNode(options):
@@ -128,10 +128,33 @@ class _LarkWriter:
                 return f"@{self.embedded.setdefault(lark, f'embedded_{len(self.embedded)}')}"
             case JsonValue(schema, style):
                 return self.json(schema, style)
-            case PatternNode(regex, but_not, _, shape):
-                return self.terminal("PATTERN", _but_not(regex, but_not) + _shaped(shape))
+            case PatternNode():
+                return self.terminal("PATTERN", _pattern(node))
             case FreeTextNode():
                 return self.free_text(node)
+
+    def _row(self, items: Sequence[Node]) -> str:
+        """Write nodes one after the other.
+
+        A pattern whose escapes begin as the text after it does is one terminal with that text:
+        llguidance ends a terminal where it sees that the next character is not of it, which is
+        too late within a text that begins like an escape.
+        """
+        if not any(isinstance(item, PatternNode) and item.escapes for item in items):
+            return " ".join([self.node(item) for item in items]) or '""'
+        found: list[str] = []
+        for at, item in enumerate(items):
+            before = items[at - 1] if at else None
+            if isinstance(item, LiteralNode) and isinstance(before, PatternNode):
+                self.text(item.text)
+                pieces = self.opaque.pieces(item.text)
+                alike = any(each[:1] == item.text[:1] for each in before.escapes)
+                if alike and not any(isinstance(each, int) for each in pieces):
+                    whole = _behind(_pattern(before), escaped(item.text))
+                    found[-1] = self.terminal("PATTERN", whole)
+                    continue
+            found.append(self.node(item))
+        return " ".join(found)
 
     def text(self, text: str) -> str:
         """Write a text: quoted, its added tokens by their ids."""
@@ -442,6 +465,10 @@ def _token(number: int) -> str:
 
 def _in_row(*parts: str) -> str:
     return " ".join(part for part in parts if part and part != '""') or '""'
+
+
+def _pattern(node: PatternNode) -> str:
+    return _but_not(node.regex, node.but_not) + _shaped(node.shape)
 
 
 def _but_not(regex: str, texts: tuple[str, ...]) -> str:

@@ -31,6 +31,8 @@ class PatternNode:
     """What closes the text, as the end of what is matched."""
     shape: StringShape | None = None
     """What it has to match as well, quotes and escapes included."""
+    escapes: tuple[str, ...] = ()
+    """What stands in it for single characters, where no text of its own closes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,8 @@ def sequence(*items: Node) -> Node:
 
 def choice(*options: Node) -> Node:
     """Return one of several nodes; the same one twice is one."""
+    if len(options) == 1:
+        return options[0]
     different = dict.fromkeys(
         inner
         for option in options

@@ -27,7 +27,7 @@ from autoparser.analysis.core.schema import (
     without,
 )
 
-from .json_schema import FORMAT_CHECKS, may_be_met
+from .json_schema import FORMAT_CHECKS, may_be_met, plain_words
 from .json_schema.schema_options import tell_apart
 
 _ROOT = "root"
@@ -122,8 +122,8 @@ class SchemaReader:
 
     def may_be_met(self, schema: Json) -> bool:
         """Whether a value may meet a schema; False only where none does."""
-        if isinstance(schema, bool):
-            return schema
+        if isinstance(schema, bool) or plain_words(schema) is not None:
+            return schema is not False
         found = self.resolved(schema)
         return self.only_values(found, ANY) != [] and may_be_met(self.alone(found))
 

@@ -20,18 +20,23 @@ from .json_schema.regex_nodes import (
 )
 
 _CONTROLS = CodePoints.of((0, 0x1F))
-_HTML = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "'": "&#39;", '"': "&#34;"}
+HTML = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "'": "&#39;", '"': "&#34;"}
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _JSON = {**_SHORT, "\b": "\\b", "\f": "\\f"}
 
 
-def spelled(shape: StringShape, text: Text, quote: str = "") -> StringShape | None:
+def spelled(
+    shape: StringShape, text: Text, quote: str = "", closes: SequenceOf[str] = ()
+) -> StringShape | None:
     """Return the shape of what a notation writes for the strings of a shape, quotes and all.
 
     In HTML, ``^[<a]$`` becomes ``(a|&lt;)``. `quote` is what Python has chosen. None where the
-    notation writes no such string.
+    notation writes no such string that is not ended by one of the `closes` within it.
     """
     table, never = _spelling(text, quote)
+    lost = lost_spellings(table, closes)
+    table = {char: to for char, to in table.items() if char not in lost}
+    never |= CodePoints.among(lost)
     opened, closed = (quote, quote) if quote else (text.open, text.close)
     if not table and not never and not opened and not closed:
         return shape
@@ -42,6 +47,15 @@ def spelled(shape: StringShape, text: Text, quote: str = "") -> StringShape | No
             return None
         found.append(RegexSequence((_literal(opened), inner, _literal(closed))))
     return replace(shape, patterns=tuple(found), least=0, most=None)
+
+
+def lost_spellings(table: Mapping[str, str], closes: SequenceOf[str]) -> str:
+    """Return the characters whose spelling is read as what closes the string.
+
+    Where HTML's ``&#34;`` closes, a quote in the string would.
+    """
+    ends = tuple(close for close in closes if close)
+    return "".join(char for char, to in table.items() if to.startswith(ends))
 
 
 def _as_one(shape: StringShape) -> tuple[Regex, ...]:
@@ -62,9 +76,9 @@ def _spelling(text: Text, quote: str) -> tuple[Mapping[str, str], CodePoints]:
                 return _SHORT, never | CodePoints.among(quote)
             return {**_SHORT, quote: f"\\{quote}"}, never
         case Escape.HTML:
-            return _HTML, CodePoints()
+            return HTML, CodePoints()
         case Escape.JSON_HTML:
-            return {**_HTML, **_JSON, '"': "\\&#34;"}, _CONTROLS
+            return {**HTML, **_JSON, '"': "\\&#34;"}, _CONTROLS
         case Escape.TABLE:
             return text.table, CodePoints()
         case _:

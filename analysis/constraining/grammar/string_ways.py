@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from json.encoder import encode_basestring
@@ -14,12 +14,9 @@ from autoparser.analysis.core.schema import ROOT, Schema
 from .json_schema import has_text, string_shape
 from .paths import Path, joined
 from .rules import JsonStyle, JsonValue, PatternNode, Prose
-from .spelled import spelled
+from .spelled import HTML, lost_spellings, spelled
 
-_HTML = {
-    Escape.HTML: r"(?:[^<>&'\x22]|&lt;|&gt;|&amp;|&#39;|&#34;)*",
-    Escape.JSON_HTML: (r"(?:[^<>&'\x22\\\x00-\x1f]|&lt;|&gt;|&amp;|&#39;|\\(?:[\\nrtbf]|&#34;))*"),
-}
+_JSON_HTML = r"(?:[^<>&'\x22\\\x00-\x1f]|&lt;|&gt;|&amp;|&#39;|\\(?:[\\nrtbf]|&#34;))*"
 _PYTHON = {
     "'": r"'(?:[^'\\\x00-\x1f\x7f]|\\[\\'nrt])*'",
     # Python quotes so where the text holds a quote of the other kind.
@@ -40,11 +37,12 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
     if not has_text(shape):
         return []
     said = bool(shape.keywords)
-    enclosed = _enclosed(text)
+    enclosed = _enclosed(text, exclude)
     if enclosed:
-        shapes = [spelled(shape, text, quote) for _, _, quote in enclosed]
+        shapes = [spelled(shape, text, quote, exclude) for _, _, quote in enclosed]
+        escapes = () if text.close else _escapes(text)
         return [
-            (PatternNode(regex, close=close, shape=each if said else None),)
+            (PatternNode(regex, close=close, shape=each if said else None, escapes=escapes),)
             for (regex, close, _), each in zip(enclosed, shapes, strict=True)
             if each is not None
         ]
@@ -72,24 +70,36 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
     ]
 
 
-def _enclosed(text: Text) -> list[tuple[str, str, str]]:
+def _enclosed(text: Text, exclude: Sequence[str]) -> list[tuple[str, str, str]]:
     """Return the strings that are told from what follows by their escapes alone.
 
-    For each way to quote them: the regular expression, what closes it, and Python's quote.
+    For each way to quote them: the regular expression, what closes it, and Python's quote. What an
+    escape writes is left out where it would be read as one of the texts that end the string.
     """
     if text.escape is Escape.PYTHON:
         return [(regex, quote, quote) for quote, regex in _PYTHON.items()]
-    if text.escape in _HTML:
-        inner = _HTML[text.escape]
-        return [(f"{escaped(text.open)}{inner}{escaped(text.close)}", text.close, "")]
-    return [(_by_table(text), text.close, "")] if text.escapes else []
+    if text.escape is Escape.JSON_HTML:
+        return [(f"{escaped(text.open)}{_JSON_HTML}{escaped(text.close)}", text.close, "")]
+    if text.escape is Escape.HTML:
+        return [(_by_table(text, HTML, exclude), text.close, "")]
+    return [(_by_table(text, text.table, exclude), text.close, "")] if text.escapes else []
 
 
-def _by_table(text: Text) -> str:
+def _escapes(text: Text) -> tuple[str, ...]:
+    """Return what is written for characters that do not stand for themselves."""
+    if text.escape is Escape.PYTHON:
+        return ()
+    table = HTML if text.escape in (Escape.HTML, Escape.JSON_HTML) else text.table
+    return tuple(filter(None, table.values()))
+
+
+def _by_table(text: Text, table: Mapping[str, str], exclude: Sequence[str]) -> str:
     """Return the regular expression of what a table writes, quotes around it."""
-    kept = "".join(map(escaped, text.table))
-    written = "|".join(escaped(each) for each in text.table.values() if each)
-    return f"{escaped(text.open)}(?:[^{kept}]|{written})*{escaped(text.close)}"
+    kept = "".join(map(escaped, table))
+    lost = lost_spellings(table, exclude)
+    told = [escaped(to) for char, to in table.items() if to and char not in lost]
+    ways = "|".join([f"[^{kept}]", *told])
+    return f"{escaped(text.open)}(?:{ways})*{escaped(text.close)}"
 
 
 def _unwritten(text: Text) -> set[str]:

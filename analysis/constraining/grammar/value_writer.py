@@ -41,7 +41,7 @@ from autoparser.analysis.core.schema import ROOT, Schema, SchemaError, place_of
 from autoparser.analysis.reading.expression import IdentityCache
 
 from .entry_rows import closes_of, filled, is_closed
-from .json_schema import may_be_met
+from .json_schema import may_be_met, plain_words
 from .json_styles import json_style, kind_style
 from .members import MemberRules
 from .paths import Path, distinct, joined
@@ -313,8 +313,12 @@ class ValueWriter:
             return self.entries(name, member, container, outer, exclude, made_up)
 
         all_written = None not in container.typed.values()
+        # Whatever stands in a plain schema is plain: its members need no walk of their own.
+        is_plain = all_written and plain_words(dict(schema)) is not None
 
         def writes(member: Json) -> bool:
+            if is_plain:
+                return member is not False
             kinds = self.reader.kinds(member)
             written = all_written or any(container.row(kind) is not None for kind in kinds)
             return bool(kinds) and written and self.reader.may_be_met(member)

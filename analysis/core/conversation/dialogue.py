@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from .media import MediaKind
 from .message import Message
 
 
@@ -13,6 +14,8 @@ class User:
     """One user message."""
 
     text: str
+    media: tuple[MediaKind, ...] = ()
+    """Images, videos and sounds that come before the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class ToolResult:
     text: str
     name: str
     call_id: str
+    media: tuple[MediaKind, ...] = ()
+    """Images, videos and sounds that come before the text."""
 
 
 Entry: TypeAlias = User | Message | ToolResult

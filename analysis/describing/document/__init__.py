@@ -4,7 +4,7 @@ from autoparser.analysis.describing.verdict_document import CheckCounts, check_c
 
 from .source import TemplateDocument, named_template, source_document, template_document
 from .switches import effects_of, effects_of_text, prompt_under
-from .whole import SCHEMA, AnalysisDocument, digest_of, document
+from .whole import SCHEMA, AnalysisDocument, described, digest_of, document
 
 __all__ = [
     "SCHEMA",
@@ -12,6 +12,7 @@ __all__ = [
     "CheckCounts",
     "TemplateDocument",
     "check_counts",
+    "described",
     "digest_of",
     "document",
     "effects_of",

@@ -6,7 +6,7 @@ from msgspec import convert
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.document import JsonDocument, json_of
-from autoparser.analysis.loading.template import ChatTemplate, Provenance
+from autoparser.analysis.core.provenance import NamedTemplate, Provenance
 
 __all__ = ["TemplateDocument", "named_template", "source_document", "template_document"]
 
@@ -21,12 +21,12 @@ class TemplateDocument(JsonDocument, frozen=True):
     """Where it came from; null for a text that was given directly."""
 
 
-def named_template(template: ChatTemplate) -> TemplateDocument:
+def named_template(template: NamedTemplate) -> TemplateDocument:
     """Return what names a template, for documents of what was done with it."""
     return convert(template, TemplateDocument, from_attributes=True)
 
 
-def template_document(template: ChatTemplate) -> dict[str, Json]:
+def template_document(template: NamedTemplate) -> dict[str, Json]:
     """Return what names a template, as values that JSON can hold."""
     return json_of(named_template(template))
 

@@ -139,7 +139,42 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """The expression by which a model's output is read."""
 
 
-class Documented(Protocol):
+class DescribedDocument(JsonDocument, frozen=True):
+    """The part of an analysis that takes neither its template nor its renders."""
+
+    modes: ModesDocument
+    flags: Flags
+    json_fields: JsonFieldsDocument | None
+    markers: dict[str, str]
+    switches: tuple[SwitchDocument, ...]
+    shape: Shape
+
+
+class Described(Protocol):
+    """What was learnt, which is put together above the document."""
+
+    @property
+    def formats(self) -> Formats:
+        """Its formats under every setting."""
+        ...
+
+    @property
+    def view(self) -> View:
+        """The format in the words of reports: modes, markers, flags."""
+        ...
+
+    @property
+    def switches(self) -> Sequence[Switch]:
+        """Its switches."""
+        ...
+
+    @property
+    def shape(self) -> Shape:
+        """What it wants of its messages."""
+        ...
+
+
+class Documented(Described, Protocol):
     """What a document is made of: an analysis, which is made above the document."""
 
     @property
@@ -150,16 +185,6 @@ class Documented(Protocol):
     @property
     def format(self) -> TurnFormat:
         """Its format."""
-        ...
-
-    @property
-    def formats(self) -> Formats:
-        """Its formats under every setting."""
-        ...
-
-    @property
-    def view(self) -> View:
-        """The format in the words of reports: modes, markers, flags."""
         ...
 
     @property
@@ -180,16 +205,6 @@ class Documented(Protocol):
     @property
     def gate(self) -> Gate:
         """What became of the texts that the template writes after its prompts."""
-        ...
-
-    @property
-    def switches(self) -> Sequence[Switch]:
-        """Its switches."""
-        ...
-
-    @property
-    def shape(self) -> Shape:
-        """What it wants of its messages."""
         ...
 
     @property
@@ -257,6 +272,20 @@ def document(analysis: Documented) -> dict[str, Json]:
         renders=analysis.renders,
     )
     return json_of(whole)
+
+
+def described(learnt: Described) -> dict[str, Json]:
+    """Return what a document says beside formats, verdicts and evidence, under the same keys."""
+    view = learnt.view
+    told = DescribedDocument(
+        modes=convert(view, ModesDocument, from_attributes=True),
+        flags=view.flags,
+        json_fields=convert(view.json_fields, JsonFieldsDocument | None, from_attributes=True),
+        markers=dict(view.markers.items()),
+        switches=tuple(switch_document(switch, learnt.formats) for switch in learnt.switches),
+        shape=learnt.shape,
+    )
+    return json_of(told)
 
 
 def digest_of(text: str) -> str:

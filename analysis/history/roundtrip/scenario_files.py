@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Entry,
+    MediaKind,
     Message,
     Tool,
     ToolCall,
@@ -78,6 +79,7 @@ class _Message(_Given, frozen=True):
 class _ScenarioEntry(_Given, frozen=True):
     user: str | None = None
     tool: str | None = None
+    media: Annotated[tuple[MediaKind, ...], Meta(description=", ".join(MediaKind))] = ()
     reasoning: str | None = None
     content: str | None = None
     calls: tuple[_Call, ...] | None = None
@@ -224,14 +226,17 @@ class _ScenarioReader:
             if sum(speaker is not None for speaker in speakers) > 1:
                 raise self.wrong(here, "this is of two speakers", "make two entries of it")
             if each.user is not None:
-                entries.append(User(each.user))
+                entries.append(User(each.user, each.media))
             elif each.tool is None:
+                if each.media:
+                    words, hint = "a model writes no media", "put them into user or tool"
+                    raise self.wrong(f"{here}.media", words, hint)
                 message = self.message(each, here)
                 waiting = list(message.calls)
                 entries.append(message)
             elif waiting:
                 call = waiting.pop(0)
-                entries.append(ToolResult(each.tool, call.name, call.id))
+                entries.append(ToolResult(each.tool, call.name, call.id, each.media))
             else:
                 raise self.wrong(here, "this answers no call", "put a call before it")
         if not entries or isinstance(entries[-1], Message):

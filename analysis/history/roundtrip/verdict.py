@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.conversation import Message, User
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Opening, TurnFormat, Written
 from autoparser.analysis.inference.probing import Setting
@@ -102,6 +102,7 @@ def exchange_of(
     stage: ReplayStage, scenario: Scenario, coming: Next, setting: Setting
 ) -> tuple[Exchange, Sample]:
     """Write what the model wrote. Raises NotWrittenError, TemplateRenderError."""
+    _check_media(stage, scenario)
     written = _sample(stage, scenario, setting)
     if coming is Next.CONTINUATION and not written.cut:
         raise NotWrittenError("only a turn that was cut goes on")
@@ -120,6 +121,18 @@ def exchange_of(
         if parsed.tool_calls and not unreadable(parsed) and parsed.status is not Status.MALFORMED:
             raise NotWrittenError("what is left of the call is a whole one")
     return exchange, written
+
+
+def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
+    """Raise NotWrittenError where an image, a video or a sound would not be in the prompt."""
+    for entry in scenario.history:
+        if isinstance(entry, Message):
+            continue
+        role = "user" if isinstance(entry, User) else "tool"
+        for kind in entry.media:
+            treated = stage.analysis.content_parts.of(kind)
+            if treated is None or role not in treated.roles:
+                raise NotWrittenError(f"no {kind} is written in messages of the role {role}")
 
 
 def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:

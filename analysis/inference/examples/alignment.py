@@ -9,7 +9,7 @@ arguments one by one, `<call>look(city="Oslo")</call>` is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import Edges, Escape, Part, Slot, Strip
 from autoparser.analysis.core.schema import JsonType, type_of
 
-from .wording import Span, decoded_objects, decoded_strings, found, value_texts
+from .wording import WordSpan, decoded_objects, decoded_strings, found, value_texts
 
 __all__ = ["AlignedExample", "ArgumentStyle", "Hypothesis", "Mark", "align"]
 
@@ -89,10 +89,18 @@ class _Wanted:
     style: ArgumentStyle = _VERBATIM
 
 
-def align(text: str, start: int, message: Message, guess: Hypothesis) -> AlignedExample | None:
+def align(
+    text: str,
+    start: int,
+    message: Message,
+    guess: Hypothesis,
+    middles: Mapping[str, int] | None = None,
+) -> AlignedExample | None:
     """Find all of a message in a turn's text from a place on; None where something is missing.
 
-    A message of which a text is empty shows no place for it: None, too.
+    A message of which a text is empty shows no place for it: None, too. `middles` says how often
+    each literal stood between an argument's name and its value: of several places of a value that
+    one counts which stands as most others do.
     """
     presence = message.presence
     present = [
@@ -105,7 +113,7 @@ def align(text: str, start: int, message: Message, guess: Hypothesis) -> Aligned
     for parts in permutations(present):
         wanted = [each for part in parts for each in _wanted(part, message, guess)]
         budget = [_STEPS]
-        marks = _placed(text, start, wanted, budget)
+        marks = _placed(text, start, wanted, budget, middles or {})
         if marks is not None:
             return AlignedExample(text, message, parts, tuple(marks), guess.style)
     return None
@@ -142,16 +150,23 @@ def _wanted_of_call(
 
 
 def _placed(
-    text: str, start: int, wanted: Sequence[_Wanted], budget: list[int]
+    text: str,
+    start: int,
+    wanted: Sequence[_Wanted],
+    budget: list[int],
+    middles: Mapping[str, int],
 ) -> list[Mark] | None:
     """Place the first thing, then the others after it; try its next place where they do not fit."""
     if not wanted:
         return []
-    for mark in _places(text, start, wanted[0]):
+    places = _places(text, start, wanted[0])
+    if wanted[0].what is Slot.VALUE and middles:
+        places = iter(sorted(places, key=lambda mark: -middles.get(text[start : mark.start], 0)))
+    for mark in places:
         budget[0] -= 1
         if budget[0] < 0:
             return None
-        rest = _placed(text, mark.end, wanted[1:], budget)
+        rest = _placed(text, mark.end, wanted[1:], budget, middles)
         if rest is not None:
             return [mark, *rest]
     return None
@@ -174,7 +189,7 @@ def _places(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
             yield _mark(what, span, call, None)
 
 
-def _mark(what: Slot, span: Span, call: int, value: Json) -> Mark:
+def _mark(what: Slot, span: WordSpan, call: int, value: Json) -> Mark:
     kind = type_of(value) if what is Slot.VALUE else None
     return Mark(what, span.start, span.end, call, kind, value)
 

@@ -7,6 +7,7 @@ formats that come out the one counts that writes most examples exactly as they a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -74,7 +75,7 @@ def learn_examples(examples: Sequence[Example], base: TurnFormat) -> ShownFormat
         found = _under(guess, examples, texts, base)
         if found is not None and (best is None or _rank(found) > _rank(best)):
             best = found
-        if best is not None and not best.others:
+        if best is not None and not best.others and _usual(best):
             break
     if best is None:
         raise ExampleError(
@@ -85,8 +86,20 @@ def learn_examples(examples: Sequence[Example], base: TurnFormat) -> ShownFormat
     return best
 
 
-def _rank(found: ShownFormat) -> tuple[int, int]:
-    return len(found.written), -len(found.guesses)
+def _rank(found: ShownFormat) -> tuple[int, bool, int]:
+    return len(found.written), _usual(found), -len(found.guesses)
+
+
+def _usual(found: ShownFormat) -> bool:
+    """Whether strings are escaped as those quotes let expect; it decides where no example does."""
+    calls = found.format.calls
+    if calls is None:
+        return True
+    string = calls.arguments.values.string
+    if string.open.endswith('"'):
+        return string.escape in (Escape.JSON, Escape.JSON_ASCII)
+    # What Python writes has its quotes from `repr`, not from a literal.
+    return not string.open.endswith("'")
 
 
 def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
@@ -157,11 +170,15 @@ def _under(
     texts: Sequence[tuple[str, int]],
     base: TurnFormat,
 ) -> ShownFormat | None:
-    aligned = {
-        at: each
-        for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
-        if (each := align(text, start, example.message, guess)) is not None
-    }
+    aligned = _aligned(guess, examples, texts, {})
+    middles = Counter(
+        literal
+        for each in aligned.values()
+        for call in shown_calls(each)
+        for literal in call.inside[::2]
+    )
+    if len(middles) > 1:
+        aligned = _aligned(guess, examples, texts, middles)
     if not aligned or (guess.fields and not any(each.message.calls for each in aligned.values())):
         return None
     best = _judged(list(aligned.values()), examples, texts, base)
@@ -182,6 +199,19 @@ def _under(
         best = better
         del aligned[odd]
     return best if best is None else _without_others(best, aligned, examples, texts, base)
+
+
+def _aligned(
+    guess: Hypothesis,
+    examples: Sequence[Example],
+    texts: Sequence[tuple[str, int]],
+    middles: Mapping[str, int],
+) -> dict[int, AlignedExample]:
+    return {
+        at: each
+        for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
+        if (each := align(text, start, example.message, guess, middles)) is not None
+    }
 
 
 def _without_others(

@@ -154,6 +154,10 @@ def _entry_by_entry(calls: Sequence[ShownCall], escape: Escape) -> ShownArgument
     if rows.keys() == {JsonType.STRING}:
         guesses.append("no example has an argument of another type than string")
         rows[JsonType.INTEGER] = without_equal_quotes(string) or string
+    strings = [value for value, _ in shown.texts if isinstance(value, str)]
+    quoted = bool(closes.get(JsonType.STRING)) or escape is Escape.PYTHON
+    if quoted and not any(set("\"'\\\n") & set(each) for each in strings):
+        guesses.append("no example has a quote or a line break in a string: how they are escaped")
     known, words = _values(shown.texts)
     containers = {
         JsonType.ARRAY: replace(known.array, values=known),
@@ -200,8 +204,10 @@ def _literals(calls: Sequence[ShownCall]) -> _Entries:
 
 def _closes(shown: _Entries, escape: Escape) -> dict[JsonType, str]:
     """Tell what closes values of one type alone: by what others lack, else by equal signs."""
-    closes: dict[JsonType, str] = {}
+    closes: dict[JsonType, str] = _closes_by_type(shown)
     for kind, middle in shown.middles.items():
+        if kind in closes:
+            continue
         texts = [*shown.tails.get(kind, ())]
         texts += [shown.betweens[kind]] if kind in shown.betweens else []
         shorter = [
@@ -225,6 +231,20 @@ def _closes(shown: _Entries, escape: Escape) -> dict[JsonType, str]:
             word = not sign or sign.isalnum() or sign.isspace()
             if not word and all(text.startswith(sign) for text in texts):
                 closes[kind] = sign
+    return closes
+
+
+def _closes_by_type(shown: _Entries) -> dict[JsonType, str]:
+    """Tell closes that differ by type, as `</text>` and `</number>` do, where none ends another."""
+    texts = set(shown.betweens.values())
+    shared = common_suffix(*texts) if len(texts) > 1 else ""
+    if not shared.strip() or shared in texts:
+        return {}
+    closes = {kind: text.removesuffix(shared) for kind, text in shown.betweens.items()}
+    known = sorted(set(closes.values()), key=len, reverse=True)
+    for kind, tails in shown.tails.items():
+        fitting = (close for close in known if tails[0].startswith(close))
+        closes.setdefault(kind, next(fitting, ""))
     return closes
 
 

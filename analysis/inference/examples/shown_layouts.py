@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from autoparser.analysis.core.alignment import common_prefix, common_suffix, first_marker
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import Edges, Layout, Part
 from autoparser.analysis.inference.learning.layouts import PRESENCES
@@ -91,23 +92,39 @@ def completed(
     unseen: dict[str, None] = {}
     for presence in PRESENCES:
         flags = zip(Part, (presence.reasoning, presence.content, presence.calls), strict=True)
-        there = {part for part, has in flags if has}
+        there = {part for part, has in flags if has} & read
         parts = [part for part in order if part in there]
-        if presence in seen or (presence in known and set(known[presence].parts) == set(parts)):
-            continue
-        if not all(part in read for part in parts):
-            layouts.setdefault(presence, Layout((), (header + turn_end,)))
+        if presence in seen or (presence in known and set(known[presence].parts) == there):
             continue
         literals: list[str] = []
         for pair in pairwise((_START, *(part.value for part in parts), _END)):
             literal = joints.get(pair)
             if literal is None:
                 unseen[_unseen(*pair)] = None
-                literal = {_START: header, _END: ""}.get(pair[0], "")
-                literal = turn_end if pair[1] == _END else literal
+                literal = _joined(pair, joints, header, turn_end)
             literals.append(literal)
         layouts[presence] = Layout(tuple(parts), tuple(literals), *_edges(layouts))
     return layouts, tuple(unseen)
+
+
+def _joined(
+    pair: tuple[str, str], joints: Mapping[tuple[str, str], str], header: str, turn_end: str
+) -> str:
+    """Put together what closes the one and what opens the other, as far as others show that."""
+    before, after = pair
+    left = [text for (first, _), text in joints.items() if first == before]
+    right = [
+        text.removeprefix(header)
+        for (first, last), text in joints.items()
+        if last == after and first == _START
+    ]
+    closing = header if before == _START else common_prefix(*left) if left else ""
+    if len(left) == 1 and before != _START:
+        closing = first_marker(closing)
+    if after == _END:
+        return closing.removesuffix(turn_end) + turn_end
+    opening = common_suffix(*right) if right else ""
+    return closing + (opening if opening.strip() else "")
 
 
 def _unseen(before: str, after: str) -> str:
@@ -115,7 +132,7 @@ def _unseen(before: str, after: str) -> str:
         return f"no example begins with {after}"
     if after == _END:
         return f"no example ends with {before}"
-    return f"no example has {after} after {before}: nothing is taken to stand between them"
+    return f"no example has {after} after {before}: what stands between them"
 
 
 def _edges(layouts: Mapping[Presence, Layout]) -> tuple[Edges, Edges]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Escape, Text, json_notation, python_notation
 
-__all__ = ["Span", "decoded_objects", "decoded_strings", "found", "value_texts", "whole_words"]
+__all__ = ["WordSpan", "decoded_objects", "decoded_strings", "found", "value_texts", "whole_words"]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class WordSpan:
     """A part of an output."""
 
     start: int
@@ -25,18 +25,18 @@ MOST = 6
 """So many places of one text are tried."""
 
 
-def found(text: str, word: str, start: int) -> Iterator[Span]:
+def found(text: str, word: str, start: int) -> Iterator[WordSpan]:
     """Find a text from a place on; of a word first those that stand as a word, then the others."""
-    places: list[Span] = []
+    places: list[WordSpan] = []
     at = text.find(word, start)
     while word and at >= 0 and len(places) < MOST:
-        places.append(Span(at, at + len(word)))
+        places.append(WordSpan(at, at + len(word)))
         at = text.find(word, at + 1)
     yield from (place for place in places if whole_words(text, place))
     yield from (place for place in places if not whole_words(text, place))
 
 
-def whole_words(text: str, place: Span) -> bool:
+def whole_words(text: str, place: WordSpan) -> bool:
     """Whether no letter or digit of a word goes on beyond a span."""
     before, after = text[: place.start][-1:], text[place.end :][:1]
     return not (
@@ -64,7 +64,7 @@ def value_texts(value: Json, escape: Escape) -> tuple[str, ...]:
 _SPACINGS = ((", ", ": "), (",", ":"))
 
 
-def decoded_objects(text: str, start: int, wanted: Mapping[str, Json]) -> Iterator[Span]:
+def decoded_objects(text: str, start: int, wanted: Mapping[str, Json]) -> Iterator[WordSpan]:
     """Find the JSON objects, or Python's literals, that are equal to the wanted one."""
     decoder, told = json.JSONDecoder(), _told(dict(wanted))
     at = text.find("{", start)
@@ -74,11 +74,11 @@ def decoded_objects(text: str, start: int, wanted: Mapping[str, Json]) -> Iterat
         except ValueError:
             value, end = _literal(text, at)
         if end and _told(value) == told:
-            yield Span(at, end)
+            yield WordSpan(at, end)
         at = text.find("{", at + 1)
 
 
-def decoded_strings(text: str, start: int, wanted: Mapping[str, Json]) -> Iterator[Span]:
+def decoded_strings(text: str, start: int, wanted: Mapping[str, Json]) -> Iterator[WordSpan]:
     """Find the JSON strings whose text is JSON that is equal to the wanted object."""
     decoder, told = json.JSONDecoder(), _told(dict(wanted))
     at = text.find('"', start)
@@ -86,7 +86,7 @@ def decoded_strings(text: str, start: int, wanted: Mapping[str, Json]) -> Iterat
         try:
             held, end = decoder.raw_decode(text, at)
             if _told(json.loads(held)) == told:
-                yield Span(at, end)
+                yield WordSpan(at, end)
         except (ValueError, TypeError):
             pass
         at = text.find('"', at + 1)

@@ -12,13 +12,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError
+from autoparser.analysis.core.document import SAVED_FORMATS
+from autoparser.analysis.core.errors import (
+    AutoparserError,
+    TemplateNeededError,
+    TemplateNotFoundError,
+)
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.loading.sources.hub import hub_name
 
 from .config_value import TEMPLATE_KEY, templates_in_json
 from .directory import TEMPLATE_FILE, templates_in_directory
-from .files import decoded, part_of, read_bounded, read_text
+from .files import decoded, part_of, read_bounded, read_json_object, read_text
 from .found_templates import DEFAULT_NAME, FoundTemplate, FoundTemplates
 from .gguf_source import GGUF, chosen_gguf, templates_in_gguf
 from .hub_source import templates_on_hub
@@ -115,6 +120,12 @@ def _from_json_file(source: str, revision: str | None) -> FoundTemplates | None:
     _refuse_revision(source, revision)
     by_name = templates_in_json(path)
     if not by_name:
+        if str(read_json_object(path).get("schema")).startswith(SAVED_FORMATS):
+            raise TemplateNeededError(
+                "this is a saved format, which has no template",
+                file=source,
+                hint="pass the template that it was learnt from, or read it with load_format",
+            )
         raise TemplateNotFoundError(
             f"this file has no {TEMPLATE_KEY}",
             file=source,

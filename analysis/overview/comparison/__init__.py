@@ -2,6 +2,7 @@
 
 from .comparison import Comparison, FindingChange, TripChange, compare
 from .facts import FactChange, changed_facts
+from .formats_compared import FormatComparison, compare_formats
 from .grouping import RenderChange
 from .renders import AskedRenders, changed_renders
 
@@ -10,9 +11,11 @@ __all__ = [
     "Comparison",
     "FactChange",
     "FindingChange",
+    "FormatComparison",
     "RenderChange",
     "TripChange",
     "changed_facts",
     "changed_renders",
     "compare",
+    "compare_formats",
 ]

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import (
     CallFormat,
+    ContentParts,
+    MediaSlot,
     ReasoningRetention,
     Row,
     Slot,
@@ -17,7 +18,8 @@ from autoparser.analysis.core.format import (
     joints_of,
     type_of,
 )
-from autoparser.analysis.describing.document import document
+from autoparser.analysis.describing.document import described
+from autoparser.analysis.learnt import LearntFormat
 
 DOCUMENTED: Mapping[str, tuple[str, ...]] = {
     "modes": ("modes",),
@@ -42,7 +44,7 @@ class FactChange:
     """The kinds of turns that it is about, by their parts; empty: it is about no one kind."""
 
 
-def changed_facts(left: Analysis, right: Analysis) -> tuple[FactChange, ...]:
+def changed_facts(left: LearntFormat, right: LearntFormat) -> tuple[FactChange, ...]:
     """Return the facts that differ, by aspects; those that only one of them has, too."""
     ours, theirs = dict(_facts(left)), dict(_facts(right))
     names = dict.fromkeys([*ours, *theirs])
@@ -78,8 +80,8 @@ Fact = tuple[tuple[str, str, str], Json]
 """Aspect, name, the kind of turn it is about or nothing; and the value."""
 
 
-def _facts(analysis: Analysis) -> Iterator[Fact]:
-    whole = document(analysis)
+def _facts(analysis: LearntFormat) -> Iterator[Fact]:
+    whole = described(analysis)
     yield from _documented(whole, "modes", "flags", "markers")
     yield from _turn(analysis)
     if analysis.formats.united.calls is not None:
@@ -87,6 +89,7 @@ def _facts(analysis: Analysis) -> Iterator[Fact]:
     yield from _documented(whole, "JSON fields")
     yield from _retention(analysis.formats.united.retention)
     yield from _switches(whole)
+    yield from _content_parts(analysis.content_parts)
     yield from _documented(whole, "shape of messages")
     string = analysis.string_arguments
     if string is not None:
@@ -111,7 +114,7 @@ def _leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
         yield path, value
 
 
-def _turn(analysis: Analysis) -> Iterator[Fact]:
+def _turn(analysis: LearntFormat) -> Iterator[Fact]:
     format_ = analysis.formats.united
     for joint in joints_of(format_):
         for presence in joint.presences:
@@ -220,6 +223,24 @@ def _switches(whole: Mapping[str, Json]) -> Iterator[Fact]:
                 # By the words of its effects: none is an answer, too.
                 words = effects if isinstance(effects, list) else []
                 yield ("switches", named, ""), ", ".join(map(str, words)) or "as if unset"
+
+
+def _content_parts(parts: ContentParts) -> Iterator[Fact]:
+    aspect = "parts of the content"
+    yield (aspect, "a list of texts", ""), parts.texts.value
+    for media in parts.media:
+        name = media.kind.value
+        written = "".join(
+            f"«{piece.value}»" if isinstance(piece, MediaSlot) else piece
+            for piece in media.placeholder
+        )
+        yield (aspect, name, ""), written or media.outcome.value
+        if media.place is not None:
+            many = "for each part" if media.each else "once"
+            yield (aspect, f"where {name} stands", ""), f"{many}, {media.place.value}"
+            yield (aspect, f"who may send {name}", ""), ", ".join(media.roles)
+        for form, outcome in media.forms.items():
+            yield (aspect, f"the form {form}", ""), outcome.value
 
 
 def _json(value: Json) -> str:

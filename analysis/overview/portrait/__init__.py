@@ -3,7 +3,7 @@
 from .conversation import Conversation, Step, ten_turns
 from .grammars import GrammarForms, written_grammar
 from .masks import MaskCost, mask_cost
-from .portrait import Portrait, portray
+from .portrait import Portrait, example_tools, portray
 from .strip import TokenStrip, strip_of
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Portrait",
     "Step",
     "TokenStrip",
+    "example_tools",
     "mask_cost",
     "portray",
     "strip_of",

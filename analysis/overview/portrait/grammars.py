@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.learnt import LearntFormat
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
 
@@ -27,7 +27,7 @@ class GrammarForms:
 
 
 def written_grammar(
-    analysis: Analysis, tools: Sequence[Tool], opaque: OpaqueTokens | None = None
+    analysis: LearntFormat, tools: Sequence[Tool], opaque: OpaqueTokens | None = None
 ) -> GrammarForms:
     """Write the grammar of a request that offers these tools.
 

@@ -67,7 +67,7 @@ def portray(
     """
     say = progress or _silent
     scenarios = shipped_scenarios()
-    chosen = tuple(_of_scenarios() if tools is None else tools)
+    chosen = tuple(example_tools() if tools is None else tools)
     say("looking for what rules find")
     report = lint(
         Subject(analysis.template, tokenizer=tokenizer, directory=directory, analysis=analysis)
@@ -83,7 +83,7 @@ def portray(
     say("having ten turns")
     encoder = tokenizer or made_tokenizer(analysis.grammar(None)).hf
     unit = TOKENS if tokenizer is not None else BYTES
-    conversation = ten_turns(analysis, _of_scenarios(), encoder, unit)
+    conversation = ten_turns(analysis, example_tools(), encoder, unit)
     masks = None
     if tokenizer is not None:
         say("timing masks")
@@ -101,7 +101,8 @@ def portray(
     )
 
 
-def _of_scenarios() -> Sequence[Tool]:
+def example_tools() -> Sequence[Tool]:
+    """Return the tools of the shipped scenarios, for an example request."""
     return next((each.tools for each in shipped_scenarios() if each.tools), ())
 
 

@@ -104,7 +104,11 @@ class RawReader:
         if after.core and not escapes:
             # Without its closer a value ends before the next marker, and before what the
             # template writes between the two.
-            markers = (text for text in (*around.stops, *opens) if len(text) > _SHORT)
+            # A turn may end with the text that closes an argument: that is the closer here.
+            keyed = any(row.keyed_close for row in around.rows)
+            closer = after.core + key if keyed else after.core
+            others = [text for text in (*around.stops, *opens) if not text.startswith(closer)]
+            markers = (text for text in others if len(text) > _SHORT)
             stops += [(after.before + self.between, text, False) for text in markers]
         stops += [("", text, None) for text in escapes]
         self.stops: Stops[bool | None] = Stops(stops)

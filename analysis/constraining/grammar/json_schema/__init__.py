@@ -26,6 +26,7 @@ from autoparser.analysis.core.schema import SchemaError
 from .format_checks import FORMAT_CHECKS
 from .gbnf_rules import GbnfRules, character_class, literal
 from .guidance import GuidanceSchema, ensure_loaded, guidance_schema, has_text
+from .plain_schemas import plain_words
 from .regex_text import rust_text
 from .regex_writer import bare_text
 from .satisfiable import may_be_met
@@ -45,6 +46,7 @@ __all__ = [
     "has_text",
     "literal",
     "may_be_met",
+    "plain_words",
     "rust_text",
     "schema_rules",
     "string_shape",

@@ -1,0 +1,217 @@
+"""``autoparser serve``: a chat endpoint in front of a server that completes text."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.loading.isolation import Limits
+
+from .options import (
+    EncoderOption,
+    EngineName,
+    EngineOption,
+    LoosenOption,
+    NameOption,
+    RevisionOption,
+    ServedModelOption,
+    ServerOption,
+    SourceArgument,
+    SwitchOption,
+    TokenizerOption,
+)
+from .output import say
+from .source import NamedSource
+from .switches import read_switches, warn_of_switches
+from .version import DISTRIBUTION
+
+if TYPE_CHECKING:
+    from autoparser.analysis.core.conversation import Json
+    from autoparser.analysis.serving import ServingLimits
+    from autoparser.analysis.serving.chat_answer import AnsweredChat
+    from autoparser.analysis.serving.chat_application import ChatEndpoint
+
+__all__ = ["serve"]
+
+MEGABYTE = 1_000_000
+GRACE = 10
+"""Seconds that chats have to come to their end when the server is told to stop."""
+BESIDE = 64
+"""Connections beside the chats: for bodies that are on their way, health and metrics."""
+
+
+def serve(
+    source: SourceArgument = None,
+    server: ServerOption = None,
+    engine: EngineOption = None,
+    served_model: ServedModelOption = "",
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any that is free.")
+    ] = 8080,
+    tokenizer: TokenizerOption = None,
+    loosen: LoosenOption = False,
+    max_body: Annotated[
+        float, typer.Option(metavar="MB", min=0.001, help="How large a request may be.")
+    ] = 8.0,
+    max_seconds: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="How long an answer may take.")
+    ] = 600.0,
+    max_chats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Chats that are answered at the same time.")
+    ] = 256,
+    traffic_log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write prompts and completions there, as roundtrip --log reads them. Without it"
+            " nothing that a user says is written anywhere.",
+        ),
+    ] = None,
+    switch: SwitchOption = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    encoder: EncoderOption = None,
+    limits: Limits | None = None,
+) -> int:
+    """Answer OpenAI's chat completions by a server that completes text.
+
+    The prompt is rendered by the template, the answer held to the grammar of the request and read
+    by the parser, as a whole or as a stream. It keeps no state: run as many as you like. It needs
+    the packages of the extra autoparser-chat[serve].
+
+    Exit code: 2 if it cannot start; else it runs until a signal ends it.
+    """
+    if server is None or engine is None:
+        names = ", ".join(EngineName)
+        raise AutoparserError(
+            "there is no server to ask", hint=f"add --server URL and --engine, one of {names}"
+        )
+    asked_for = NamedSource(source, name, revision, encoder)
+    switches = read_switches(switch or [])
+    _need_extra()
+    from autoparser.analysis.serving import ServingLimits
+
+    bounds = ServingLimits(int(max_body * MEGABYTE), max_seconds, max_chats)
+    with ExitStack() as opened:
+        log = opened.enter_context(_log_to(traffic_log))
+        endpoint = _endpoint(
+            asked_for,
+            (server, engine, served_model),
+            tokenizer,
+            switches,
+            bounds,
+            loosen=loosen,
+            done=None if log is None else _logged_in(log),
+            limits=limits,
+        )
+        listening = opened.enter_context(_listening(host, port))
+        where = listening.getsockname()
+        say(f"http://{where[0]}:{where[1]}/v1 answers by {engine} at {server}")
+        _run(endpoint, listening, bounds)
+    return 0
+
+
+def _endpoint(
+    asked_for: NamedSource,
+    backend: tuple[str, EngineName, str],
+    tokenizer: Path | None,
+    switches: Mapping[str, Json],
+    bounds: ServingLimits,
+    *,
+    loosen: bool,
+    done: Callable[[AnsweredChat], None] | None,
+    limits: Limits | None,
+) -> ChatEndpoint:
+    from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.constraining.decode import Server, ServerEngine
+    from autoparser.analysis.serving import ChatPreparer
+    from autoparser.analysis.serving.backend import CompletionBackend
+    from autoparser.analysis.serving.chat_application import ChatEndpoint
+
+    server, engine, served = backend
+    kind = ServerEngine(engine.value)
+    Server(server, kind, served).check()
+    template = asked_for.template(tokenizer)
+    analysis = analyzed(template, isolate=limits or False)
+    warn_of_switches(asked_for.label, template, switches)
+    found = asked_for.tokenizer(tokenizer, template, segmenting=True)
+    return ChatEndpoint(
+        ChatPreparer(analysis, switches=switches, tokenizer=found, loosen=loosen),
+        CompletionBackend(server, kind, model=served, connections=bounds.requests),
+        model=served or asked_for.label,
+        limits=bounds,
+        done=done,
+    )
+
+
+def _need_extra() -> None:
+    """Raise AutoparserError where the packages of the extra are not installed."""
+    from importlib import import_module
+
+    for module in ("uvicorn", "autoparser.analysis.serving.chat_application"):
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            raise AutoparserError(
+                f"serve needs the package {error.name}", hint=f"pip install '{DISTRIBUTION}[serve]'"
+            ) from error
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), backlog=1024)
+    except OSError as error:
+        raise AutoparserError(
+            f"cannot listen at {host}:{port}: {error.strerror}",
+            hint="give another --port, or 0 for any that is free",
+        ) from error
+
+
+def _run(endpoint: ChatEndpoint, listening: socket.socket, bounds: ServingLimits) -> None:
+    """Answer until told to stop."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        endpoint.application(),
+        access_log=False,
+        log_level="warning",
+        limit_concurrency=bounds.requests + BESIDE,
+        timeout_graceful_shutdown=GRACE,
+        server_header=False,
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _log_to(path: Path | None) -> AbstractContextManager[TextIO | None]:
+    if path is None:
+        return nullcontext()
+    try:
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise AutoparserError(
+            f"cannot be written: {error.strerror}", file=str(path), hint="name another file"
+        ) from error
+
+
+def _logged_in(log: TextIO) -> Callable[[AnsweredChat], None]:
+    """Return what writes a chat as a line of the log."""
+
+    def write(chat: AnsweredChat) -> None:
+        line = {
+            "prompt": chat.prompt,
+            "completion": chat.completion,
+            "prompt_token_ids": chat.prompt_token_ids,
+            "token_ids": chat.token_ids,
+        }
+        log.write(json.dumps({key: told for key, told in line.items() if told is not None}) + "\n")
+        log.flush()
+
+    return write

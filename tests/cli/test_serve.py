@@ -1,0 +1,108 @@
+"""The command ``serve``: it starts, answers, says what is missing, and stops."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.cli.conftest import ROOT
+
+Run = Callable[..., Any]
+TEMPLATE = "fixtures/templates/j1-json-in-tags.jinja"
+SECRET = "the user's own words"
+
+
+class Completing(BaseHTTPRequestHandler):
+    """Says one sentence, whatever it is asked."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path != "/completion":
+            self.send_error(404)
+            return
+        piece: dict[str, object] = {"content": "It is sunny.", "tokens": [], "stop": False}
+        last = {"content": "", "stop": True, "stop_type": "eos", "tokens_predicted": 3}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(f"data: {json.dumps(piece)}\n\ndata: {json.dumps(last)}\n\n".encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def backend() -> Any:
+    server = HTTPServer(("127.0.0.1", 0), Completing)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_it_answers_until_it_is_told_to_stop(backend: str, tmp_path: Path) -> None:
+    log = tmp_path / "traffic.jsonl"
+    options = ("--server", backend, "--engine", "llama-server", "--port", "0")
+    command = [sys.executable, "-m", "autoparser", "serve", TEMPLATE, *options]
+    with subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
+        [*command, "--traffic-log", str(log)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stderr is not None
+        assert running.stdout is not None
+        said = running.stderr.readline()
+        url = said.split(" ")[0]
+        body = {"messages": [{"role": "user", "content": SECRET}]}
+        answer = httpx2.post(f"{url}/chat/completions", json=body, timeout=30)
+        assert answer.json()["choices"][0]["message"]["content"] == "It is sunny."
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(20) == -signal.SIGTERM
+        assert said.endswith(f"answers by llama-server at {backend}\n")
+        # Nothing that was said is written but to the log that was asked for.
+        assert (running.stdout.read(), running.stderr.read()) == ("", "")
+    (line,) = map(json.loads, log.read_text("utf-8").splitlines())
+    assert SECRET in line["prompt"]
+    assert line["completion"] == "It is sunny."
+
+
+def test_without_a_server_it_says_what_to_add(autoparser: Run) -> None:
+    ran = autoparser("serve", TEMPLATE)
+    assert (ran.code, ran.out) == (2, "")
+    assert "add --server URL and --engine, one of vllm, sglang, llama-server" in ran.err
+
+
+def test_what_is_not_an_address_is_one_line(autoparser: Run) -> None:
+    ran = autoparser("serve", TEMPLATE, "--server", "localhost", "--engine", "vllm")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "give http://HOST:PORT" in ran.err
+
+
+def test_without_the_extra_it_says_how_to_install_it(
+    autoparser: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    ran = autoparser("serve", TEMPLATE, "--server", "http://127.0.0.1:9", "--engine", "vllm")
+    assert ran.code == 2
+    assert "serve needs the package uvicorn; pip install 'autoparser-chat[serve]'" in ran.err
+
+
+def test_a_port_that_is_taken_is_one_line(autoparser: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        asked = ("--server", "http://127.0.0.1:9", "--engine", "vllm", "--port", port)
+        ran = autoparser("serve", TEMPLATE, *asked)
+    assert ran.code == 2
+    assert f"cannot listen at 127.0.0.1:{port}" in ran.err

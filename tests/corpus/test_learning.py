@@ -1,0 +1,35 @@
+"""Formats learnt from examples, on own templates: what is read, and that spoilt ones are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .learning import readings
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+PATHS = [
+    FIXTURES / "templates" / "a4-type-flags.jinja",
+    FIXTURES / "templates" / "j6-numbered-calls.jinja",
+    FIXTURES / "novel" / "arrows.jinja",
+    FIXTURES / "novel" / "bar-separated.jinja",
+]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_five_chosen_examples_read_what_the_template_writes(path: Path) -> None:
+    found = readings(path, seed=1)
+    assert found is not None
+    assert found.analysed.enough
+    five = next(each for each in found.learnt if each.chosen and each.examples == 5)
+    assert five.enough, five.missed
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_spoilt_examples_are_named(path: Path) -> None:
+    found = readings(path, seed=1, noise=True)
+    assert found is not None
+    twenty = next(each for each in found.learnt if each.chosen and each.examples == 20)
+    assert twenty.odd == twenty.named == 2
+    assert twenty.enough, twenty.missed

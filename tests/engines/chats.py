@@ -1,0 +1,187 @@
+"""Chats whose answers are known: messages, as the template itself writes them after its prompt."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import yaml
+
+from autoparser import Analysis, ChatTemplate, Json, Message, ToolCall, analyze, isolated
+
+from .padding import padded_message
+from .parrot import END, Parrot
+
+ROOT = Path(__file__).parents[2]
+TOOLS: list[dict[str, Any]] = yaml.safe_load((ROOT / "fixtures" / "tools.yaml").read_text("utf-8"))
+TEMPLATES = (
+    "j1-json-in-tags",
+    "j3-json-array",
+    "j7-5-token-pair",
+    "j8-2-python-dict-in-tags",
+    "a1-function-parameter",
+    "a2-key-value-tags",
+    "a3-invoke-parameter",
+    "p1-python-lines",
+    "t3-fenced-json",
+    "t6-function-tag-json",
+    "novel-notation",
+    "reasoning-forced-open",
+)
+"""One a style of calls, and reasoning that the prompt opens."""
+LAG = 800
+ID = "aB3dE6gH1"
+TIMEOUT = 120.0
+
+
+@cache
+def analysis_of(name: str) -> Analysis:
+    """Analyse a fixture, which renders in a worker."""
+    text = (ROOT / "fixtures" / "templates" / f"{name}.jinja").read_text("utf-8")
+    template = ChatTemplate(text, {"bos_token": "", "eos_token": END}, name=name)
+    return analyze(isolated(template))
+
+
+@cache
+def parrot() -> Parrot:
+    """Make the parrot that has the markers of all these templates as tokens."""
+    markers: dict[str, bool] = {}
+    for name in TEMPLATES:
+        analysis = analysis_of(name)
+        markers.update(dict.fromkeys(analysis.grammar(TOOLS).preserved_tokens, False))
+        markers.update(dict.fromkeys(analysis.format.stop_strings, True))
+    whole = {text: control for text, control in markers.items() if text == text.strip() != ""}
+    return Parrot(tuple(item for item in whole.items() if item[0] != END), lag=LAG)
+
+
+def weather(city: str, days: int) -> ToolCall:
+    return ToolCall("get_weather", {"city": city, "days": days}, ID)
+
+
+def room(note: str) -> ToolCall:
+    guest: Json = {"name": "Zoë", "vip": {"since": 2020}}
+    tags: Json = [1, "x"]
+    arguments: dict[str, Json] = {"room": "A1", "price": 99.5, "note": note}
+    arguments |= {"tags": tags, "guest": guest}
+    return ToolCall("book_room", arguments, "zY9xW8vU7")
+
+
+REASONINGS = ("", "Hm.\n\nTwo lines.")
+CONTENTS = ("", "It is sunny.", 'A <b> & {"x": [1]}\n- 日本, naïve 🚀')
+CALLS: tuple[tuple[ToolCall, ...], ...] = (
+    (),
+    (weather("Oslo", 3),),
+    (weather('a "b" <c> & \\ d\nsecond line', -7),),
+    (weather("Malmö 👩🚀", 0),),
+    (room("{'not': [json}"),),
+    (room(""),),
+    (weather("Paris", 1), room("two calls")),
+    (weather("Rio", 1), weather("Rio", 1)),
+)
+
+
+def messages() -> list[Message]:
+    """Return 46 messages: every reasoning with every content and all calls, unless none."""
+    every = itertools.starmap(Message, product(CONTENTS, REASONINGS, CALLS))
+    return [message for message in every if message.content or message.calls]
+
+
+@dataclass(frozen=True)
+class ScriptedChat:
+    """A request, and the text that the parrot writes to it."""
+
+    message: Message
+    script: str
+    """As the template writes it, without the end that a stop takes away."""
+    body: Mapping[str, Any]
+    parsed: Mapping[str, Any]
+    """What the parser of the request reads of the script, without ids."""
+
+
+def chats_of(name: str) -> Iterator[ScriptedChat]:
+    """Return the chats in which a template writes the messages, the tool choices in turn.
+
+    Left out are messages that the template does not write after its prompt, such as those without
+    reasoning where the prompt opens it.
+    """
+    analysis = analysis_of(name)
+    turns = analysis.turns(TOOLS)
+    tools = [analysis.shape.tool(tool["function"]) for tool in TOOLS]
+
+    def prompt_of(user: str) -> str:
+        said = [{"role": "user", "content": user}]
+        return analysis.rendering.render(said, tools, add_generation_prompt=True)
+
+    for at, message in enumerate(messages()):
+        text = turns.written(message).continuation
+        if text is None:
+            continue
+        script = until_stop(text, analysis.format.stop_strings)
+        user = padded_message(parrot(), f"{script}{END}", prompt_of)
+        choices = choices_for(message)
+        choice = choices[at % len(choices)]
+        said = [{"role": "user", "content": user}]
+        parser = analysis.parser(TOOLS, prompt=prompt_of(user), tool_choice=choice)
+        body = {"messages": said, "tools": TOOLS, "tool_choice": choice, "max_tokens": 1000}
+        yield ScriptedChat(message, script, body, without_ids(parser.parse(script).to_openai()))
+
+
+def choices_for(message: Message) -> list[Any]:
+    """Return the tool choices that allow a message."""
+    names = {call.name for call in message.calls}
+    if not names:
+        return ["auto"]
+    named = [{"type": "function", "function": {"name": name}} for name in names]
+    return ["auto", "required", *(named if len(named) == 1 else ())]
+
+
+def until_stop(text: str, stops: Sequence[str]) -> str:
+    """Return a turn up to the text that ends it."""
+    at = max((text.rfind(stop) for stop in stops), default=-1)
+    return text if at < 0 else text[:at]
+
+
+def without_ids(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message of OpenAI's without the ids of its calls, which are made anew each time."""
+    calls = [
+        {key: value for key, value in call.items() if key not in ("id", "index")}
+        for call in message.get("tool_calls", ())
+    ]
+    return {**message, "tool_calls": calls}
+
+
+def answered(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask for a message at once, and return it without ids, its finish reason in it."""
+    answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=TIMEOUT)
+    assert answer.status_code == httpx2.codes.OK, answer.text
+    choice = answer.json()["choices"][0]
+    return without_ids({**choice["message"], "finish_reason": choice["finish_reason"]})
+
+
+def streamed(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask for a stream, and put the message together from its chunks as a client does."""
+    message: dict[str, Any] = {"content": None}
+    calls: dict[int, dict[str, Any]] = {}
+    asked = {**body, "stream": True}
+    with httpx2.stream("POST", f"{url}/v1/chat/completions", json=asked, timeout=TIMEOUT) as answer:
+        lines = [line for line in answer.iter_lines() if line]
+    assert lines[-1] == "data: [DONE]", lines[-1]
+    for line in lines[:-1]:
+        choice = json.loads(line.removeprefix("data: "))["choices"][0]
+        delta = choice["delta"]
+        for key in ("role", "content", "reasoning_content"):
+            if delta.get(key):
+                message[key] = (message.get(key) or "") + delta[key]
+        for part in delta.get("tool_calls", ()):
+            call = calls.setdefault(part["index"], {"type": "function", "function": {}})
+            for key, text in part["function"].items():
+                call["function"][key] = call["function"].get(key, "") + text
+        message["finish_reason"] = choice["finish_reason"]
+    return {**message, "tool_calls": [calls[index] for index in sorted(calls)]}
