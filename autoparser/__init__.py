@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.describing.document import SCHEMA, document
     from autoparser.analysis.describing.export import Export, response_template
     from autoparser.analysis.describing.view import MarkerRegistry, View
+    from autoparser.analysis.from_examples import TaughtFormat, learn
     from autoparser.analysis.history.renderer import (
         AsyncRenderer,
         BridgeRefusal,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
         scenarios_of,
         shipped_scenarios,
     )
+    from autoparser.analysis.inference.examples import Example, given_examples
     from autoparser.analysis.inference.phases import Evidence, Finding
     from autoparser.analysis.learnt import LearntFormat, SavedFormat, load_format
     from autoparser.analysis.loading.encoders import load_encoder
@@ -109,6 +111,7 @@ __all__ = [
     "Delta",
     "Difference",
     "Evidence",
+    "Example",
     "Export",
     "Failure",
     "Finding",
@@ -150,6 +153,7 @@ __all__ = [
     "Switch",
     "TaskLimitError",
     "TaskOutcome",
+    "TaughtFormat",
     "TemplateLimitError",
     "TemplateNeededError",
     "TemplateNotFoundError",
@@ -170,7 +174,9 @@ __all__ = [
     "analyze",
     "document",
     "fetch",
+    "given_examples",
     "isolated",
+    "learn",
     "load_encoder",
     "load_format",
     "load_template",
@@ -224,6 +230,8 @@ _HOMES = {
     ),
     "reading.parsing.reasoning_end": ("ReasoningEnd", "ReasoningState"),
     "inference.phases": ("Evidence", "Finding"),
+    "from_examples": ("TaughtFormat", "learn"),
+    "inference.examples": ("Example", "given_examples"),
     "history.renderer": (
         "AsyncRenderer",
         "BridgeRefusal",

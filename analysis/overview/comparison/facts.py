@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import (
     CallFormat,
@@ -47,6 +48,10 @@ class FactChange:
 def changed_facts(left: LearntFormat, right: LearntFormat) -> tuple[FactChange, ...]:
     """Return the facts that differ, by aspects; those that only one of them has, too."""
     ours, theirs = dict(_facts(left)), dict(_facts(right))
+    # A format without its template knows nothing of parts: renders alone tell what becomes of them.
+    if isinstance(left, Analysis) and isinstance(right, Analysis):
+        ours |= dict(_content_parts(left.content_parts))
+        theirs |= dict(_content_parts(right.content_parts))
     names = dict.fromkeys([*ours, *theirs])
     found = [
         FactChange(
@@ -89,7 +94,6 @@ def _facts(analysis: LearntFormat) -> Iterator[Fact]:
     yield from _documented(whole, "JSON fields")
     yield from _retention(analysis.formats.united.retention)
     yield from _switches(whole)
-    yield from _content_parts(analysis.content_parts)
     yield from _documented(whole, "shape of messages")
     string = analysis.string_arguments
     if string is not None:
