@@ -43,12 +43,29 @@ class ExportForm(StrEnum):
     RESPONSE_TEMPLATE = "response-template"
 
 
+class ExportDialect(StrEnum):
+    """Who is to read it."""
+
+    COMMON = "common"
+    TRANSFORMERS = "transformers"
+
+
 def export(
     source: SourceArgument = None,
     form: Annotated[
         ExportForm,
-        format_option("response-template, which transformers reads from a tokenizer_config.json."),
+        format_option(
+            "response-template, which transformers, vLLM and SGLang read from a"
+            " tokenizer_config.json."
+        ),
     ] = ExportForm.RESPONSE_TEMPLATE,
+    dialect: Annotated[
+        ExportDialect,
+        typer.Option(
+            help="common, which transformers, vLLM and SGLang load alike, or transformers, which"
+            " names reasoning as templates do, and joins content from around a call."
+        ),
+    ] = ExportDialect.COMMON,
     output: OutputOption = None,
     check: Annotated[
         bool | None,
@@ -81,13 +98,13 @@ def export(
     switches = read_switches(switch or [])
 
     # Imported here so that help does without the engine.
-    from autoparser.analysis.describing.export import response_template
+    from autoparser.analysis.describing.export import TemplateDialect, response_template
     from autoparser.reports import export_report, json_text
 
     analysis = asked_for.learnt(tokenizer)
     warn_of_settings(asked_for.label, analysis, switches)
     format_ = analysis.under(switches).format if switches else analysis.formats.united
-    exported = response_template(format_)
+    exported = response_template(format_, TemplateDialect(dialect))
     trial = None if check is False else _tried(analysis, format_, exported, asked=bool(check))
     with result_to(output) as outlet:
         outlet.json(exported.document)

@@ -4,7 +4,8 @@ Run it in the project's root, where the test requirements are installed. Templat
 outcome and by cause; those that do not pass are named. With `--parse`, every message that a
 template writes is parsed again, and the table says how many come back. With `--grammar`, each
 template's grammar has to accept what the template writes and to allow only what reads cleanly. With
-`--export`, every template is exported for transformers, whose own parser then reads the messages.
+`--export`, every template is exported for transformers, whose own parser then reads the messages;
+with `--engine vllm=PYTHON`, the common dialect is read by that engine's parser.
 With `--roundtrip`, every scenario of the package is played, and the table counts the verdicts by
 their causes. With `--render`, every template renders conversations to tokens and goes through ten
 turns, by bridge and by render. With `--lint`, every rule looks at every template, and its count
@@ -30,6 +31,7 @@ from pathlib import Path
 
 from .closed_loop import loop_table, loops
 from .content_parts import judged_content_parts
+from .engine_exports import engine_exports, engine_table
 from .exports import export_table, exports
 from .format_files import judged_files
 from .gate_table import gate_table, unexplained
@@ -73,6 +75,15 @@ _JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
 """By their options: what judges templates in so many processes, and says whether all is well."""
 
 
+def _exported(paths: Sequence[Path], engines: Sequence[str], jobs: int) -> tuple[str, bool]:
+    if engines:
+        pythons = dict(each.split("=", 1) for each in engines)
+        read = engine_exports(paths, pythons, jobs)
+        return engine_table(read), not any(each.refusal for each in read)
+    exported = exports(paths)
+    return export_table(exported), all(each.kept for each in exported)
+
+
 def table(found: Sequence[Outcome]) -> str:
     """Lay the outcomes out as text."""
     return "\n".join(_lines(found)) + "\n"
@@ -111,6 +122,13 @@ def _options() -> argparse.Namespace:
     options = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
     options.add_argument("--parse", action="store_true", help="parse what the templates write")
     options.add_argument("--export", action="store_true", help="export them for transformers")
+    options.add_argument(
+        "--engine",
+        action="append",
+        default=[],
+        metavar="NAME=PYTHON",
+        help="with --export: transformers, vllm or sglang reads, imported by that Python",
+    )
     options.add_argument("--grammar", action="store_true", help="prove the templates' grammars")
     options.add_argument("--gbnf", action="store_true", help="with --grammar: as GBNF, not Lark")
     options.add_argument("--walks", type=int, default=13, help="walks for each tokenizer and tools")
@@ -187,9 +205,9 @@ def main() -> int:
         sys.stdout.write(loop_table(rounds))
         return 1 if any(not each.ok and not each.cause for each in rounds) else 0
     if asked.export:
-        exported = exports(paths)
-        sys.stdout.write(export_table(exported))
-        return 1 if any(not each.kept for each in exported) else 0
+        text, right = _exported(paths, asked.engine, asked.jobs)
+        sys.stdout.write(text)
+        return 0 if right else 1
     if asked.lint:
         linted = lints(paths, asked.jobs)
         sys.stdout.write(lint_table(linted))

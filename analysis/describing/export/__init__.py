@@ -10,6 +10,7 @@ from .export_trial import (
     try_out,
 )
 from .response_template import response_template
+from .template_dialect import TemplateDialect
 
 __all__ = [
     "ComparedMessage",
@@ -19,6 +20,7 @@ __all__ = [
     "MessagePiece",
     "Mismatch",
     "Parse",
+    "TemplateDialect",
     "response_template",
     "transformers_parser",
     "try_out",

@@ -9,6 +9,8 @@ from enum import StrEnum
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.format import JsonType, type_of
 
+from .template_dialect import TemplateDialect
+
 
 class MessagePiece(StrEnum):
     """A part of a message, as far as a target can lack it alone."""
@@ -75,6 +77,8 @@ class Export:
     """Arguments are typed by the tools' schemas: without the tools, they are all texts."""
     plain_names: bool = False
     """Names of arguments are read where they are plain words: between no signs that tell them."""
+    dialect: TemplateDialect = TemplateDialect.COMMON
+    """Who reads the document."""
 
     @property
     def whole(self) -> bool:

@@ -294,5 +294,5 @@ def _read(message: Mapping[str, object], export: Export) -> ComparedMessage:
         arguments = json.dumps(function["arguments"], sort_keys=True)
         call_id = cast("str | None", call.get("id")) if given else None
         calls.append((str(function["name"]), arguments, call_id))
-    reasoning = cast("str | None", message.get("reasoning_content"))
+    reasoning = cast("str | None", message.get(export.dialect.reasoning))
     return ComparedMessage(reasoning, cast("str | None", message.get("content")), tuple(calls))

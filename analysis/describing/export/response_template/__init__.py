@@ -6,8 +6,8 @@ Of a call that is written as `<function=f>` and then parameter by parameter:
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
     >>> fields = response_template(analyze(template).format).document["fields"]
     >>> list(fields)
-    ['reasoning_content', 'content', 'tool_calls']
-    >>> print(fields["reasoning_content"]["open_pattern"])
+    ['thinking', 'content', 'tool_calls']
+    >>> print(fields["thinking"]["open_pattern"])
     <think>\n?
     >>> print(fields["tool_calls"]["content"], fields["tool_calls"]["close_pattern"])
     xml-inline \n?</function>\s*</tool_call>

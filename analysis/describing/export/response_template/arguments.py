@@ -8,7 +8,7 @@ For example `<parameter=days>3</parameter>` is read pair by pair:
     >>> reader.content
     'xml-inline'
     >>> print(reader.settings["tag_pattern"])
-    <parameter=(?P<key>[^\s{}()\[\]<>"'=,]+?)>\n?(?P<value>.*?)\n?</parameter>
+    <parameter=(?P<key>[^\n]+?)>\n?(?P<value>.*?)\n?</parameter>
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from .patterns import WORD, at_most, either, exact, loose
 from .value_losses import Losses, loaded, losses, typed
 
 _KEY = r"""[^\s{}()\[\]<>"'=,]+?"""
+_ANY_KEY = r"[^\n]+?"
+"""A name after a word that tells that one follows: what follows it ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class ContentParser:
     needs_tools: bool = False
     empty: bool = True
     """It reads nothing at all as no arguments."""
+    any_names: bool = False
+    """It reads names of arguments that are no plain words."""
 
     @property
     def weight(self) -> int:
@@ -182,8 +186,18 @@ def _pairs(arguments: Arguments) -> ContentParser | None:
         "value_parser": _VALUE_PARSERS[way],
     }
     return ContentParser(
-        "xml-inline", settings, tuple(lost.limits(_why(values, lost))), way != "json"
+        "xml-inline",
+        settings,
+        tuple(lost.limits(_why(values, lost))),
+        way != "json",
+        any_names=all(_told_before(row[: row.index(Slot.KEY)]) for row in written),
     )
+
+
+def _told_before(before: Row) -> bool:
+    """Whether a word stands before a name, so that no name is taken for the text of a value."""
+    literal = before[-1] if before else ""
+    return not isinstance(literal, Slot) and any(char.isalnum() for char in literal)
 
 
 _VALUE_PARSERS: Mapping[str, Json] = {
@@ -271,7 +285,8 @@ def _row_pattern(row: Row, before: Row, members: Container) -> str:
     for at, piece in enumerate(row):
         if piece is Slot.KEY:
             named = Slot.KEY in (*before, *row[:at])
-            pieces.append("(?P=key)" if named else _quoted(members.key, f"(?P<key>{_KEY})"))
+            key = f"(?P<key>{_ANY_KEY if _told_before(row[:at]) else _KEY})"
+            pieces.append("(?P=key)" if named else _quoted(members.key, key))
         elif not isinstance(piece, Slot):
             first = not at and not before
             last = bool(before) and at == len(row) - 1

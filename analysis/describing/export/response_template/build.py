@@ -11,10 +11,11 @@ from dataclasses import replace
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Formats, TurnFormat, Written
 from autoparser.analysis.describing.export.export_limits import Export, ExportLimit, MessagePiece
+from autoparser.analysis.describing.export.template_dialect import TemplateDialect
 from autoparser.analysis.reading.expression import Request, build
 
 from .content import call_opening, content_field, content_limit
-from .framing import CallsField
+from .framing import CallsField, TurnEnds
 from .joints import joints_of, written_header
 from .json_call import json_field
 from .markup import markup
@@ -24,7 +25,9 @@ from .row_call import row_field
 from .surroundings import TargetSurroundings
 
 
-def response_template(format_: TurnFormat) -> Export:
+def response_template(
+    format_: TurnFormat, dialect: TemplateDialect = TemplateDialect.COMMON
+) -> Export:
     """Write a format as a `response_template`, and say what that cannot express."""
     format_ = format_.whole
     around = TargetSurroundings(format_, build(Formats.of(format_), Request()), joints_of(format_))
@@ -35,8 +38,8 @@ def response_template(format_: TurnFormat) -> Export:
     block = around.turn.reasoning
     if block is not None and without is None:
         around = replace(around, reasoning=block)
-        fields["reasoning_content"] = reasoning_field(around, block)
-    fields["content"] = content_field(around)
+        fields[dialect.reasoning] = reasoning_field(around, block)
+    fields["content"] = content_field(around, markup(around), joins=dialect.joins)
     if calls is not None:
         closing = anchor("close", calls.close) if calls.close else {}
         fields["tool_calls"] = {
@@ -44,10 +47,6 @@ def response_template(format_: TurnFormat) -> Export:
             **closing,
             **calls.settings,
         }
-    rest = markup(around)
-    if rest:
-        # An empty match closes it at once: what it took becomes an empty field, which is dropped.
-        fields["markup"] = {**anchor("open", rest), "close_pattern": ""}
     document: dict[str, Json] = {
         "version": 1,
         "defaults": {"role": "assistant"},
@@ -58,7 +57,8 @@ def response_template(format_: TurnFormat) -> Export:
         document,
         tuple(each for each in (without, content_limit(around), *limits) if each is not None),
         needs_tools=calls is not None and calls.needs_tools,
-        plain_names=format_.calls is not None and not format_.calls.arguments.is_json,
+        plain_names=calls is not None and calls.plain_names,
+        dialect=dialect,
     )
 
 
@@ -67,9 +67,10 @@ def _calls(around: TargetSurroundings) -> tuple[CallsField | None, tuple[ExportL
     if calls is None:
         return None, ()
     fields = calls.json_fields
-    found = None if fields is None else json_field(calls, fields, around.end)
+    end = TurnEnds(around.end, around.ends)
+    found = None if fields is None else json_field(calls, fields, end)
     if found is None:
-        found = row_field(calls, around.begins, around.end)
+        found = row_field(calls, around.begins, end)
     if found is None:
         return None, (
             ExportLimit(MessagePiece.CALLS, "nothing before the arguments tells the name"),

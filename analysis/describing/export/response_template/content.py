@@ -9,7 +9,8 @@ For example, of content that nothing opens and the end of the turn closes:
     >>> format_ = analyze(template).format.whole
     >>> turn = build(Formats.of(format_), Request())
     >>> from autoparser.analysis.describing.export.response_template.joints import joints_of
-    >>> field = content_field(TargetSurroundings(format_, turn, joints_of(format_)))
+    >>> around = TargetSurroundings(format_, turn, joints_of(format_))
+    >>> field = content_field(around, rest="", joins=False)
     >>> "open_pattern" in field, field["content"]
     (False, 'text')
     >>> field["close_pattern"].endswith(r"\A\s*)\s+\Z)")
@@ -63,17 +64,24 @@ def opened_alike(text: str, block: Block) -> bool:
     return bool(block.open.core) and text.rstrip().endswith(block.open.core)
 
 
-def content_field(around: TargetSurroundings) -> dict[str, Json]:
-    """Read content: between its literals, or all that is nothing else."""
-    closes = either(_explicit_closes(around) if around.explicit else _implicit_closes(around))
+def content_field(around: TargetSurroundings, rest: str, *, joins: bool) -> dict[str, Json]:
+    """Read content: between its literals, or all that is nothing else.
+
+    `rest` matches the markup that is neither content nor any other field's. What closes content
+    that nothing opens is dropped wherever it stands, so markup is among it; content that is opened
+    may begin after some. `joins` is whether pieces of content are joined.
+    """
+    if around.explicit:
+        opens = either(f"{optional(rest)}{each}" for each in _opens(around))
+        anchors = anchor("open", opens) | anchor("close", either(_explicit_closes(around)))
+    else:
+        anchors = anchor("close", either([rest, *_implicit_closes(around)]))
     return {
-        **(anchor("open", either(_opens(around))) if around.explicit else {}),
-        **anchor("close", closes),
+        **anchors,
         "content": "text",
         "content_args": {"strip": around.stripped(Part.CONTENT)},
         # Text after a call is content, too, and would else take the place of what was before.
-        "repeats": True,
-        "join": "",
+        **({"repeats": True, "join": ""} if joins else {}),
     }
 
 
@@ -117,6 +125,8 @@ def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
         if gap != ANY_SPACE:
             gap = optional(rf"{behind(around.closed)}\s+") + gap
         yield f"{gap}{around.end}.*"
+        # An engine that stops there passes on what is written before the end, and no end.
+        yield from (rf"{exact(space)}\Z" for space in spaces if space)
     block = around.turn.content.close
     if block.core:
         yield f"{at_most(block.before)}{exact(block.core)}"

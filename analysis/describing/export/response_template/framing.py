@@ -10,6 +10,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import CallFormat
 from autoparser.analysis.describing.export.export_limits import ExportLimit
 
+from .joints import closing_text
 from .patterns import behind, either, loose
 
 
@@ -32,6 +33,28 @@ class CallsField:
     """Closes all calls, where that is not part of what closes one."""
     separator: str = ""
     """What stands between two calls, where it is more than whitespace."""
+    plain_names: bool = False
+    """Names of arguments are read where they are plain words."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnds:
+    """What ends a turn: an engine stops there, and does not pass it on."""
+
+    pattern: str
+    """Matches it; empty where only the end of the text does."""
+    texts: tuple[str, ...]
+
+    @property
+    def ahead(self) -> str:
+        """Look ahead to the end of a turn, or to that of a text which was stopped there."""
+        return either([rf"(?=\s*{self.pattern})" if self.pattern else "", r"\s*\Z"])
+
+    def stopped(self, text: str) -> str:
+        """Match what is passed on of a text that ends the turn; empty where it does not end it."""
+        text = text.rstrip()
+        rests = [text.removesuffix(each) for each in self.texts if text.endswith(each)]
+        return rf"{loose(min(rests, key=len).strip())}\s*\Z" if rests else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +76,14 @@ def framed(
     ahead: str,
     marked: bool,
     after: str,
-    end: str,
+    end: TurnEnds,
     body_end: str,
 ) -> Framed:
     """Put the section around the patterns of one call.
 
     `opened` and `ahead` match what opens a call, with its captures and without; `marked` says
-    whether they begin with a literal. `after` matches what closes it, `end` what ends a turn,
-    empty where only the end of the text does; `body_end` matches how what is between always
-    ends, empty where it may end in any way.
+    whether they begin with a literal. `after` matches what closes it; `body_end` matches how what
+    is between always ends, empty where it may end in any way.
     """
     section_open, section_close = (
         loose(calls.section_open.strip()),
@@ -80,20 +102,21 @@ def framed(
     last = rf"(?<={body_end}\s*)" if body_end else ""
     if after and _BRACKETS.fullmatch(after):
         # Brackets close much: these are the call's if what follows a call follows them.
-        follows = either([section_close, next_call, end])
+        follows = either([section_close, next_call, end.pattern])
         close = either([rf"{last}{after}(?=\s*{follows})", rf"{last}{after}\s*\Z"])
         return Framed(first, first_ahead, close, after, section_close, separator)
     if after:
         # What closes only later calls is to the target what closes all.
-        closing = either([section_close, loose(calls.later_close.strip())])
-        return Framed(first, first_ahead, f"{last}{after}", after, closing, separator)
+        later = calls.later_close
+        closing = either([section_close, loose(later.strip()), end.stopped(later)])
+        close = f"{last}{either([after, end.stopped(closing_text(calls))])}"
+        return Framed(first, first_ahead, close, after, closing, separator)
     between = r"(?=\s*" if separator else r"\s+(?=" if calls.separator else "(?="
     if section_close:
-        close = rf"{last}(?:{section_close}|{between}{next_call}))"
+        stopped = end.stopped(calls.section_close)
+        close = f"{last}{either([section_close, rf'{between}{next_call})', stopped])}"
     else:
-        # The end of the text closes a call by itself; seen ahead, it would not be the end yet.
-        ends = rf"{last}(?=\s*{end})" if end else ""
-        close = either([rf"{last}{between}{next_call})", ends])
+        close = either([rf"{last}{between}{next_call})", f"{last}{end.ahead}"])
     return Framed(first, first_ahead, close, either([section_close, body_end]), "", separator)
 
 

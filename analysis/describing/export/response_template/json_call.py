@@ -21,12 +21,12 @@ from autoparser.analysis.core.format import CallFormat, CallLimit, JsonFields, S
 from autoparser.analysis.describing.export.export_limits import ExportLimit, MessagePiece
 
 from .arguments import surviving
-from .framing import CallsField, framed
-from .patterns import exact, loose
+from .framing import CallsField, TurnEnds, framed
+from .patterns import either, exact, loose
 from .value_losses import loaded
 
 
-def json_field(calls: CallFormat, fields: JsonFields, end: str) -> CallsField | None:
+def json_field(calls: CallFormat, fields: JsonFields, end: TurnEnds) -> CallsField | None:
     """Read each call, or the array of all, as JSON; None where that does not give them back."""
     if fields.fun_name_is_key:
         return None
@@ -99,7 +99,7 @@ def _transform(fields: JsonFields, root: str) -> dict[str, Json]:
 
 
 def _array(
-    calls: CallFormat, fields: JsonFields, end: str, limits: tuple[ExportLimit, ...]
+    calls: CallFormat, fields: JsonFields, end: TurnEnds, limits: tuple[ExportLimit, ...]
 ) -> CallsField | None:
     """Read all calls as one array; None where they stand in none."""
     opening, closing = calls.section_open.strip(), calls.section_close.strip()
@@ -115,12 +115,13 @@ def _array(
         "transform": _transform(fields, ""),
         "transform_each": True,
     }
-    close = rf"(?<=\]\s*){closer}" if closer else rf"(?<=\])(?=\s*{end})" if end else ""
+    closes = either([closer, end.stopped(closing[1:])])
+    close = rf"(?<=\]\s*){closes}" if closer else rf"(?<=\]){end.ahead}"
     return CallsField(start, start, close, closer or r"\]", settings, limits)
 
 
 def _object(
-    calls: CallFormat, fields: JsonFields, end: str, limits: tuple[ExportLimit, ...]
+    calls: CallFormat, fields: JsonFields, end: TurnEnds, limits: tuple[ExportLimit, ...]
 ) -> CallsField:
     """Read each call as one object."""
     before = loose(fields.before.strip())

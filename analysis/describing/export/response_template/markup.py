@@ -46,7 +46,8 @@ def _markup(around: TargetSurroundings) -> Iterator[str]:
         if calls.section_close:
             yield rf"{behind(calls.behind)}\s*{calls.section_close}{behind_calls}"
         elif widest(spaces):
-            yield rf"(?<={calls.behind}){behind_calls}"
+            # What matches nothing would close content again and again.
+            yield rf"(?<={calls.behind})(?=\s){behind_calls}(?<=\s)"
     for joint in around.joints:
         if joint.left is not Part.CONTENT:
             yield _unclaimed(around, joint)

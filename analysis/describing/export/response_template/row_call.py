@@ -23,12 +23,12 @@ from autoparser.analysis.core.format import CallFormat, Literal, Slot
 from autoparser.analysis.describing.export.export_limits import ExportLimit, MessagePiece
 
 from .arguments import ContentParser, arguments_reader
-from .framing import CallsField, framed
+from .framing import CallsField, TurnEnds, framed
 from .patterns import WORD, at_most, behind, either, exact, loose, space_at_start
 from .value_losses import loaded
 
 
-def row_field(calls: CallFormat, turn: str, end: str) -> CallsField | None:
+def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
     """Read each call by the literals around its name; None where the name is not to be found.
 
     `turn` matches where a turn begins, `end` what ends it.
@@ -90,6 +90,7 @@ def row_field(calls: CallFormat, turn: str, end: str) -> CallsField | None:
         reader.needs_tools,
         frame.section_close,
         frame.separator,
+        not calls.arguments.is_json and not reader.any_names,
     )
 
 

@@ -14,6 +14,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import RefusedMessageError
 from autoparser.analysis.describing.export import (
     MessagePiece,
+    TemplateDialect,
     response_template,
     transformers_parser,
     try_out,
@@ -61,10 +62,11 @@ NO_TURN_GOES_ON = {"j8-python-dict", "reasoning-cut-from-content"}
 """Fixtures of which no turn in the history goes on from a prompt."""
 
 
+@pytest.mark.parametrize("dialect", TemplateDialect)
 @pytest.mark.parametrize("name", fixture_names())
-def test_what_is_promised_comes_back(name: str) -> None:
+def test_what_is_promised_comes_back(name: str, dialect: TemplateDialect) -> None:
     format_ = analysis_of(name).formats.united
-    export = response_template(format_)
+    export = response_template(format_, dialect)
     parse = transformers_parser()
     assert parse is not None
     trial = try_out(format_, export, parse, analysis_of(name).prober())
@@ -123,11 +125,16 @@ def test_a_stream_of_single_characters_gives_the_same(name: str) -> None:
             assert streamed == whole, case.title
 
 
-def parsed(name: str, text: str, prefix: str | None = None) -> dict[str, Any]:
+def parsed(
+    name: str,
+    text: str,
+    prefix: str | None = None,
+    dialect: TemplateDialect = TemplateDialect.COMMON,
+) -> dict[str, Any]:
     """Read a text after a fixture's default prompt."""
     format_ = analysis_of(name).formats.united
     prompt = format_.openings[0].text if prefix is None else prefix
-    document = response_template(format_).document
+    document = response_template(format_, dialect).document
     message: dict[str, Any] = parse_response(text, document, prefix=prompt, tools=tools())
     assert message.pop("role") == "assistant"
     return message
@@ -149,7 +156,7 @@ OUTPUTS: list[tuple[str, str, dict[str, Any]]] = [
     (
         "text around a call",
         f"One. {CALL}Two.<|im_end|>\n",
-        {"tool_calls": OSLO, "content": "One. Two."},
+        {"tool_calls": OSLO, "content": "Two."},
     ),
     (
         "members in another order",
@@ -164,7 +171,7 @@ OUTPUTS: list[tuple[str, str, dict[str, Any]]] = [
     (
         "reasoning that the end cuts",
         "<think>\nHm.<|im_end|>\n",
-        {"reasoning_content": "Hm."},
+        {"thinking": "Hm."},
     ),
 ]
 
@@ -185,8 +192,17 @@ def test_only_the_last_header_of_the_prompt_counts() -> None:
 def test_reasoning_that_the_prompt_has_opened() -> None:
     text = "Hm.\n</think>\n\nHello.<|im_end|>\n"
     assert parsed("a1-function-parameter", text) == {
-        "reasoning_content": "Hm.",
+        "thinking": "Hm.",
         "content": "Hello.",
+    }
+
+
+def test_transformers_alone_joins_content_and_names_reasoning_as_templates_do() -> None:
+    text = f"<think>\nHm.\n</think>\n\nOne. {CALL}Two.<|im_end|>\n"
+    assert parsed(QWEN, text, dialect=TemplateDialect.TRANSFORMERS) == {
+        "reasoning_content": "Hm.",
+        "tool_calls": OSLO,
+        "content": "One. Two.",
     }
 
 

@@ -1,0 +1,112 @@
+"""An engine's own parser as the judge of an export: the worker in that engine's Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.describing.export import Export, ExportLimit, MessagePiece
+from autoparser.analysis.describing.export.export_trial import tools
+from autoparser.analysis.reading.expression import Request, build
+
+WORKER = Path(__file__).with_name("response_template_worker.py")
+STREAMED = 3
+"""Characters of a piece of a stream: fewer than a marker has."""
+_NUMBERED = ExportLimit(MessagePiece.IDS, "an engine numbers calls itself")
+
+
+class RefusedExportError(Exception):
+    """An engine does not load a document."""
+
+
+class ExportReader:
+    """What an engine reads after a prompt, at once, streamed, and where it ends before the end.
+
+    Used as `autoparser.analysis.describing.export.Parse`; raises ValueError where one of the three
+    is read otherwise than the first, or not at all.
+    """
+
+    def __init__(self, engine: str, python: str) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - the person who tests names the program
+            [python, str(WORKER), engine],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        )
+        self._document: Mapping[str, Json] | None = None
+        self._ends: tuple[str, ...] = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.communicate()
+
+    def load(self, format_: TurnFormat, export: Export) -> Export:
+        """Let the engine load a document; return what it promises there.
+
+        Raises RefusedExportError with the engine's words.
+        """
+        turn = build(Formats.of(format_.whole), Request())
+        self._ends = tuple(end.core for end in turn.ends if end.core)
+        self._document = export.document
+        answer = self._ask(load=export.document, tools=tools())
+        if "error" in answer:
+            raise RefusedExportError(answer["error"])
+        return replace(export, limits=(*export.limits, _NUMBERED))
+
+    def __call__(
+        self,
+        text: str,
+        response_template: Mapping[str, Json],
+        *,
+        prefix: str,
+        tools: Sequence[Json],
+    ) -> Mapping[str, object]:
+        """Read what a model wrote after a prompt."""
+        del tools
+        assert response_template is self._document, "the document is loaded before it is used"
+        whole = self._read(prefix, text, 0)
+        stopped = self._stopped(text)
+        for read, step, words in ((text, STREAMED, "streamed"), (stopped, 0, "without the end")):
+            found = self._read(prefix, read, step)
+            if found != whole:
+                raise ValueError(f"{words}: {found}, but at once: {whole}")
+        return whole
+
+    def _stopped(self, text: str) -> str:
+        """Leave out what ends the turn: an engine stops there and does not pass it on."""
+        for end in self._ends:
+            if text.rstrip().endswith(end):
+                return text.rstrip().removesuffix(end)
+        return text
+
+    def _read(self, prefix: str, text: str, step: int) -> Mapping[str, object]:
+        answer = self._ask(prefix=prefix, text=text, step=step)
+        if "error" in answer:
+            raise ValueError(answer["error"])
+        message: Mapping[str, object] = answer["message"]
+        return message
+
+    def _ask(self, **asked: object) -> Any:
+        given, answers = self._process.stdin, self._process.stdout
+        assert given is not None, "it is a pipe"
+        assert answers is not None, "it is a pipe"
+        given.write(json.dumps(asked) + "\n")
+        given.flush()
+        return json.loads(answers.readline())

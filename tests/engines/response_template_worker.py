@@ -1,0 +1,193 @@
+"""A program for the Python of an engine: what that engine's own parser makes of an export.
+
+    python response_template_worker.py vllm
+
+Reads one JSON object a line, and answers with one: `{"load": DOCUMENT, "tools": TOOLS}` loads a
+`response_template` as the engine does when it starts, and is answered with `{}`, or with `{"error":
+WHY}` where it refuses. `{"prefix": PROMPT, "text": TEXT, "step": N}` reads what a model wrote after
+a prompt, N characters at a time, or all of it at once where N is 0, and is answered with
+`{"message": MESSAGE}` or an error. Only the standard library and the engine are imported.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+Read = Callable[[str, str, int], Mapping[str, Any]]
+Load = Callable[[Mapping[str, Any], Sequence[Any]], Read]
+
+
+def pieces(text: str, step: int) -> Iterator[str]:
+    """Cut a text as it comes in a stream."""
+    for at in range(0, len(text), step):
+        yield text[at : at + step]
+
+
+def transformers(document: Mapping[str, Any], tools: Sequence[Any]) -> Read:
+    """Read as `tokenizer.parse_response` does."""
+    parsing = import_module("transformers.utils.chat_parsing")
+    parsing.ResponseParser(document, prefix="", tools=tools)
+
+    def read(prefix: str, text: str, step: int) -> Mapping[str, Any]:
+        if not step:
+            return dict(parsing.parse_response(text, document, prefix=prefix, tools=tools))
+        parser = parsing.ResponseParser(document, prefix=prefix, tools=tools)
+        for piece in pieces(text, step):
+            parser.feed(piece)
+        return dict(parser.finalize()[0])
+
+    return read
+
+
+class CodePoints:
+    """A tokenizer whose tokens are characters, as far as vLLM's parser asks one."""
+
+    def get_vocab(self) -> dict[str, int]:
+        """Name no tokens: the parser looks up those of markers."""
+        return {}
+
+    def encode(self, text: str, **_: object) -> list[int]:
+        """Return the characters' numbers."""
+        return [ord(char) for char in text]
+
+    def decode(self, token_ids: Sequence[int], **_: object) -> str:
+        """Return the text of numbers."""
+        return "".join(map(chr, token_ids))
+
+
+def vllm(document: Mapping[str, Any], tools: Sequence[Any]) -> Read:
+    """Read as `--tool-call-parser hf --reasoning-parser hf` does."""
+    module = import_module("vllm.parser.response_template")
+    protocol = import_module("vllm.entrypoints.openai.chat_completion.protocol")
+    fields = module.validate_response_template_for_serving(document).fields
+    request = protocol.ChatCompletionRequest(
+        model="m", messages=[{"role": "user", "content": "Hi."}], tools=list(tools)
+    )
+    # At its start, the server refuses the flag whose field a document lacks.
+    unified = module.ResponseTemplateParser
+    given = {
+        "reasoning_parser_cls": unified.reasoning_parser_cls if "thinking" in fields else None,
+        "tool_parser_cls": unified.tool_parser_cls if "tool_calls" in fields else None,
+    }
+    served = type("Served", (unified,), given)
+    tokenizer = CodePoints()
+
+    def read(prefix: str, text: str, step: int) -> Mapping[str, Any]:
+        parser = served(
+            tokenizer, request.tools, response_template=document, enable_auto_tools=True
+        )
+        parser.set_prompt_token_ids(tokenizer.encode(prefix))
+        if not step:
+            reasoning, content, found = parser.parse(text, request, enable_auto_tools=True)
+            calls = [(call.name, call.arguments) for call in found or ()]
+            return message(reasoning, content, calls)
+        return message(*streamed(parser, text, step))
+
+    def streamed(parser: Any, text: str, step: int) -> tuple[str, str, list[tuple[str, str]]]:
+        thought = said = ""
+        calls: list[tuple[str, str]] = []
+        for piece in (*pieces(text, step), ""):
+            delta = parser.parse_delta(piece, tokenizer.encode(piece), request, finished=not piece)
+            if delta is not None:
+                thought += delta.reasoning or ""
+                said += delta.content or ""
+                calls += [
+                    (each.function.name, each.function.arguments) for each in delta.tool_calls
+                ]
+        return thought, said, calls
+
+    return read
+
+
+def sglang(document: Mapping[str, Any], tools: Sequence[Any]) -> Read:
+    """Read as `--tool-call-parser response_template --reasoning-parser response_template` does.
+
+    What the one parser takes for content and calls is read by the other.
+    """
+    module = import_module("sglang.srt.parser.response_template")
+    reasoning = import_module("sglang.srt.parser.reasoning_parser").ReasoningParser
+    calling = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser
+    tool = import_module("sglang.srt.entrypoints.openai.protocol").Tool
+    fields = module.validate_response_template_for_serving(document).fields
+    offered = [tool.model_validate(each) for each in tools]
+
+    class Tokenizer:
+        response_template = document
+
+    def read(prefix: str, text: str, step: int) -> Mapping[str, Any]:
+        name = "response_template"
+        thinks = reasoning(name, tokenizer=Tokenizer(), prefix=prefix)
+        calls = None
+        if "tool_calls" in fields:
+            calls = calling(offered, name, tokenizer=Tokenizer(), prefix=prefix)
+        if step:
+            return streamed(thinks, calls, text, step)
+        thought, said = thinks.parse_non_stream(text)
+        found: list[Any] = []
+        if calls is not None and calls.has_tool_call(said):
+            said, found = calls.parse_non_stream(said)
+        return message(thought, said, [(each.name, each.parameters) for each in found])
+
+    def streamed(thinks: Any, calls: Any, text: str, step: int) -> Mapping[str, Any]:
+        thought = said = ""
+        found: dict[int, list[str]] = {}
+        for piece in (*pieces(text, step), ""):
+            taken, rest = thinks.parse_stream_chunk(piece) if piece else thinks.parse_stream_end()
+            thought += taken or ""
+            passed: list[tuple[Any, Any]]
+            passed = [(rest or "", [])] if calls is None else [calls.parse_stream_chunk(rest or "")]
+            if calls is not None and not piece:
+                passed.append(calls.parse_stream_end())
+            for normal, items in passed:
+                said += normal or ""
+                for item in items:
+                    call = found.setdefault(item.tool_index, ["", ""])
+                    call[0] += item.name or ""
+                    call[1] += item.parameters or ""
+        return message(thought, said, [(name, given) for name, given in found.values()])
+
+    return read
+
+
+def message(
+    reasoning: str | None, content: str | None, calls: Sequence[tuple[str, str]]
+) -> Mapping[str, Any]:
+    """Return a message as transformers' parser would; absent parts are left out."""
+    called = [
+        {"type": "function", "function": {"name": name, "arguments": json.loads(given)}}
+        for name, given in calls
+    ]
+    parts = {"thinking": reasoning, "content": content, "tool_calls": called}
+    return {name: part for name, part in parts.items() if part}
+
+
+ENGINES: Mapping[str, Load] = {"transformers": transformers, "vllm": vllm, "sglang": sglang}
+
+
+def main() -> None:
+    """Answer until nothing more comes."""
+    logging.disable(logging.CRITICAL)
+    answers, sys.stdout = sys.stdout, sys.stderr
+    load = ENGINES[sys.argv[1]]
+    read: Read | None = None
+    for line in sys.stdin:
+        asked = json.loads(line)
+        answer: dict[str, Any] = {}
+        try:
+            if "load" in asked:
+                read = load(asked["load"], asked["tools"])
+            elif read is not None:
+                answer["message"] = read(asked["prefix"], asked["text"], asked["step"])
+        except Exception as error:  # noqa: BLE001 - whatever an engine raises is its answer
+            answer["error"] = repr(error)
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Every fixture's export in the common dialect, loaded and read by each engine's own parser.
+
+An engine stands in a Python of its own: `AUTOPARSER_VLLM_PYTHON=/path/to/python`, and the like
+for SGLang. transformers is a test requirement.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Mapping
+
+import pytest
+
+from autoparser.analysis.describing.export import (
+    TemplateDialect,
+    response_template,
+    try_out,
+)
+from autoparser.analysis.inference.check import battery
+from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
+
+from .export_reader import ExportReader, RefusedExportError
+
+VARIABLES: Mapping[str, str] = {
+    "vllm": "AUTOPARSER_VLLM_PYTHON",
+    "sglang": "AUTOPARSER_SGLANG_PYTHON",
+}
+
+TWICE_READ = "sglang"
+"""Its one parser leaves to the other a text whose markup is gone: a call that is closed by what
+stands after it is lost. A null that is written `None` stays that text."""
+
+
+@pytest.fixture(scope="module", params=["transformers", *VARIABLES])
+def engine(request: pytest.FixtureRequest) -> Generator[tuple[str, ExportReader]]:
+    name: str = request.param
+    python = os.environ.get(VARIABLES[name]) if name in VARIABLES else sys.executable
+    if python is None:
+        pytest.skip(f"{VARIABLES[name]} names no Python with {name}")
+    with ExportReader(name, python) as reader:
+        yield name, reader
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_an_export_loads_and_gives_back_what_it_promises(
+    engine: tuple[str, ExportReader], name: str
+) -> None:
+    called, reader = engine
+    analysis = analysis_of(name)
+    format_ = analysis.formats.united
+    promised = reader.load(format_, response_template(format_))
+    trial = try_out(format_, promised, reader, analysis.prober())
+    calling = {case.title for case in battery() if case.message.calls}
+    known = calling if called == TWICE_READ else set[str]()
+    strange = [each for each in trial.mismatches if each.title not in known]
+    assert not strange, strange[0]
+
+
+def test_engines_that_serve_refuse_what_transformers_alone_reads(
+    engine: tuple[str, ExportReader],
+) -> None:
+    called, reader = engine
+    format_ = analysis_of("j1-json-in-tags").formats.united
+    export = response_template(format_, TemplateDialect.TRANSFORMERS)
+    if called == "transformers":
+        reader.load(format_, export)
+        return
+    with pytest.raises(RefusedExportError, match="reasoning_content"):
+        reader.load(format_, export)
