@@ -95,6 +95,7 @@ READ_THERE = "a file of an engine, named as the place where its habits were read
 
 HOSTILE = "a text of the self-check's battery that a format has to carry through unharmed"
 
+LAST_EVENT = "what ends a stream of events, by the protocol that clients and servers share"
 ALLOWED: dict[tuple[str, str], str] = {
     (
         "constraining/decode/server.py",
@@ -130,6 +131,12 @@ ALLOWED: dict[tuple[str, str], str] = {
         "core/given_requests.py",
         "thinking",
     ): "a message field that callers give; without one of these a message says nothing",
+    (
+        "describing/export/template_dialect.py",
+        "thinking",
+    ): "the field in which engines that read an export take reasoning",
+    ("serving/backend.py", "[DONE]"): LAST_EVENT,
+    ("serving/chat_completion.py", "data: [DONE]\n\n"): LAST_EVENT,
     (
         "loading/template/plain_messages.py",
         "thinking",
