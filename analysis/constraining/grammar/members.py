@@ -19,6 +19,8 @@ Of two members, `city` must be there and `days` may; a rule is made for the memb
     ... )
     >>> print(write_gbnf(GrammarRules(members.begin(), table.named), SchemaTable()).strip())
     root ::= city
+    <BLANKLINE>
+    # calls
     days ::= "days=1]"
     city ::= "city=1" (" " days | "]")
 """

@@ -14,8 +14,8 @@ In the notation of a template that writes strings as they are and all else as Py
     >>> ways({"type": ["boolean", "null"]})
     [('True',), ('False',), ('None',)]
     >>> [[free]] = ways({"type": "string", "maxLength": 5})
-    >>> free.exclude, free.shapes
-    (('</parameter>',), ('(?s:.{0,5})',))
+    >>> free.exclude, free.shape.most
+    (('</parameter>',), 5)
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ For example, of `<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>`:
 
     >>> from autoparser import analyze, load_template
     >>> calls = analyze(load_template("fixtures/templates/j1-json-in-tags.jinja")).format.calls
-    >>> field = json_field(calls, calls.json_fields, "")
+    >>> field = json_field(calls, calls.json_fields, TurnEnds("", ()))
     >>> print(field.open, field.close)
     <tool_call>\s*(?=\{) (?<=\}\s*)</tool_call>
     >>> field.settings["transform"]["function"]

@@ -4,7 +4,7 @@ For example, of `<tool_call>\n<function=f>\n…</function>\n</tool_call>`:
 
     >>> from autoparser import analyze, load_template
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
-    >>> field = row_field(analyze(template).format.calls, r"\A", "")
+    >>> field = row_field(analyze(template).format.calls, r"\A", TurnEnds("", ()))
     >>> print(field.open)
     <tool_call>\s*<function=(?P<name>[^\s{}\[\]<>"']+?)>\s*
     >>> print(field.close)
