@@ -32,13 +32,24 @@ TWICE_READ = "sglang"
 stands after it is lost. A null that is written `None` stays that text."""
 
 
-@pytest.fixture(scope="module", params=["transformers", *VARIABLES])
+NAMED: Mapping[str, str] = {
+    "transformers": sys.executable,
+    **{
+        name: os.environ[variable] for name, variable in VARIABLES.items() if variable in os.environ
+    },
+}
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_an_engine_takes_part(name: str) -> None:
+    if name not in NAMED:
+        pytest.skip(f"{VARIABLES[name]} does not name a Python with {name}")
+
+
+@pytest.fixture(scope="module", params=NAMED)
 def engine(request: pytest.FixtureRequest) -> Generator[tuple[str, ExportReader]]:
     name: str = request.param
-    python = os.environ.get(VARIABLES[name]) if name in VARIABLES else sys.executable
-    if python is None:
-        pytest.skip(f"{VARIABLES[name]} names no Python with {name}")
-    with ExportReader(name, python) as reader:
+    with ExportReader(name, NAMED[name]) as reader:
         yield name, reader
 
 

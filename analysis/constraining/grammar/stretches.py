@@ -99,7 +99,8 @@ def stretched(
 ) -> StretchedText:
     """Return the text that one of `closes` ends, without any of `exclude` before.
 
-    Before those that are `not_alone`, the text is not empty.
+    Before those that are `not_alone`, the text is not empty; it may begin with one, if that is a
+    single symbol which begins nothing else: a line break that closes a text may come first in it.
     """
     known: dict[Symbol, str] = {}
     for symbol in (*signs, *(each for text in (*closes, *exclude) for each in text)):
@@ -110,7 +111,10 @@ def stretched(
 
     found = states(encoded(closes), encoded(exclude))
     symbols = {char: symbol for symbol, char in known.items()}
-    return _Stretcher(found, symbols, signs, encoded(not_alone)).text()
+    longer = {text[0] for text in encoded([*closes, *exclude]) if len(text) > 1}
+    lone = encoded(not_alone)
+    first = [text for text in lone if len(text) == 1 and text not in {*longer, *encoded(exclude)}]
+    return _Stretcher(found, symbols, signs, lone, first).text()
 
 
 _Place: TypeAlias = tuple[int, bool, str | None]
@@ -125,9 +129,10 @@ class _Stretcher:
         symbols: Mapping[str, Symbol],
         signs: str,
         not_alone: Sequence[str],
+        first: Sequence[str],
     ) -> None:
         self.found, self.symbols, self.signs = found, symbols, signs
-        self.not_alone = not_alone
+        self.not_alone, self.first = not_alone, first
         self.numbers: dict[_Place, int] = {}
         self.steps: dict[int, list[TextStep]] = {}
         self.closes: dict[int, list[TextStep]] = {}
@@ -163,6 +168,10 @@ class _Stretcher:
             symbol = self.symbols[char]
             if not (within and self._is_stretch(symbol)):
                 yield symbol, (to, self._is_stretch(symbol), self._begun(whole, char))
+        if whole == "":
+            for char in state.closes:
+                if char in self.first:
+                    yield self.symbols[char], (0, self._is_stretch(self.symbols[char]), None)
         if state.begun:
             return
         named = {self.symbols[char] for char in (*state.goes, *state.closes, *state.refused)}

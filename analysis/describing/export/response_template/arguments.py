@@ -35,8 +35,6 @@ from .patterns import WORD, at_most, either, exact, loose
 from .value_losses import Losses, loaded, losses, typed
 
 _KEY = r"""[^\s{}()\[\]<>"'=,]+?"""
-_ANY_KEY = r"[^\n]+?"
-"""A name after a word that tells that one follows: what follows it ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +188,16 @@ def _pairs(arguments: Arguments) -> ContentParser | None:
         settings,
         tuple(lost.limits(_why(values, lost))),
         way != "json",
-        any_names=all(_told_before(row[: row.index(Slot.KEY)]) for row in written),
+        any_names=all(
+            _key_pattern(row, row.index(Slot.KEY), members, alone=_begin_alike(written)) != _KEY
+            for row in written
+        ),
     )
+
+
+def _begin_alike(rows: Sequence[Row]) -> bool:
+    """Whether what stands before the value is the same in all rows."""
+    return len({row[: row.index(Slot.VALUE)] for row in rows}) == 1
 
 
 def _told_before(before: Row) -> bool:
@@ -264,12 +270,14 @@ def _pair_patterns(
     """Return a pattern for the rows that begin alike, whatever closes them."""
     value = _value_pattern(values.string, unquote=unquote)
     closers: dict[str, list[str]] = {}
+    alone = _begin_alike(rows)
     for row in rows:
         at = row.index(Slot.VALUE)
-        closer = _row_pattern(row[at + 1 :], row[:at], members)
+        closer = _row_pattern(row[at + 1 :], row[:at], members, alone=alone)
         if not _is_marker(row[-1]):
             closer += _end_of_value(rows, members)
-        closers.setdefault(_row_pattern(row[:at], (), members), []).append(closer)
+        head = _row_pattern(row[:at], (), members, alone=alone)
+        closers.setdefault(head, []).append(closer)
     for head, ends in closers.items():
         yield f"{head}{value}{either(ends)}"
 
@@ -279,19 +287,37 @@ def _is_marker(piece: str | Slot) -> bool:
     return not isinstance(piece, Slot) and bool(Literal.of(piece).markers)
 
 
-def _row_pattern(row: Row, before: Row, members: Container) -> str:
-    """Match what of a row stands before its value, or after it."""
+def _row_pattern(row: Row, before: Row, members: Container, *, alone: bool) -> str:
+    """Match what of a row stands before its value, or after it.
+
+    It is `alone` where all rows begin alike.
+    """
     pieces: list[str] = []
     for at, piece in enumerate(row):
         if piece is Slot.KEY:
             named = Slot.KEY in (*before, *row[:at])
-            key = f"(?P<key>{_ANY_KEY if _told_before(row[:at]) else _KEY})"
+            key = f"(?P<key>{_key_pattern(row, at, members, alone=alone)})"
             pieces.append("(?P=key)" if named else _quoted(members.key, key))
         elif not isinstance(piece, Slot):
             first = not at and not before
             last = bool(before) and at == len(row) - 1
             pieces.append(_edged(piece.lstrip() if first else piece, last=last))
     return "".join(pieces)
+
+
+def _key_pattern(row: Row, at: int, members: Container, *, alone: bool) -> str:
+    """Match a name: any, after a word that tells that one follows, for what follows it ends it.
+
+    Where rows begin in several ways, one name could go on to where the next row of another kind
+    has its own: it has nothing of the character that begins what follows names.
+    """
+    if not _told_before(row[:at]):
+        return _KEY
+    if alone:
+        return r"[^\n]+?"
+    following = row[at + 1] if at + 1 < len(row) else ""
+    first = (members.key.close + ("" if isinstance(following, Slot) else following))[:1]
+    return _KEY if not first or first.isalnum() else rf"[^\n{exact(first)}]+?"
 
 
 def _quoted(key: Text, pattern: str) -> str:
