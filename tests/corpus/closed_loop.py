@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from autoparser.analysis.inference.check import battery
 from tests.analysis.reading.parsing.loop import difference
 from tests.analysis.reading.parsing.messages import random_messages
 
+from .each_template import of_each
 from .outcomes import PROCESSES, read_template
 
 ENOUGH = 0.99
@@ -123,13 +122,7 @@ def loop_of(path: Path) -> Loop | None:
 
 def loops(paths: Sequence[Path], processes: int = PROCESSES) -> list[Loop]:
     """Go round with every template whose self-check passes."""
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        found = [loop_of(path) for path in paths]
-    else:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            found = list(pool.map(loop_of, paths, chunksize=16))
-    return [each for each in found if each is not None]
+    return of_each(loop_of, paths, processes, chunk=16)
 
 
 def loop_table(found: Sequence[Loop]) -> str:

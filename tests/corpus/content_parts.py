@@ -6,10 +6,8 @@ conversation is rendered by transformers, as `apply_chat_template` does, and has
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from autoparser.analysis.core.format import (
     PartsOutcome,
 )
 
+from .each_template import of_each
 from .outcomes import PROCESSES, read_template
 
 DATA = "https://example.org/seen.bin"
@@ -191,13 +190,7 @@ def _kind_lines(kind: MediaKind, asked: Sequence[MediaTreatment | None]) -> Iter
 
 def parts_of_all(paths: Sequence[Path], processes: int = PROCESSES) -> list[JudgedParts]:
     """Ask of every template."""
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        found = [judged_parts(path) for path in paths]
-    else:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            found = list(pool.map(judged_parts, paths, chunksize=4))
-    return [each for each in found if each is not None]
+    return of_each(judged_parts, paths, processes, chunk=4)
 
 
 def judged_content_parts(paths: Sequence[Path], processes: int = PROCESSES) -> tuple[str, bool]:

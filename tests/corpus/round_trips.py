@@ -6,10 +6,8 @@ template's usual setting of the switches and under the others that may matter.
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.history.roundtrip import Cause, Outcome, round_trip, shipped_scenarios
 
+from .each_template import of_each
 from .outcomes import PROCESSES, read_template
 
 NAMED = 8
@@ -60,13 +59,7 @@ def played(path: Path) -> Played | None:
 
 def round_trips(paths: Sequence[Path], processes: int = PROCESSES) -> list[Played]:
     """Play the scenarios on every template."""
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        found = [played(path) for path in paths]
-    else:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            found = list(pool.map(played, paths, chunksize=16))
-    return [each for each in found if each is not None]
+    return of_each(played, paths, processes, chunk=16)
 
 
 def round_trip_table(found: Sequence[Played]) -> str:

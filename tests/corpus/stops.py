@@ -7,11 +7,9 @@ the ids at which an output ends wherever they stand (`get_stop_token_ids`), and 
 
 from __future__ import annotations
 
-import multiprocessing
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +22,7 @@ from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.loading.tokens import byte_tokenizer
 
 from .behind import Asker, Behind
+from .each_template import of_each
 from .outcomes import PROCESSES, read_template
 from .rendered_turns import RenderedTurns, calls_written, rendered_turns
 
@@ -223,13 +222,7 @@ def _lines(found: Sequence[Stopped]) -> Iterator[str]:
 
 def stops_of_all(paths: Sequence[Path], processes: int = PROCESSES) -> list[Stopped]:
     """Ask of every template."""
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        found = [stopped(path) for path in paths]
-    else:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            found = list(pool.map(stopped, paths, chunksize=4))
-    return [each for each in found if each is not None]
+    return of_each(stopped, paths, processes, chunk=4)
 
 
 def judged_stops(paths: Sequence[Path], processes: int = PROCESSES) -> tuple[str, bool]:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import importlib
 import json
-import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -23,6 +21,7 @@ from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import ToolCall
 
 from .behind import Behind
+from .each_template import of_each
 from .outcomes import PROCESSES, read_template
 from .rendered_turns import RenderedTurns, calls_written, rendered_turns
 from .triggers import refused, started
@@ -194,13 +193,7 @@ def _lines(found: Sequence[Tagged]) -> Iterator[str]:
 
 def structural_tags(paths: Sequence[Path], processes: int = PROCESSES) -> list[Tagged]:
     """Ask of every template."""
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        found = [tagged(path) for path in paths]
-    else:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            found = list(pool.map(tagged, paths, chunksize=4))
-    return [each for each in found if each is not None]
+    return of_each(tagged, paths, processes, chunk=4)
 
 
 def judged_tags(paths: Sequence[Path], processes: int = PROCESSES) -> tuple[str, bool]:

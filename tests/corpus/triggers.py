@@ -8,11 +8,9 @@ own words that holds no marker.
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +24,7 @@ from autoparser.analysis.constraining.grammar.triggers import GrammarTrigger, Tr
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
 from .behind import Behind
+from .each_template import of_each
 from .gate_judge import byte_tokens
 from .outcomes import PROCESSES, read_template
 from .plain_texts import plain_texts, words_of
@@ -208,13 +207,7 @@ def _lines(found: Sequence[Triggered]) -> Iterator[str]:
 def triggers_of_all(paths: Sequence[Path], processes: int = PROCESSES) -> list[Triggered]:
     """Ask of every template."""
     ask = partial(triggered, words=words_of(paths[::EVERY]))
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        found = [ask(path) for path in paths]
-    else:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            found = list(pool.map(ask, paths, chunksize=4))
-    return [each for each in found if each is not None]
+    return of_each(ask, paths, processes, chunk=4)
 
 
 def judged_triggers(paths: Sequence[Path], processes: int = PROCESSES) -> tuple[str, bool]:
