@@ -42,8 +42,8 @@ class CompletionBackend:
         # may close one that waits just as it is asked again, which no client can tell from a crash.
         bound = httpx2.Limits(max_connections=connections + 1, max_keepalive_connections=0)
         times = httpx2.Timeout(None, connect=CONNECT, pool=CONNECT)
-        # What the environment says of proxies is not for a backend.
         self._leading: str | None = None
+        # What the environment says of proxies is not for a backend.
         self._client = httpx2.AsyncClient(limits=bound, timeout=times, trust_env=False)
 
     async def close(self) -> None:

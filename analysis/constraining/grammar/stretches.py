@@ -111,9 +111,10 @@ def stretched(
 
     found = states(encoded(closes), encoded(exclude))
     symbols = {char: symbol for symbol, char in known.items()}
-    longer = {text[0] for text in encoded([*closes, *exclude]) if len(text) > 1}
+    begins = {text[0] for text in encoded(closes) if len(text) > 1}
+    begins |= {text[0] for text in encoded(exclude) if text}
     lone = encoded(not_alone)
-    first = [text for text in lone if len(text) == 1 and text not in {*longer, *encoded(exclude)}]
+    first = [text for text in lone if len(text) == 1 and text not in begins]
     return _Stretcher(found, symbols, signs, lone, first).text()
 
 

@@ -169,6 +169,7 @@ def _pairs(arguments: Arguments) -> ContentParser | None:
     if any(not _told_apart(row, members) for row in written):
         return None
     values = members.values or arguments.values
+    alone = _begin_alike(written)
     ways = (
         ("json", losses(_read_by(values, quoted=True, text=False), _unwritten(arguments))),
         ("text", losses(_read_by(values, quoted=False, text=True), _unwritten(arguments))),
@@ -180,7 +181,9 @@ def _pairs(arguments: Arguments) -> ContentParser | None:
         key=lambda each: each[1].weight,
     )
     settings: dict[str, Json] = {
-        "tag_pattern": either(_pair_patterns(written, members, values, unquote=way == "text")),
+        "tag_pattern": either(
+            _pair_patterns(written, members, values, unquote=way == "text", alone=alone)
+        ),
         "value_parser": _VALUE_PARSERS[way],
     }
     return ContentParser(
@@ -189,8 +192,7 @@ def _pairs(arguments: Arguments) -> ContentParser | None:
         tuple(lost.limits(_why(values, lost))),
         way != "json",
         any_names=all(
-            _key_pattern(row, row.index(Slot.KEY), members, alone=_begin_alike(written)) != _KEY
-            for row in written
+            _key_pattern(row, row.index(Slot.KEY), members, alone=alone) != _KEY for row in written
         ),
     )
 
@@ -265,12 +267,14 @@ def _inside(text: Text, value: str) -> str:
 
 
 def _pair_patterns(
-    rows: Sequence[Row], members: Container, values: Notation, *, unquote: bool
+    rows: Sequence[Row], members: Container, values: Notation, *, unquote: bool, alone: bool
 ) -> Iterator[str]:
-    """Return a pattern for the rows that begin alike, whatever closes them."""
+    """Return a pattern for the rows that begin alike, whatever closes them.
+
+    It is `alone` where all of them do.
+    """
     value = _value_pattern(values.string, unquote=unquote)
     closers: dict[str, list[str]] = {}
-    alone = _begin_alike(rows)
     for row in rows:
         at = row.index(Slot.VALUE)
         closer = _row_pattern(row[at + 1 :], row[:at], members, alone=alone)
