@@ -4,6 +4,7 @@ from .conversation_texts import ConversationTexts, texts_for
 from .matrix import MatrixScope, conversations_for
 from .played_conversation import PlayedConversation
 from .whole_conversation import SpokenText, Voice, WholeConversation
+from .written_text import WrittenText, written_texts
 
 __all__ = [
     "ConversationTexts",
@@ -12,6 +13,8 @@ __all__ = [
     "SpokenText",
     "Voice",
     "WholeConversation",
+    "WrittenText",
     "conversations_for",
     "texts_for",
+    "written_texts",
 ]

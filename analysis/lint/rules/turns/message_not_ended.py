@@ -1,0 +1,111 @@
+"""A message is not ended by what ends all others.
+
+The model reads two messages as one: a result runs on into its own answer, a list of tools into the
+question.
+
+Before:
+
+    {%- if message.role == 'tool' %}{{- '<|tool|>' + message.content }}{%- endif %}
+
+After:
+
+    {%- if message.role == 'tool' %}{{- '<|tool|>' + message.content + '<|end|>' }}{%- endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from autoparser.analysis.core.format import Literal
+from autoparser.analysis.lint.conversations import PlayedConversation, Voice, written_texts
+from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.renders import alone, compared
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+VOICES = (Voice.SYSTEM, Voice.USER, Voice.ANSWER, Voice.RESULT)
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for what ends messages after each voice's texts, and count it against what begins."""
+    played = [
+        each
+        for each in subject.matrix
+        if each.render.rendered
+        and not each.conversation.other_form
+        and not each.conversation.setting
+        and not any(each.said(Voice.REASONING))
+    ]
+    hits = [*_unended(played), *_uncounted(played)]
+    yield from hits[:1]
+
+
+def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
+    """Find a voice that lacks the marker which stands after all other voices."""
+    after: dict[Voice, set[str]] = {}
+    for each in played:
+        texts = written_texts(each)
+        for text, following in pairwise(texts):
+            voice = text.spoken.voice
+            if voice in VOICES and following.spoken.voice is not voice:
+                markers = set(Literal.of(text.after).markers)
+                after[voice] = after.get(voice, markers) & markers
+    if set(after) != set(VOICES):
+        return
+    for voice in (Voice.USER, Voice.RESULT):
+        ends = set.intersection(*(after[other] for other in VOICES if other is not voice))
+        for end in sorted(ends - after[voice]):
+            shown = next(each for each in played if any(each.said(voice)))
+            yield Hit(
+                f"{voice} is not ended by {quoted(end)}, which ends all other messages",
+                (alone(shown.render, shown.name),),
+            )
+
+
+def _uncounted(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
+    """Find a conversation that begins more messages than it ends, or fewer, against a chat."""
+    # Messages with calls have ends of their own.
+    chats = [each for each in played if not any(each.said(Voice.CALL))]
+    prompts = [each for each in chats if each.conversation.generation]
+    chat = next((each for each in prompts if each.conversation.scene == "a second question"), None)
+    for begin, end in () if chat is None else _turn_markers(chat):
+        usual = chat.render.text.count(begin) - chat.render.text.count(end) if chat else 0
+        for each in prompts:
+            text = each.render.text
+            if chat is not None and text.count(begin) - text.count(end) != usual:
+                yield Hit(
+                    f"'{each.name}' begins {text.count(begin)} messages with {quoted(begin)}"
+                    f" and ends {text.count(end)} with {quoted(end)}",
+                    (compared(each.render, each.name, chat.render, chat.name),),
+                )
+                return
+
+
+def _turn_markers(chat: PlayedConversation) -> Iterator[tuple[str, str]]:
+    """Return the markers before each message of a chat with those after each."""
+    texts = written_texts(chat)
+    if len(texts) != 3:  # noqa: PLR2004 - a question, its answer, another question
+        return
+    question, answer, other = texts
+    ends = set(Literal.of(question.after).markers) & set(Literal.of(answer.after).markers)
+    begins = set.intersection(*(set(Literal.of(each.before).markers) for each in texts))
+    # In ``</a><b>`` both stand between two texts; the one that begins stands after the last, too.
+    for begin in sorted(begins & set(Literal.of(other.after).markers)):
+        for end in sorted(ends - {begin}):
+            joint = question.after
+            once = joint.count(begin) == joint.count(end) == answer.after.count(end) == 1
+            if once and joint.find(end) < joint.find(begin):
+                yield begin, end
+
+
+RULE = Rule(
+    "AP216",
+    "message-not-ended",
+    __doc__,
+    Severity.WARNING,
+    check,
+    confidence=Confidence.MEDIUM,
+    fix="end each message as the others end",
+)
