@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .conversations import PlayedConversation, Voice, WrittenText, written_texts
+from .conversations import PlayedConversation, Voice, WrittenText
 
 
 class DocumentKind(StrEnum):
@@ -46,7 +46,7 @@ def call_spans(played: PlayedConversation) -> list[CallSpan]:
     """Return the calls of each message that has any, in the order of the render."""
     spans: list[CallSpan] = []
     group: list[WrittenText] = []
-    for text in (*written_texts(played), None):
+    for text in (*played.written, None):
         goes_on = bool(group) and text is not None and text.spoken.entry == group[0].spoken.entry
         if group and not goes_on:
             following = None if text is None else text.spoken.voice

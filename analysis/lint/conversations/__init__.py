@@ -2,9 +2,8 @@
 
 from .conversation_texts import ConversationTexts, texts_for
 from .matrix import MatrixScope, conversations_for
-from .played_conversation import PlayedConversation
+from .played_conversation import PlayedConversation, WrittenText
 from .whole_conversation import SpokenText, Voice, WholeConversation
-from .written_text import WrittenText, written_texts
 
 __all__ = [
     "ConversationTexts",
@@ -16,5 +15,4 @@ __all__ = [
     "WrittenText",
     "conversations_for",
     "texts_for",
-    "written_texts",
 ]

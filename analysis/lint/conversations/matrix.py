@@ -67,7 +67,7 @@ def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[Who
         for scene in longest:
             yield replace(_played(scene, systems[0], tools=scope.tools), setting=setting)
             yield replace(_played(scene, texts.system, tools=False), setting=setting)
-    for scene in (*chats, *loops):
+    for scene in (chats[0], *longest):
         yield replace(_played(scene, systems[0], tools=scope.tools), other_form=True)
     yield replace(_played(chats[0], texts.system, tools=False), other_form=True)
 

@@ -15,7 +15,7 @@ After:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.core.conversation import Json
@@ -38,14 +38,19 @@ class ProbedKeyword:
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Offer a tool whose arguments have a keyword each; one that fails, with one alone."""
-    usual = _offering(subject, {"type": "string"})
-    name = subject.marks.names[0]
-    if subject.shape.tools is ToolForm.NONE or name not in usual.text:
+    """Offer a tool whose arguments have a keyword each; where not all is written, one by one."""
+    if subject.shape.tools is ToolForm.NONE:
+        return
+    keywords = _keywords(subject)
+    together = _offering(subject, [each.schema for each in keywords])
+    if all(each.sign in together.text for each in keywords):
+        return
+    usual = _offering(subject, [{"type": "string"}])
+    if subject.marks.names[0] not in usual.text:
         return
     lost: list[tuple[ProbedKeyword, Render]] = []
-    for keyword in _keywords(subject):
-        render = _offering(subject, keyword.schema)
+    for keyword in keywords:
+        render = _offering(subject, [keyword.schema])
         if render.error is not None:
             yield Hit(
                 f"requests fail that offer a tool whose schema has {keyword.name}:"
@@ -70,33 +75,49 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _keywords(subject: Subject) -> tuple[ProbedKeyword, ...]:
     marks = subject.marks
-    word, number = marks.values[2], marks.integer
-    of_word: dict[str, Json] = {"type": "string", "description": word}
+
+    def with_sign(at: int, name: str, schema: Callable[[str], Mapping[str, Json]]) -> ProbedKeyword:
+        sign = f"{marks.values[2]}{at}"
+        return ProbedKeyword(name, schema(sign), sign)
+
+    def described(sign: str) -> dict[str, Json]:
+        return {"type": "string", "description": sign}
+
+    number = marks.integer
     return (
-        ProbedKeyword("enum", {"type": "string", "enum": [word]}, word),
-        ProbedKeyword("const", {"const": word}, word),
-        ProbedKeyword("anyOf", {"anyOf": [of_word, {"type": "null"}]}, word),
-        ProbedKeyword("$ref", {"$ref": f"#/$defs/{marks.values[1]}"}, word),
-        ProbedKeyword("items", {"type": "array", "items": of_word}, word),
-        ProbedKeyword("properties", {"type": "object", "properties": {word: of_word}}, word),
+        with_sign(1, "enum", lambda sign: {"type": "string", "enum": [sign]}),
+        with_sign(2, "const", lambda sign: {"const": sign}),
+        with_sign(3, "anyOf", lambda sign: {"anyOf": [described(sign), {"type": "null"}]}),
+        ProbedKeyword("$ref", {"$ref": f"#/$defs/{marks.values[1]}"}, marks.values[0]),
+        with_sign(4, "items", lambda sign: {"type": "array", "items": described(sign)}),
+        with_sign(
+            5,
+            "properties",
+            lambda sign: {"type": "object", "properties": {"part": described(sign)}},
+        ),
         ProbedKeyword("minimum", {"type": "integer", "minimum": number}, str(number)),
-        ProbedKeyword("pattern", {"type": "string", "pattern": word}, word),
-        ProbedKeyword("a list of types", {"type": ["string", "null"], "description": word}, word),
+        with_sign(6, "pattern", lambda sign: {"type": "string", "pattern": sign}),
+        with_sign(
+            7, "a list of types", lambda sign: {"type": ["string", "null"], "description": sign}
+        ),
     )
 
 
-def _offering(subject: Subject, schema: Mapping[str, Json]) -> Render:
-    """Offer a tool whose argument has a schema, with a definition where that refers to one."""
+def _offering(subject: Subject, schemas: Sequence[Mapping[str, Json]]) -> Render:
+    """Offer a tool whose arguments have these schemas, with a definition to refer to."""
     marks = subject.marks
-    key, name = marks.keys[0], marks.values[1]
+    keys = [f"{marks.keys[0]}{at or ''}" for at in range(len(schemas))]
+    properties: dict[str, Json] = {
+        key: {"description": "What it is.", **schema}
+        for key, schema in zip(keys, schemas, strict=True)
+    }
     parameters: dict[str, Json] = {
         "type": "object",
-        "properties": {key: {"description": "What it is.", **schema}},
-        "required": [key],
+        "properties": properties,
+        "required": list(keys),
     }
-    if "$ref" in schema:
-        described: Json = {"type": "string", "description": marks.values[2]}
-        parameters["$defs"] = {name: described}
+    if any("$ref" in schema for schema in schemas):
+        parameters["$defs"] = {marks.values[1]: {"type": "string", "description": marks.values[0]}}
     function: dict[str, Json] = {
         "name": marks.names[0],
         "description": "Does what it says.",

@@ -15,10 +15,11 @@ After:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from autoparser.analysis.core.format import Literal
-from autoparser.analysis.lint.conversations import PlayedConversation, Voice, written_texts
+from autoparser.analysis.lint.conversations import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import alone, compared
@@ -44,24 +45,29 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
     """Find a voice that lacks the marker which stands after all other voices."""
-    after: dict[Voice, set[str]] = {}
+    after: dict[Voice, frozenset[str]] = {}
     for each in played:
-        texts = written_texts(each)
+        texts = each.written
         for text, following in pairwise(texts):
             voice = text.spoken.voice
             if voice in VOICES and following.spoken.voice is not voice:
-                markers = set(Literal.of(text.after).markers)
+                markers = _markers(text.after)
                 after[voice] = after.get(voice, markers) & markers
     if set(after) != set(VOICES):
         return
     for voice in (Voice.USER, Voice.RESULT):
-        ends = set.intersection(*(after[other] for other in VOICES if other is not voice))
+        ends = frozenset.intersection(*(after[other] for other in VOICES if other is not voice))
         for end in sorted(ends - after[voice]):
             shown = next(each for each in played if any(each.said(voice)))
             yield Hit(
                 f"{voice} is not ended by {quoted(end)}, which ends all other messages",
                 (alone(shown.render, shown.name),),
             )
+
+
+@lru_cache(maxsize=128)
+def _markers(text: str) -> frozenset[str]:
+    return frozenset(Literal.of(text).markers)
 
 
 def _uncounted(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
@@ -85,14 +91,14 @@ def _uncounted(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
 
 def _turn_markers(chat: PlayedConversation) -> Iterator[tuple[str, str]]:
     """Return the markers before each message of a chat with those after each."""
-    texts = written_texts(chat)
+    texts = chat.written
     if len(texts) != 3:  # noqa: PLR2004 - a question, its answer, another question
         return
     question, answer, other = texts
-    ends = set(Literal.of(question.after).markers) & set(Literal.of(answer.after).markers)
-    begins = set.intersection(*(set(Literal.of(each.before).markers) for each in texts))
+    ends = _markers(question.after) & _markers(answer.after)
+    begins = frozenset.intersection(*(_markers(each.before) for each in texts))
     # In ``</a><b>`` both stand between two texts; the one that begins stands after the last, too.
-    for begin in sorted(begins & set(Literal.of(other.after).markers)):
+    for begin in sorted(begins & _markers(other.after)):
         for end in sorted(ends - {begin}):
             joint = question.after
             once = joint.count(begin) == joint.count(end) == answer.after.count(end) == 1

@@ -22,7 +22,6 @@ from autoparser.analysis.lint.conversations import (
     PlayedConversation,
     Voice,
     WrittenText,
-    written_texts,
 )
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
@@ -69,7 +68,7 @@ def _tail(played: PlayedConversation) -> str:
     conversation = played.conversation
     if not conversation.generation or conversation.other_form:
         return ""
-    texts = written_texts(played)
+    texts = played.written
     return texts[-1].after if texts else ""
 
 
@@ -79,7 +78,7 @@ def _answers(subject: Subject) -> Iterator[tuple[PlayedConversation, WrittenText
         conversation = played.conversation
         if conversation.generation or conversation.other_form:
             continue
-        texts = written_texts(played)
+        texts = played.written
         for before, text in pairwise(texts):
             if (before.spoken.voice, text.spoken.voice) == (Voice.RESULT, Voice.ANSWER):
                 yield played, text

@@ -22,7 +22,6 @@ from autoparser.analysis.lint.conversations import (
     PlayedConversation,
     Voice,
     WrittenText,
-    written_texts,
 )
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.quoting import quoted
@@ -61,7 +60,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     for played in subject.matrix:
         # Where a text is lost, two headers stand before the next one.
         whole = all(played.holds(each) for each in played.said(*OWN, *OTHERS))
-        texts = written_texts(played) if whole and not played.conversation.other_form else ()
+        texts = played.written if whole and not played.conversation.other_form else ()
         for at, text in enumerate(texts):
             wrong = _wrong(headers, texts, at)
             if wrong and text.spoken.voice not in seen:
@@ -106,7 +105,7 @@ def _headers(subject: Subject) -> _Headers | None:
     )
     befores = [
         each.before
-        for each in (written_texts(chat) if chat is not None else ())
+        for each in (chat.written if chat is not None else ())
         if each.spoken.voice is Voice.USER
     ]
     user = common_suffix(*befores).strip() if len(befores) > 1 else ""

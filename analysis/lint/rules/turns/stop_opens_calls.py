@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.format import Literal
 from autoparser.analysis.lint.call_documents import call_spans
-from autoparser.analysis.lint.conversations import Voice, written_texts
+from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     answered, calling = played.get("an answer"), played.get("a call and its result")
     if answered is None or calling is None:
         return
-    texts = written_texts(answered)
+    texts = answered.written
     spans = call_spans(calling)
     header = subject.format.header.strip()
     if not texts or not spans or texts[-1].spoken.voice is not Voice.ANSWER or not header:

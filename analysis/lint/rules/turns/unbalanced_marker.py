@@ -24,7 +24,7 @@ from itertools import pairwise
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.call_documents import call_spans
 from autoparser.analysis.lint.chats import told
-from autoparser.analysis.lint.conversations import Voice, written_texts
+from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.paired_markers import Balance, Pair, balance
 from autoparser.analysis.lint.quoting import quoted
@@ -48,7 +48,11 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Count the markers between two user messages; what opens there must close there."""
     seen: set[Pair] = set()
     opens, of_turns = _opens_anywhere(subject), _in_plain_chats(subject)
+    looked_at: set[str] = set()
     for name, render, text in _between_questions(subject):
+        if text in looked_at:
+            continue
+        looked_at.add(text)
         found = _balance(subject, text)
         for pair in found.opened | found.closed:
             opened, closed = found.opened[pair], found.closed[pair]
@@ -102,7 +106,7 @@ def _between_questions(subject: Subject) -> Iterator[tuple[str, Render, str]]:
     for played in subject.matrix:
         if not played.render.rendered or played.conversation.other_form:
             continue
-        starts = [each.start for each in written_texts(played) if each.spoken.voice is Voice.USER]
+        starts = [each.start for each in played.written if each.spoken.voice is Voice.USER]
         for start, end in pairwise(starts):
             yield played.name, played.render, played.render.text[start:end]
     yield from _reasoned_loop(subject)
@@ -145,11 +149,12 @@ def _in_plain_chats(subject: Subject) -> _TurnMarkers:
         if not any(each.said(Voice.CALL, Voice.REASONING)) and not each.conversation.tools
     ]
     # A generation prompt may open reasoning, which is not in every chat.
-    ends = [written_texts(each)[-1:] for each in chats]
+    ends = [each.written[-1:] for each in chats]
     texts = [chat.render.text[: end[0].start] for chat, end in zip(chats, ends, strict=True) if end]
     first = subject.matrix[0].conversation.spoken[0].text
-    whole = [_balance(subject, text) for text in texts]
-    said = [_balance(subject, text.partition(first)[2]) for text in texts]
+    whole = [_balance(subject, text) for text in dict.fromkeys(texts)]
+    histories = dict.fromkeys(text.partition(first)[2] for text in texts)
+    said = [_balance(subject, text) for text in histories]
     return _TurnMarkers(
         frozenset(pair for found in whole for pair in found.opened | found.closed),
         any(
