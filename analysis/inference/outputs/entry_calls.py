@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Escape, Text
 from autoparser.analysis.core.schema import JsonType, type_of
@@ -145,7 +146,13 @@ def _keep_true_keys(texts: Sequence[tuple[str, int]], sightings: Sequence[_Sight
     """Leave out words of values that only look like keys: they stand otherwise than most do."""
     keys = [(texts[each.output][0], key) for each in sightings for key in each.keys]
     after = shared_beginning([text[key.end :][:_CONTEXT] for text, key in keys], _MANY)
-    before = shared_end([text[max(0, key.start - _CONTEXT) : key.start] for text, key in keys], _MANY)
+    first = [(texts[each.output][0], each.keys[0]) for each in sightings if each.keys]
+    later = [(texts[each.output][0], key) for each in sightings for key in each.keys[1:]]
+    before = tuple(
+        shared_end([text[max(0, key.start - _CONTEXT) : key.start] for text, key in some], _MANY)
+        for some in (first, later)
+        if some
+    )
     for each in sightings:
         text = texts[each.output][0]
         each.keys = [
@@ -213,19 +220,11 @@ def _string_rests(strings: Sequence[_Gap], shown: _Shown) -> dict[str, str]:
     return {where: _aligned_end(end, ends[first]) for where, end in ends.items()}
 
 
-_SHARED_BY_CHANCE = 3
-"""So many characters of values may end alike."""
-
-
 def _aligned_end(end: str, model: str) -> str:
     """Leave out what some values end with alike, by what follows values elsewhere."""
-
-    def shared(at: int) -> int:
-        pairs = zip(end[at:], model, strict=False)
-        return next((n for n, (one, other) in enumerate(pairs) if one != other), min(len(end) - at, len(model)))
-
-    best = max(range(min(_SHARED_BY_CHANCE, len(end)) + 1), key=lambda at: (shared(at), -at))
-    return end[best:] if shared(best) else end
+    shared = [prefix_length(end[at:], model) for at in range(len(end))]
+    best = max(range(len(end)), key=lambda at: (shared[at], -at), default=0)
+    return end[best:] if shared[best:] and shared[best] else end
 
 
 _LITERAL = re.compile(
