@@ -108,18 +108,22 @@ def _sightings(texts: Sequence[tuple[str, int]], offered: OfferedTools) -> list[
             end = names[at + 1].start if at + 1 < len(names) else len(text)
             seen.append(_Sighting(number, name, list(offered.keys_in(name.word, text, name.end, end)), end))
     keyed = [each for each in seen if each.keys]
-    before = shared_end([_before(texts, each) for each in keyed], _MANY)
+    firsts = {each.output: each for each in reversed(keyed)}.values()
+    later = [each for each in keyed if each not in firsts]
+    befores = tuple(
+        shared_end([_before(texts, each) for each in some], _MANY)
+        for some in (firsts, later)
+        if some
+    )
     between = shared_beginning(
         [texts[each.output][0][each.name.end : each.keys[0].start] for each in keyed], _MANY
     )
-    kept = [each for each in seen if _stands(texts, each, before, between)]
+    kept = [each for each in seen if _stands(texts, each, befores, between)]
     for at, each in enumerate(kept):
-        following = kept[at + 1] if at + 1 < len(kept) else None
-        if following is not None and following.output == each.output:
-            each.end, each.last = following.name.start - len(before), False
-        else:
-            each.end = len(texts[each.output][0])
         text = texts[each.output][0]
+        following = kept[at + 1] if at + 1 < len(kept) else None
+        each.last = following is None or following.output != each.output
+        each.end = len(text) if following is None or each.last else following.name.start
         each.keys = list(offered.keys_in(each.name.word, text, each.name.end, each.end))
     _keep_true_keys(texts, kept)
     return kept
@@ -134,12 +138,12 @@ def _before(texts: Sequence[tuple[str, int]], each: _Sighting) -> str:
 
 
 def _stands(
-    texts: Sequence[tuple[str, int]], each: _Sighting, before: str, between: str
+    texts: Sequence[tuple[str, int]], each: _Sighting, befores: tuple[str, ...], between: str
 ) -> bool:
-    if before.strip() and not _before(texts, each).endswith(before):
+    if not _before(texts, each).endswith(befores):
         return False
     follows = texts[each.output][0].startswith(between, each.name.end)
-    return follows if each.keys or not before.strip() else True
+    return follows if each.keys or not all(map(str.strip, befores)) else True
 
 
 def _keep_true_keys(texts: Sequence[tuple[str, int]], sightings: Sequence[_Sighting]) -> None:
@@ -181,15 +185,17 @@ def _around(gaps: Sequence[_Gap]) -> _Shown:
     literal = [gap for gap in gaps if JsonType.STRING not in gap.kinds]
     middles: dict[JsonType, Counter[str]] = {}
     for gap in literal:
-        found = _literal(gap)
-        if found is not None:
-            value, start, _ = found
+        for value, start, _ in _literals(gap):
             middles.setdefault(type_of(value), Counter())[gap.text[:start]] += 1
-    shown.middles = {kind: counted.most_common(1)[0][0] for kind, counted in middles.items()}
+    # A word of the markup may be one of a value, too: `flag="false">false`. It is nearer to the key.
+    shown.middles = {
+        kind: max(counted, key=lambda middle: (counted[middle], len(middle)))
+        for kind, counted in middles.items()
+    }
     for gap in literal:
-        found = _literal(gap)
-        if found is not None and gap.text[: found[1]] in shown.middles.values():
-            shown.rests.setdefault(gap.where, Counter())[gap.text[found[2] :]] += 1
+        rest = next((gap.text[end:] for _, start, end in _literals(gap) if gap.text[:start] in shown.middles.values()), None)
+        if rest is not None:
+            shown.rests.setdefault(gap.where, Counter())[rest] += 1
     strings = [gap for gap in gaps if gap.kinds == {JsonType.STRING}]
     strings = strings or [gap for gap in gaps if JsonType.STRING in gap.kinds]
     shown.string_middle = _middle(strings, shown)
@@ -234,13 +240,12 @@ _LITERAL = re.compile(
 _WORDS: Mapping[str, Json] = {"True": True, "False": False, "None": None}
 
 
-def _literal(gap: _Gap, start: int = 0) -> tuple[Json, int, int] | None:
-    """Find the first value in a gap that shows itself and has a type of the schema."""
+def _literals(gap: _Gap, start: int = 0) -> Iterator[tuple[Json, int, int]]:
+    """Go through the values in a gap that show themselves and have a type of the schema."""
     for match in _LITERAL.finditer(gap.text, start):
         found = _read_literal(gap.text, match)
         if found is not None and _allowed(found[0], gap.kinds):
-            return found[0], match.start(), found[1]
-    return None
+            yield found[0], match.start(), found[1]
 
 
 def _allowed(value: Json, kinds: frozenset[JsonType]) -> bool:
@@ -277,7 +282,7 @@ def _value(gap: _Gap, shown: _Shown, escape: Escape) -> tuple[Json, int] | None:
     if gap.kinds == {JsonType.STRING}:
         return string
     for middle in _longest_first(shown.middles.values()):
-        found = _literal(gap, len(middle)) if gap.text.startswith(middle) else None
+        found = next(_literals(gap, len(middle)), None) if gap.text.startswith(middle) else None
         if found is not None and found[1] == len(middle) and _rest_fits(gap, found[2], shown):
             return found[0], found[2]
     return string

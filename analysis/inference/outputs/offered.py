@@ -73,6 +73,8 @@ class OfferedTools:
 
     def fits(self, name: str, arguments: Json) -> bool:
         """Whether these may be the arguments of a function."""
+        if name not in self._parameters:
+            return False
         if name not in self._checks:
             self._checks[name] = validator(self._parameters[name])
         return isinstance(arguments, dict) and not self._checks[name](arguments)

@@ -58,7 +58,9 @@ def proposals(
         ]
         number = sum(map(len, calls))
         if number:
-            found.append(_proposal(outputs, with_ids(sighted), style, read, ends))
+            found += [
+                _proposal(outputs, each, style, read, ends) for each in with_ids(sighted)
+            ]
     return sorted(found, key=lambda each: -each.calls)
 
 

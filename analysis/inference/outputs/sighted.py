@@ -7,7 +7,7 @@ word that is another one in nearly every call.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -34,8 +34,18 @@ class SightedCall:
     @property
     def places(self) -> list[tuple[int, int]]:
         """Where its fields stand, in the order of the text."""
-        known = [self.name_at, self.arguments_at, *([self.id_at] if self.id_at else [])]
+        known = [self.arguments_at]
+        if not self.named_by_id:
+            known.append(self.name_at)
+        if self.id_at is not None:
+            known.append(self.id_at)
         return sorted(known)
+
+    @property
+    def named_by_id(self) -> bool:
+        """Whether the name stands inside the id."""
+        start, end = self.id_at or (0, 0)
+        return start <= self.name_at[0] < end
 
     @property
     def start(self) -> int:
@@ -80,13 +90,13 @@ _ID = re.compile(r"[\w][\w.:-]*")
 _ID_AT_END = re.compile(r"[\w][\w.:-]*$")
 
 
-def with_ids(outputs: Sequence[SightedOutput]) -> list[SightedOutput]:
-    """Find ids between the fields of calls, before them, or after them; none where none varies."""
-    for find in (_between, _before, _after):
+def with_ids(outputs: Sequence[SightedOutput]) -> Iterator[Sequence[SightedOutput]]:
+    """Find ids between the fields of calls, before and after them, around the name; last, none."""
+    for find in (_between, _before, _after, _around):
         found = find(outputs)
         if found is not None:
-            return found
-    return list(outputs)
+            yield found
+    yield outputs
 
 
 def _each_call(outputs: Sequence[SightedOutput]) -> list[tuple[SightedOutput, int]]:
@@ -156,6 +166,26 @@ def _after(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     return _placed(outputs, place)
 
 
+_ID_BEFORE = re.compile(r"[\w.:/~#@-]*$")
+_ID_AFTER = re.compile(r"[\w.:/~#@-]*")
+
+
+def _around(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+    """Find ids that hold the name, as `call_7.look`."""
+
+    def place(output: SightedOutput, at: int) -> tuple[int, int] | None:
+        call = output.calls[at]
+        start, end = call.name_at
+        begin = output.calls[at - 1].end if at else output.start
+        before = _ID_BEFORE.search(output.text[begin:start])
+        after = _ID_AFTER.match(output.text, end)
+        if before is None or after is None or after.end() - end + len(before.group()) == 0:
+            return None
+        return start - len(before.group()), after.end()
+
+    return _placed(outputs, place)
+
+
 def _vary(words: Sequence[str], calls: int) -> bool:
     """Whether nearly every call has a word of its own; a number that counts calls is not one."""
     return 2 * len(words) > calls and 2 * len(set(words)) > len(words) and len(set(words)) > 1
@@ -178,7 +208,7 @@ def _placed(
             span = place(output, at)
             calls.append(replace(call, id_at=span))
             if span is not None:
-                word = output.text[slice(*span)]
+                word = _without(output.text[slice(*span)], call.name)
                 words.append(word)
                 numbers.append(word in (str(at), str(at + 1)))
         found.append(replace(output, calls=tuple(calls)))
