@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -111,6 +111,7 @@ def saved_format(file: FormatFile, name: str) -> SavedFormat:
     """Return what a file holds; messages call it `name`."""
     each = tuple(map(format_read, file.formats))
     formats = Formats(each, file.base, fullest=each[file.fullest], untried=file.untried_settings)
+    beside = tuple(map(format_read, file.also))
     return SavedFormat(
         template=file.template,
         formats=formats,
@@ -124,4 +125,5 @@ def saved_format(file: FormatFile, name: str) -> SavedFormat:
         renders=file.renders,
         file=name,
         saved_gate=gate_read(file.gate),
+        also=replace(formats, each=beside, fullest=beside[file.fullest]) if beside else None,
     )

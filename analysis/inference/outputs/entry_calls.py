@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Json
@@ -28,6 +29,7 @@ from .sighted import SightedCall
 
 __all__ = ["entry_calls"]
 
+_TEXT_ALONE = frozenset({JsonType.STRING})
 _MANY = 3
 """Of so many sightings one may be a word that only looks like a call or a key."""
 
@@ -106,7 +108,8 @@ def _sightings(texts: Sequence[tuple[str, int]], offered: OfferedTools) -> list[
         names = [name for name in offered.names_in(text) if name.start >= start]
         for at, name in enumerate(names):
             end = names[at + 1].start if at + 1 < len(names) else len(text)
-            seen.append(_Sighting(number, name, list(offered.keys_in(name.word, text, name.end, end)), end))
+            keys = list(offered.keys_in(name.word, text, name.end, end))
+            seen.append(_Sighting(number, name, keys, end))
     keyed = [each for each in seen if each.keys]
     firsts = {each.output: each for each in reversed(keyed)}.values()
     later = [each for each in keyed if each not in firsts]
@@ -150,20 +153,21 @@ def _keep_true_keys(texts: Sequence[tuple[str, int]], sightings: Sequence[_Sight
     """Leave out words of values that only look like keys: they stand otherwise than most do."""
     keys = [(texts[each.output][0], key) for each in sightings for key in each.keys]
     after = shared_beginning([text[key.end :][:_CONTEXT] for text, key in keys], _MANY)
-    first = [(texts[each.output][0], each.keys[0]) for each in sightings if each.keys]
-    later = [(texts[each.output][0], key) for each in sightings for key in each.keys[1:]]
-    before = tuple(
-        shared_end([text[max(0, key.start - _CONTEXT) : key.start] for text, key in some], _MANY)
-        for some in (first, later)
-        if some
-    )
+    rows = [_between(texts[each.output][0], each) for each in sightings if each.keys]
+    first, later = [row[0] for row in rows], [text for row in rows for text in row[1:]]
+    before = tuple(shared_end(some, _MANY) for some in (first, later) if some)
     for each in sightings:
         text = texts[each.output][0]
         each.keys = [
             key
-            for key in each.keys
-            if text.startswith(after, key.end) and text.endswith(before, 0, key.start)
+            for key, left in zip(each.keys, _between(text, each), strict=True)
+            if text.startswith(after, key.end) and left.endswith(before)
         ]
+
+
+def _between(text: str, each: _Sighting) -> list[str]:
+    """Return what stands before each key, from the name or the key before it."""
+    return [text[one.end : other.start] for one, other in pairwise([each.name, *each.keys])]
 
 
 def _gaps(
@@ -187,16 +191,17 @@ def _around(gaps: Sequence[_Gap]) -> _Shown:
     for gap in literal:
         for value, start, _ in _literals(gap):
             middles.setdefault(type_of(value), Counter())[gap.text[:start]] += 1
-    # A word of the markup may be one of a value, too: `flag="false">false`. It is nearer to the key.
+    # A word of the markup may look like a value: `flag="false">false`. It is nearer to the key.
     shown.middles = {
         kind: max(counted, key=lambda middle: (counted[middle], len(middle)))
         for kind, counted in middles.items()
     }
     for gap in literal:
-        rest = next((gap.text[end:] for _, start, end in _literals(gap) if gap.text[:start] in shown.middles.values()), None)
-        if rest is not None:
-            shown.rests.setdefault(gap.where, Counter())[rest] += 1
-    strings = [gap for gap in gaps if gap.kinds == {JsonType.STRING}]
+        for _, start, end in _literals(gap):
+            if gap.text[:start] in shown.middles.values():
+                shown.rests.setdefault(gap.where, Counter())[gap.text[end:]] += 1
+                break
+    strings = [gap for gap in gaps if gap.kinds == _TEXT_ALONE]
     strings = strings or [gap for gap in gaps if JsonType.STRING in gap.kinds]
     shown.string_middle = _middle(strings, shown)
     shown.string_rests = _string_rests(strings, shown)
@@ -279,7 +284,7 @@ def _python_container(text: str, at: int) -> tuple[Json, int] | None:
 def _value(gap: _Gap, shown: _Shown, escape: Escape) -> tuple[Json, int] | None:
     """Return the value of a gap, and where in the gap it ends."""
     string = _string(gap, shown, escape) if JsonType.STRING in gap.kinds else None
-    if gap.kinds == {JsonType.STRING}:
+    if gap.kinds == _TEXT_ALONE:
         return string
     for middle in _longest_first(shown.middles.values()):
         found = next(_literals(gap, len(middle)), None) if gap.text.startswith(middle) else None
@@ -300,13 +305,15 @@ def _longest_first(texts: Iterable[str]) -> list[str]:
 
 def _string(gap: _Gap, shown: _Shown, escape: Escape) -> tuple[Json, int] | None:
     middle, rest = shown.string_middle, shown.string_rests.get(gap.where, "")
+    if escape is Escape.PYTHON:
+        # `repr` chooses its quotes by what the string holds.
+        middle, rest = middle.rstrip(_QUOTES), rest.lstrip(_QUOTES)
     if not gap.text.startswith(middle) or not rest or not gap.text.endswith(rest):
         return None
     end = len(gap.text) - len(rest)
     if end < len(middle):
         return None
-    raw = gap.text[len(middle) : end]
-    if escape is Escape.PYTHON and raw[:1] not in ("'", '"'):
-        quote = middle[-1:]
-        raw = f"{quote}{raw}{quote}"
-    return Text(escape=escape).read(raw), end
+    return Text(escape=escape).read(gap.text[len(middle) : end]), end
+
+
+_QUOTES = "'\""

@@ -1,7 +1,7 @@
-"""What nearly all of some texts begin or end with: a spoilt one outvotes nobody.
+r"""What nearly all of some texts begin or end with: a spoilt one outvotes nobody.
 
-    >>> shared_end(["Let me see. <call>", "<call>", "Oslo?\n<call>"])
-    '<call>'
+>>> shared_end(["Let me see. <call>", "<call>", "Oslo?\n<call>"])
+'<call>'
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def shared_beginning(texts: Sequence[str], odd: int = ODD) -> str:
 
 def _longest(texts: Sequence[str], odd: int) -> str:
     """Go on as long as all but a few texts have the same character."""
-    group, needed = list(texts), len(texts) - len(texts) // odd
-    at = 0
+    group: list[str] = list(texts)
+    needed, at = len(texts) - len(texts) // odd, 0
     while group:
         counted = Counter(text[at] for text in group if len(text) > at)
         char, count = max(counted.items(), key=lambda pair: pair[1], default=("", 0))

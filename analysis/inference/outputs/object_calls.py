@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Json
@@ -16,7 +17,7 @@ from autoparser.analysis.core.conversation import Json
 from .offered import OfferedTools, WordSeen
 from .sighted import SightedCall
 
-__all__ = ["ObjectStyle", "object_calls"]
+__all__ = ["ObjectStyle", "holds_call", "misread", "object_calls"]
 
 
 class ObjectStyle(NamedTuple):
@@ -33,7 +34,36 @@ class _Value(NamedTuple):
     value: dict[str, Json]
 
 
-def object_calls(text: str, start: int, offered: OfferedTools, style: ObjectStyle) -> list[SightedCall]:
+_AFTER_KEY = re.compile(r"[^\w\s.,;!?]|\n")
+"""What stands after a key in markup, and not after a word of a sentence."""
+
+
+def holds_call(text: str, offered: OfferedTools) -> bool:
+    """Whether a text holds what may be a call in some way or other: names alone are no call."""
+    names = offered.names_in(text)
+    for at, name in enumerate(names):
+        end = names[at + 1].start if at + 1 < len(names) else len(text)
+        for key in offered.keys_in(name.word, text, name.end, end):
+            if _AFTER_KEY.match(text, key.end):
+                return True
+    styles = (ObjectStyle(first, encoded) for first in (True, False) for encoded in (False, True))
+    sighted = (call for style in styles for call in object_calls(text, 0, offered, style))
+    return bool(names) and any(call.arguments for call in sighted)
+
+
+def misread(name: str, arguments: Mapping[str, Json], offered: OfferedTools) -> bool:
+    """Whether a string holds another argument of its call, as where its end was not found."""
+    return any(
+        key.word != own and _AFTER_KEY.match(value, key.end)
+        for own, value in arguments.items()
+        if isinstance(value, str)
+        for key in offered.keys_in(name, value, 0, len(value))
+    )
+
+
+def object_calls(
+    text: str, start: int, offered: OfferedTools, style: ObjectStyle
+) -> list[SightedCall]:
     """Return the calls in a text from a place on, in its order."""
     names = [name for name in offered.names_in(text) if name.start >= start]
     if style.name_first:

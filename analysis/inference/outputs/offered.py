@@ -62,15 +62,6 @@ class OfferedTools:
         """Return the types that an argument may have."""
         return self._parts[name].member(key).kinds or ANY
 
-    def called_in(self, text: str) -> bool:
-        """Whether a name stands in a text with a key of its function after it, as in a call."""
-        names = self.names_in(text)
-        for at, name in enumerate(names):
-            end = names[at + 1].start if at + 1 < len(names) else len(text)
-            if next(self.keys_in(name.word, text, name.end, end), None) is not None:
-                return True
-        return False
-
     def fits(self, name: str, arguments: Json) -> bool:
         """Whether these may be the arguments of a function."""
         if name not in self._parameters:

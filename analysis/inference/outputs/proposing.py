@@ -6,6 +6,7 @@ concluded from it has to read outputs whole, and to write them as they are.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from .sighted import SightedCall, SightedOutput, with_ids
 
 __all__ = ["Proposal", "ReadTurn", "proposals"]
 
+_SENTENCE_END = re.compile(r"^[.!?…:,;]+(?=\s)")
 ReadTurn: TypeAlias = Callable[[str], Message]
 """Reads what stands before calls as the template writes reasoning and content."""
 
@@ -58,9 +60,7 @@ def proposals(
         ]
         number = sum(map(len, calls))
         if number:
-            found += [
-                _proposal(outputs, each, style, read, ends) for each in with_ids(sighted)
-            ]
+            found += [_proposal(outputs, each, style, read, ends) for each in with_ids(sighted)]
     return sorted(found, key=lambda each: -each.calls)
 
 
@@ -112,11 +112,12 @@ def _fronts(sighted: Sequence[SightedOutput], ends: Sequence[str]) -> list[str]:
     """Return what stands before the calls and what opens them; of turns without calls, all."""
     called = [each for each in sighted if each.calls]
     begins = [each.text[each.start : each.calls[0].start] for each in called]
-    opening = shared_end(begins)
-    # What stands before calls alone says nothing of what stands between content and calls.
-    spoken = [begin for begin in begins if begin.strip() != opening.strip()]
-    wide = shared_end(spoken) if spoken else opening
-    wide = wide if wide.endswith(opening) else opening
+    # A sentence ends before the markup begins.
+    opening = _SENTENCE_END.sub("", shared_end(begins))
+    # What stands before calls alone says nothing of the space between content and calls.
+    spoken = [begin.removesuffix(opening) for begin in begins if begin.strip() != opening.strip()]
+    space = shared_end([begin[len(begin.rstrip()) :] for begin in spoken]) if spoken else ""
+    wide = space + opening
     fronts: list[str] = []
     for each in sighted:
         if not each.calls:

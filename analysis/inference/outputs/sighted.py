@@ -86,6 +86,8 @@ class SightedOutput:
 
 
 _Place: TypeAlias = "Callable[[SightedOutput, int], tuple[int, int] | None]"
+_SHORTEST = 2
+"""So much markup has to stand before a word that may be an id."""
 _ID = re.compile(r"[\w][\w.:-]*")
 _ID_AT_END = re.compile(r"[\w][\w.:-]*$")
 
@@ -111,7 +113,7 @@ def _between(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
         for (_, end), (start, _) in pairwise(call.places)
         if (text := output.text[end:start])
     ]
-    if len(set(texts)) < 2:
+    if len(set(texts)) == 1:
         return None
     before, after = shared_beginning(texts), shared_end(texts)
     if not before.strip() and not after.strip():
@@ -131,8 +133,9 @@ def _before(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     words = [match.group() for rest in rests if (match := _ID_AT_END.search(rest))]
     if not last.strip() or not _vary(words, len(rests)):
         return None
-    first = shared_end([rest[: match.start()] for rest in rests if (match := _ID_AT_END.search(rest))])
-    if len(first.strip()) < 2:
+    found = [(rest, match) for rest in rests if (match := _ID_AT_END.search(rest))]
+    first = shared_end([rest[: match.start()] for rest, match in found])
+    if len(first.strip()) < _SHORTEST:
         return None
 
     def place(output: SightedOutput, at: int) -> tuple[int, int] | None:
@@ -154,7 +157,8 @@ def _after(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     words = [match.group() for rest in rests if (match := _ID.match(rest))]
     if not first.strip() or not _vary(words, len(rests)):
         return None
-    following = shared_beginning([rest[len(m.group()) :] for rest in rests if (m := _ID.match(rest))])
+    found = [(rest, match) for rest in rests if (match := _ID.match(rest))]
+    following = shared_beginning([rest[match.end() :] for rest, match in found])
     if not following.strip():
         return None
 
@@ -195,9 +199,7 @@ def _word_at(text: str, start: int, end: int) -> tuple[int, int] | None:
     return (start, end) if start < end and _ID.fullmatch(text, start, end) else None
 
 
-def _placed(
-    outputs: Sequence[SightedOutput], place: _Place
-) -> list[SightedOutput] | None:
+def _placed(outputs: Sequence[SightedOutput], place: _Place) -> list[SightedOutput] | None:
     """Give every call its id; None where few have one, or where it is the call's number."""
     found: list[SightedOutput] = []
     words: list[str] = []
