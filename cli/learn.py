@@ -84,10 +84,14 @@ def learn(
     Exit code: 0 if all fit the format that was learnt, 1 if one does not, 2 if there is nothing to
     learn from.
     """
-    if (examples is None) == (outputs is None):
+    if examples is None and outputs is None:
         raise AutoparserError(
-            "there are no examples" if examples is None else "there are examples and outputs",
-            hint="add either --examples FILE, with outputs and what they mean, or --outputs FILE",
+            "there are no examples",
+            hint="add --examples FILE, with outputs and what they mean, or --outputs and --tools",
+        )
+    if examples is not None and outputs is not None:
+        raise AutoparserError(
+            "examples and outputs are two ways to learn", hint="leave one of them out"
         )
     if outputs is not None and tools is None:
         raise AutoparserError(
