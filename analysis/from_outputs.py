@@ -38,11 +38,11 @@ from autoparser.analysis.reading.expression import build, request_of
 from autoparser.analysis.reading.parsing import OutputParser, message_of
 from autoparser.analysis.taught_analysis import checked, taught_analysis, with_calls_of
 
-__all__ = ["InferredFormat", "OutputReading", "ReadFormat", "format_of_outputs", "learn_outputs"]
+__all__ = ["InferredFormat", "LoggedReading", "ReadFormat", "format_of_outputs", "learn_outputs"]
 
 
 @dataclass(frozen=True, slots=True)
-class OutputReading:
+class LoggedReading:
     """What a format makes of one output."""
 
     output: LoggedOutput
@@ -66,7 +66,7 @@ class ReadFormat:
     """A format, and what it makes of all outputs."""
 
     shown: ShownFormat
-    readings: tuple[OutputReading, ...]
+    readings: tuple[LoggedReading, ...]
 
     @property
     def format(self) -> TurnFormat:
@@ -93,7 +93,7 @@ class InferredFormat:
 
     analysis: Analysis
     """With the learnt format; its phases are the template's."""
-    readings: tuple[OutputReading, ...]
+    readings: tuple[LoggedReading, ...]
     """What became of every output, in the order given."""
     guesses: tuple[str, ...]
     """What no output shows, in words."""
@@ -106,7 +106,7 @@ class InferredFormat:
         return self.analysis.also is not None
 
     @property
-    def odd(self) -> tuple[OutputReading, ...]:
+    def odd(self) -> tuple[LoggedReading, ...]:
         """The outputs that do not fit."""
         return tuple(each for each in self.readings if each.problem)
 
@@ -153,7 +153,7 @@ def learn_outputs(
     return InferredFormat(widened, readings, found.guesses, len(own) - len(rest))
 
 
-def _read_beside(reading: OutputReading, widened: Analysis, tools: Sequence[Tool]) -> OutputReading:
+def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool]) -> LoggedReading:
     """Let the parser that reads both ways judge, too."""
     if reading.problem:
         return reading
@@ -170,7 +170,7 @@ def _without_id(_name: str, _number: int) -> str:
     return ""
 
 
-def _check(readings: Sequence[OutputReading]) -> Check:
+def _check(readings: Sequence[LoggedReading]) -> Check:
     """Count the outputs as the self-check counts the messages of the battery."""
     failures = tuple(
         Failure(
@@ -301,7 +301,7 @@ def _readings(
     base: TurnFormat,
     tools: Sequence[Tool],
     offered: OfferedTools,
-) -> Iterator[OutputReading]:
+) -> Iterator[LoggedReading]:
     readers: dict[str, OutputParser] = {}
     for output in outputs:
         if output.prompt not in readers:
@@ -315,18 +315,18 @@ def _reading(
     base: TurnFormat,
     reader: OutputParser,
     offered: OfferedTools,
-) -> OutputReading:
+) -> LoggedReading:
     expected, _ = turn_text(Example(output.text, Message(), output.prompt), base)
     parsed = reader.parse(output.text)
     try:
         message = message_of(parsed, output.text)
     except ValueError:
-        return OutputReading(output, None, None, expected, "a call's arguments cannot be read")
+        return LoggedReading(output, None, None, expected, "a call's arguments cannot be read")
     try:
         written = format_.write(message)
     except (RefusedMessageError, KeyError):
         written = None
-    found = OutputReading(output, message, written, expected)
+    found = LoggedReading(output, message, written, expected)
     wrong = [
         call.name for call in message.calls if not offered.fits(call.name, dict(call.arguments))
     ]

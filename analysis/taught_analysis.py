@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Formats, Part, TurnFormat
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.describing.view import view_of
+from autoparser.analysis.learnt import SavedFormat
 
-__all__ = ["checked", "taught_analysis", "with_calls_of"]
+__all__ = ["checked", "taught_analysis", "with_calls_of", "with_saved"]
 
 
 def taught_analysis(
@@ -58,4 +60,21 @@ def _called(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
         layouts={**old.layouts, **called},
         calls=format_.calls,
         not_rendered=format_.not_rendered,
+    )
+
+
+def with_saved(analysis: Analysis, saved: SavedFormat) -> Analysis:
+    """Return an analysis with the formats of a file that was learnt from the same template.
+
+    Raises AutoparserError where it was made of another template.
+    """
+    if saved.sha256 != analysis.sha256:
+        made = saved.template.origin or "another template"
+        raise AutoparserError(
+            f"the format was learnt from {made}, whose text is not this template's",
+            file=saved.file,
+            hint="learn it again from this template",
+        )
+    return replace(
+        analysis, formats=saved.formats, view=saved.view, checks=saved.checks, also=saved.also
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from autoparser.analysis.core.format import Part
-from autoparser.analysis.from_outputs import InferredFormat, OutputReading
+from autoparser.analysis.from_outputs import InferredFormat, LoggedReading
 
 from .layout import Lines, heading, prose, rows
 from .visible import visible
@@ -57,11 +57,11 @@ def _lines(found: InferredFormat, width: int) -> Iterator[Text]:
         yield from rows([(each.output.place, _departure(each)) for each in found.odd], width)
 
 
-def _calls(reading: OutputReading) -> bool:
+def _calls(reading: LoggedReading) -> bool:
     return not reading.problem and reading.message is not None and bool(reading.message.calls)
 
 
-def _departure(each: OutputReading) -> Text:
+def _departure(each: LoggedReading) -> Text:
     if each.written is None or each.departs >= len(each.expected.rstrip()):
         return Text(each.problem)
     return Text(f"{each.problem}, from {visible(each.expected[each.departs :])[:_SHOWN]} on")

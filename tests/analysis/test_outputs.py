@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from autoparser import ChatTemplate, analyze, load_format
+from autoparser import AutoparserError, ChatTemplate, analyze, load_format
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part
 from autoparser.analysis.from_outputs import InferredFormat, learn_outputs
 from autoparser.analysis.inference.outputs import LoggedOutput, OutputError, given_outputs
+from autoparser.analysis.taught_analysis import with_saved
 
 ROOT = Path(__file__).parents[2]
 CHAT = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")
@@ -141,6 +142,16 @@ def test_a_template_with_calls_is_widened(tmp_path: Path) -> None:
             assert stream.message.tool_calls[0].arguments == read.tool_calls[0].arguments
         assert "<call>" in analysis.grammar(TOOLS).gbnf()
         assert "[do " not in analysis.grammar(TOOLS).gbnf()
+
+
+def test_a_server_reads_with_what_was_learnt_of_its_template_alone(tmp_path: Path) -> None:
+    file = tmp_path / "model.format.json"
+    learn_outputs(analyze(ChatTemplate(CHAT)), given_outputs(LOG, "log"), TOOLS).analysis.save(file)
+    served = with_saved(analyze(ChatTemplate(CHAT)), load_format(file))
+    read = served.parser(TOOLS).parse("[do look(city='Lima', days=2)]")
+    assert [call.arguments for call in read.tool_calls] == ['{"city": "Lima", "days": 2}']
+    with pytest.raises(AutoparserError, match="text is not this template's"):
+        with_saved(analyze(ChatTemplate(JSON_CALLS)), load_format(file))
 
 
 def test_outputs_without_calls_are_an_error() -> None:
