@@ -17,6 +17,8 @@ from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .preserving import preserving_report, template_diff
+from .probe import probe_report
+from .probe_document import ProbeDocument, probe_document
 from .prompt import prompt_warning
 from .provenance import provenance_words
 from .roundtrip import roundtrip_report
@@ -33,6 +35,7 @@ from .visible import json_text, visible, visible_lines, xml_text
 __all__ = [
     "ComparisonDocument",
     "DecodeSetting",
+    "ProbeDocument",
     "RoundTripDocument",
     "acceptance_document",
     "acceptance_report",
@@ -60,6 +63,8 @@ __all__ = [
     "message_report",
     "phases_report",
     "preserving_report",
+    "probe_document",
+    "probe_report",
     "prompt_warning",
     "provenance_words",
     "roundtrip_document",
