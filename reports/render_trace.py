@@ -1,4 +1,4 @@
-"""A render, step by step: which line wrote what, what was tested and how often, with which values."""
+"""A render, step by step: which line wrote what, what was tested, and with which values."""
 
 from __future__ import annotations
 
@@ -166,8 +166,8 @@ def _outcome(label: Text, words: Text, width: int) -> Lines:
     drawn = [sentence(" " * indent, first[0])]
     rest = Text("").join(first[1:])
     if rest.plain:
-        for line in wrapped(rest, max(width - indent - column, 20), words=True):
-            drawn.append(sentence(" " * (indent + column), line))
+        broken = wrapped(rest, max(width - indent - column, 20), words=True)
+        drawn += [sentence(" " * (indent + column), line) for line in broken]
     return drawn
 
 

@@ -27,7 +27,7 @@ class TracedSiteDocument(JsonDocument, frozen=True):
     kind: StepKind
     line: Positive
     start: Count
-    """Characters from the beginning of the template's text, each line of it ended by one newline."""
+    """Characters from the beginning of the template's text, whose lines end in one newline each."""
     end: Count
     """After its last character."""
     source: str

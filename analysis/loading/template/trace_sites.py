@@ -46,43 +46,40 @@ def found_sites(tree: nodes.Template) -> tuple[FoundSite, ...]:
 
 
 def _find(node: nodes.Node, within: int | None, found: list[FoundSite]) -> None:
-    def add(kind: StepKind, keyword: str, part: nodes.Node, around: int | None = within) -> int:
-        found.append(FoundSite(kind, keyword, part, around))
-        return len(found) - 1
-
     match node:
         case nodes.If():
             _find_if(node, within, found)
         case nodes.For():
-            loop = add(StepKind.LOOP, "for", node)
-            _find(node.iter, within, found)
-            if node.test is not None:
-                # It may have been asked about the next item already: a pass says enough.
-                add(StepKind.TEST, "if", node.test, loop)
-                _find(node.test, loop, found)
-            _find_all(node.body, loop, found)
-            _find_all(node.else_, loop, found)
+            _find_loop(node, within, found)
         case nodes.CondExpr():
             _find(node.expr1, within, found)
-            add(StepKind.TEST, "if", node.test)
-            _find(node.test, within, found)
-            if node.expr2 is not None:
-                _find(node.expr2, within, found)
+            found.append(FoundSite(StepKind.TEST, "if", node.test, within))
+            _find_all([node.test, *([node.expr2] if node.expr2 else [])], within, found)
         case nodes.Output():
             for child in node.nodes:
-                add(StepKind.WRITE, "", child)
+                found.append(FoundSite(StepKind.WRITE, "", child, within))
                 _find(child, within, found)
         case nodes.Assign() | nodes.AssignBlock():
-            add(StepKind.SET, "set", node)
+            found.append(FoundSite(StepKind.SET, "set", node, within))
             _find_all(node.iter_child_nodes(), within, found)
         case nodes.FilterBlock():
-            _find(node.filter, within, found)
-            _find_all(node.body, within, found)
+            _find_all([node.filter, *node.body], within, found)
         case nodes.Macro():
             # Who calls it decides whether it runs.
             _find_all(node.iter_child_nodes(), None, found)
         case _:
             _find_all(node.iter_child_nodes(), within, found)
+
+
+def _find_loop(node: nodes.For, within: int | None, found: list[FoundSite]) -> None:
+    found.append(FoundSite(StepKind.LOOP, "for", node, within))
+    loop = len(found) - 1
+    _find(node.iter, within, found)
+    if node.test is not None:
+        # It may have been asked about the next item already: a pass says enough.
+        found.append(FoundSite(StepKind.TEST, "if", node.test, loop))
+        _find(node.test, loop, found)
+    _find_all([*node.body, *node.else_], loop, found)
 
 
 def _find_if(node: nodes.If, within: int | None, found: list[FoundSite]) -> None:
