@@ -19,6 +19,8 @@ from .message import all_read, message_document, message_report
 from .preserving import preserving_report, template_diff
 from .prompt import prompt_warning
 from .provenance import provenance_words
+from .render_trace import render_trace_report
+from .render_trace_document import RenderTraceDocument, render_trace_document
 from .roundtrip import roundtrip_report
 from .roundtrip_document import RoundTripDocument, roundtrip_document
 from .screen import screen_report
@@ -35,6 +37,7 @@ __all__ = [
     "SECTIONS",
     "ComparisonDocument",
     "DecodeSetting",
+    "RenderTraceDocument",
     "RoundTripDocument",
     "acceptance_document",
     "acceptance_report",
@@ -64,6 +67,8 @@ __all__ = [
     "preserving_report",
     "prompt_warning",
     "provenance_words",
+    "render_trace_document",
+    "render_trace_report",
     "roundtrip_document",
     "roundtrip_report",
     "saved_report",
