@@ -156,6 +156,10 @@ def sglang_stub(
     return stub
 
 
+def not_there(_: Body) -> Answer:
+    return 404, {"detail": "Not Found"}
+
+
 @contextmanager
 def answering(stub: EngineStub) -> Generator[EngineStub]:
     """Answer on loopback for as long as the block lasts."""
@@ -171,7 +175,7 @@ def answering(stub: EngineStub) -> Generator[EngineStub]:
         def answer(self, body: Body) -> None:
             stub.asked.append(self.path)
             stub.headers = {key.lower(): value for key, value in self.headers.items()}
-            route = stub.routes.get(self.path, lambda _: (404, {"detail": "Not Found"}))
+            route = stub.routes.get(self.path, not_there)
             status, said = route(body)
             content = (said if isinstance(said, str) else json.dumps(said)).encode()
             self.send_response(status)

@@ -73,7 +73,12 @@ def test_a_key_is_sent_and_never_told() -> None:
 
 def test_a_server_that_hangs_is_left() -> None:
     stub = EngineStub("vllm", TEMPLATE)
-    stub.routes["/v1/models"] = lambda _: (time.sleep(0.6), (200, {}))[1]
+
+    def slow(_: object) -> Answer:
+        time.sleep(0.6)
+        return 200, {}
+
+    stub.routes["/v1/models"] = slow
     assert "does not answer within 0.3 seconds; see whether it hangs" in complaint(stub)
 
 
