@@ -48,8 +48,8 @@ def test_an_option_means_the_same_in_every_command() -> None:
 
 
 def test_every_command_has_a_form_and_an_output() -> None:
-    # A server has no result.
-    everywhere = set(COMMANDS) - {"serve"}
+    # A server and a debugger have no result.
+    everywhere = set(COMMANDS) - {"serve", "debug"}
     found = options()
     assert set(found["--format"]) == set(found["-f"]) == everywhere
     assert set(found["--output"]) == set(found["-o"]) == everywhere
