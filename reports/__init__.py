@@ -6,7 +6,7 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 """
 
 from .acceptance import acceptance_document, acceptance_report
-from .analysis import analysis_report, phases_report, saved_report
+from .analysis import SECTIONS, analysis_report, phases_report, saved_report, section_report
 from .comparison import comparison_report, format_comparison_report
 from .comparison_document import ComparisonDocument, comparison_document
 from .comparison_markdown import comparison_markdown
@@ -23,6 +23,7 @@ from .render_trace import render_trace_report
 from .render_trace_document import RenderTraceDocument, render_trace_document
 from .roundtrip import roundtrip_report
 from .roundtrip_document import RoundTripDocument, roundtrip_document
+from .screen import screen_report
 from .stream import chunk_document, chunk_report, end_document, end_report
 from .survey import survey_report
 from .taught import taught_report
@@ -33,6 +34,7 @@ from .verdict import check_doubt, score as check_score
 from .visible import json_text, visible, visible_lines, xml_text
 
 __all__ = [
+    "SECTIONS",
     "ComparisonDocument",
     "DecodeSetting",
     "RenderTraceDocument",
@@ -70,6 +72,8 @@ __all__ = [
     "roundtrip_document",
     "roundtrip_report",
     "saved_report",
+    "screen_report",
+    "section_report",
     "survey_report",
     "taught_report",
     "template_diff",
