@@ -17,7 +17,6 @@ from autoparser.analysis.loading.isolation import Limits
 
 from .inputs import read_tools, read_value
 from .options import (
-    EncoderOption,
     NameOption,
     RevisionOption,
     SourceArgument,
@@ -53,7 +52,6 @@ def debug(
     switch: SwitchOption = None,
     name: NameOption = None,
     revision: RevisionOption = None,
-    encoder: EncoderOption = None,
     limits: Limits | None = None,
 ) -> None:
     """Debug a template in the terminal: which line wrote what, and why.
@@ -80,7 +78,7 @@ def debug(
 
     from .debugger import DebuggerApp
 
-    asked_for = NamedSource(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision)
     template = asked_for.template()
     switches = read_switches(switch or [])
     warn_of_switches(asked_for.label, template, switches)
