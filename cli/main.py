@@ -17,6 +17,7 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 from .analyze import analyze
 from .compare import compare
 from .decode import decode
+from .engines import engines
 from .export import export
 from .fetch import fetch
 from .grammar import grammar
@@ -54,6 +55,7 @@ app.command()(in_worker(seconds=300)(roundtrip))
 app.command()(in_workers(decode))
 app.command()(in_worker(one_render=True)(render))
 app.command()(fetch)
+app.command()(in_workers(engines))
 app.command()(in_workers(lint))
 app.command()(rule)
 app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))
