@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.text import Text
 
@@ -93,16 +93,21 @@ def _pair(score: PairScore, name: str, alike: Sequence[Sequence[str]], width: in
     ]
     drawn += [line for each in same for line in prose(visible(each), width, 4, hang=2)]
     if score.failure is not None:
-        drawn += rows(list(_failure(score.failure)), width, indent=4, words=False)
+        drawn += _failure(score.failure, width)
     return drawn
 
 
-def _failure(failure: ParserFailure) -> Iterator[tuple[str, Text]]:
-    expected, got = _parted(failure.verdict.expected, failure.verdict.got)
-    yield "fails", Text(visible(f"{failure.title}, {failure.delivery}: {failure.verdict.part}"))
-    yield "text", Text(shown(_cut(failure.text)))
-    yield "expected", Text(shown(expected))
-    yield "got", Text(shown(got))
+def _failure(failure: ParserFailure, width: int) -> Lines:
+    verdict = failure.verdict
+    words = Text(visible(f"{failure.title}, {failure.delivery}: {verdict.part}"))
+    expected, got = _parted(verdict.expected, verdict.got)
+    texts = (("text", _cut(failure.text)), ("expected", expected), ("got", got))
+    pairs = [(name, Text(shown(text))) for name, text in texts]
+    column = max(len(name) for name, _ in texts)
+    return [
+        *rows([("fails", words)], width, indent=4, label=column),
+        *rows(pairs, width, indent=4, words=False),
+    ]
 
 
 def _parted(one: str, other: str) -> tuple[str, str]:
