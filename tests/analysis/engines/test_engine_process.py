@@ -25,7 +25,7 @@ TEXTS = [{"prompt": "p", "text": text, "setting": {}, "tools": True} for text in
 @pytest.fixture
 def engine(fake_engines: None) -> Iterator[EngineProcess]:
     del fake_engines
-    with EngineProcess("sglang", text_seconds=0.2, answer_seconds=2.0) as process:
+    with EngineProcess("sglang", text_seconds=0.1) as process:
         process.load("", ["<tool_call>"], loose_tools(), TEXTS)
         yield process
 
@@ -71,12 +71,14 @@ def test_bad_parsers_cost_their_own_answers_alone(engine: EngineProcess) -> None
     raised = engine.read(ParserPair("raising"), [0, 1], 0)
     assert raised == [ParserError("ValueError: no idea what <tool is"), ReadMessage("Hello.")]
     looped = engine.read(ParserPair("looping"), [0, 1], 0)
-    assert looped == [ParserError("it is not done after 0.2 seconds"), ReadMessage("Hello.")]
+    assert looped == [ParserError("it is not done after 0.1 seconds"), ReadMessage("Hello.")]
     died = engine.read(ParserPair("dying"), [0], 0)
     words = "the process ended with the code 3: whatever it prints of <tool is not an answer"
     assert died == ParserError(words)
+    engine._answer_seconds = 0.5
     slept = engine.read(ParserPair("sleeping"), [0], 0)
-    assert slept == ParserError("it hangs: no answer after 2 seconds")
+    assert slept == ParserError("it hangs: no answer after 0.5 seconds")
+    engine._answer_seconds = 60
     # Another process has the texts again.
     assert engine.read(ParserPair("careful"), [1], 0) == [ReadMessage("Hello.")]
 
