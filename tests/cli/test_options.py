@@ -57,7 +57,14 @@ def test_every_command_has_a_form_and_an_output() -> None:
 
 
 def test_json_is_a_short_form_where_text_is_the_only_other_one() -> None:
-    assert set(options()["--json"]) == {"analyze", "parse", "decode", "roundtrip", "fetch"}
+    assert set(options()["--json"]) == {
+        "analyze",
+        "parse",
+        "decode",
+        "engines",
+        "roundtrip",
+        "fetch",
+    }
 
 
 def test_both_spellings_of_json_give_the_same(autoparser: Run, tmp_path: Path) -> None:
