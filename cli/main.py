@@ -16,7 +16,9 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 
 from .analyze import analyze
 from .compare import compare
+from .debug import debug
 from .decode import decode
+from .engines import engines
 from .export import export
 from .fetch import fetch
 from .grammar import grammar
@@ -54,7 +56,9 @@ app.command()(in_worker()(learn))
 app.command()(in_worker(seconds=300)(roundtrip))
 app.command()(in_workers(decode))
 app.command()(in_worker(one_render=True)(render))
+app.command()(in_workers(debug))
 app.command()(fetch)
+app.command()(in_workers(engines))
 app.command()(in_workers(lint))
 app.command()(rule)
 app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))

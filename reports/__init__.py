@@ -11,6 +11,7 @@ from .comparison import comparison_report, format_comparison_report
 from .comparison_document import ComparisonDocument, comparison_document
 from .comparison_markdown import comparison_markdown
 from .decode import DecodeSetting, decode_document, decode_report
+from .engines import engines_document, engines_report
 from .explanation import explanation_report, explanations_document
 from .export import export_report
 from .fetch import fetch_report
@@ -57,6 +58,8 @@ __all__ = [
     "decode_report",
     "end_document",
     "end_report",
+    "engines_document",
+    "engines_report",
     "explanation_report",
     "explanations_document",
     "export_report",
