@@ -54,7 +54,7 @@ class TemplateOutputs:
 
 
 def unlabelled_readings(
-    path: Path, noise: bool = False, both: bool = False
+    path: Path, noise: bool = False, both: bool = False, counts: Sequence[int] = COUNTS
 ) -> TemplateOutputs | None:
     """Learn from so many outputs; None where nothing is analysed, or calls are not written."""
     try:
@@ -69,12 +69,12 @@ def unlabelled_readings(
     shown = [each for each in every if each.title not in analysed.missed]
     if not any(each.message.calls for each in shown):
         return None
-    outputs = _outputs(analysis, max(COUNTS))
-    if len(outputs) < min(COUNTS):
+    outputs = _outputs(analysis, max(counts))
+    if len(outputs) < min(counts):
         return None
     hidden = without_parts(format_) if both else without_calls(format_)
     learnt: list[Reading] = []
-    for count in COUNTS:
+    for count in counts:
         chance = random.Random(f"{path.stem} {count}")
         given, spoilt = _spoilt(outputs[:count], chance) if noise else (outputs[:count], set[str]())
         learnt.append(_learnt(given, spoilt, hidden, shown, count))
