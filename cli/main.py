@@ -19,7 +19,9 @@ from autoparser.analysis.loading.isolation import DEFAULT_LIMITS
 
 from .analyze import analyze
 from .compare import compare
+from .debug import debug
 from .decode import decode
+from .engines import engines
 from .export import export
 from .fetch import fetch
 from .grammar import grammar
@@ -28,6 +30,7 @@ from .learn import learn
 from .lint import lint
 from .output import be_printable, quiet_standard_output
 from .parse import parse
+from .probe import probe
 from .render import render
 from .report import report
 from .roundtrip import roundtrip
@@ -56,13 +59,16 @@ app.command()(in_worker()(learn))
 app.command()(in_worker(seconds=300)(roundtrip))
 app.command()(in_workers(decode))
 app.command()(in_worker(seconds=DEFAULT_LIMITS.render_seconds, one_render=True)(render))
+app.command()(in_workers(debug))
 app.command()(fetch)
+app.command()(in_workers(engines))
 app.command()(in_workers(lint))
 app.command()(rule)
 app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))
 app.command()(in_worker(seconds=300)(compare))
 app.command()(in_workers(survey))
 app.command()(in_workers(serve))
+app.command()(in_workers(probe))
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

@@ -11,12 +11,15 @@ from .comparison import comparison_report, format_comparison_report
 from .comparison_document import ComparisonDocument, comparison_document
 from .comparison_markdown import comparison_markdown
 from .decode import DecodeSetting, decode_document, decode_report
+from .engines import engines_document, engines_report
 from .explanation import explanation_report, explanations_document
 from .export import export_report
 from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .preserving import preserving_report, template_diff
+from .probe import probe_report
+from .probe_document import ProbeDocument, probe_document
 from .prompt import prompt_warning
 from .provenance import provenance_words
 from .render_trace import render_trace_report
@@ -37,6 +40,7 @@ __all__ = [
     "SECTIONS",
     "ComparisonDocument",
     "DecodeSetting",
+    "ProbeDocument",
     "RenderTraceDocument",
     "RoundTripDocument",
     "acceptance_document",
@@ -54,6 +58,8 @@ __all__ = [
     "decode_report",
     "end_document",
     "end_report",
+    "engines_document",
+    "engines_report",
     "explanation_report",
     "explanations_document",
     "export_report",
@@ -65,6 +71,8 @@ __all__ = [
     "message_report",
     "phases_report",
     "preserving_report",
+    "probe_document",
+    "probe_report",
     "prompt_warning",
     "provenance_words",
     "render_trace_document",
