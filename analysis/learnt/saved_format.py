@@ -33,6 +33,12 @@ from .learnt_format import LearntFormat
 __all__ = ["SavedFormat", "is_saved_format", "load_format"]
 
 
+_LARGEST = 64 << 20
+"""Bytes of a file that may be one."""
+_HEAD = 4096
+"""Bytes by which a file of anything else is told."""
+
+
 @dataclass(frozen=True)
 class SavedFormat(LearntFormat):
     """What a file holds of a template.
@@ -102,7 +108,13 @@ def load_format(path: str | os.PathLike[str]) -> SavedFormat:
 def is_saved_format(path: str | os.PathLike[str]) -> bool:
     """Whether a path names a file that holds a saved format, whatever its name and version."""
     try:
-        return Path(path).is_file() and is_format_text(Path(path).read_bytes())
+        file = Path(path)
+        if not file.is_file() or file.stat().st_size > _LARGEST:
+            return False
+        with file.open("rb") as stream:
+            head = stream.read(_HEAD)
+            # What cannot be one is not read to its end.
+            return head.lstrip()[:1] in (b"{", b"") and is_format_text(head + stream.read())
     except (OSError, ValueError):  # a name too long for a file, one that may not be read
         return False
 
