@@ -27,9 +27,9 @@ from autoparser.analysis.lint.subject import Subject
 ORDERS = (
     (Voice.USER, Voice.ANSWER, Voice.RESULT),
     (Voice.USER, Voice.ANSWER, Voice.CALL),
-    (Voice.PREFACE, Voice.ANSWER, Voice.RESULT),
 )
-"""Calls and their results may take turns; a system message may stand before the last question."""
+"""Calls and their results may take turns; a system message may stand before the last question, and
+content beside calls after them, which another rule is about."""
 
 
 def check(subject: Subject) -> Iterator[Hit]:

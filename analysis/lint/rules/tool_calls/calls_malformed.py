@@ -44,7 +44,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     calling = [each for each in subject.matrix if any(each.said(Voice.CALL))]
     usual: DocumentKind | None = None
     for played in calling:
-        if played.conversation.other_form or not played.render.rendered:
+        conversation = played.conversation
+        # A switch may choose another form of calls, or of the whole conversation.
+        if conversation.other_form or conversation.setting or not played.render.rendered:
             continue
         spans = call_spans(played)
         usual = usual or _kind(spans)

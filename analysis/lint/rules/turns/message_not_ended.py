@@ -45,17 +45,22 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
     """Find a voice that lacks the marker which stands after all other voices."""
+    before: dict[Voice, frozenset[str]] = {}
     after: dict[Voice, frozenset[str]] = {}
     for each in played:
-        texts = each.written
-        for text, following in pairwise(texts):
+        for text, following in pairwise(each.written):
             voice = text.spoken.voice
             if voice in VOICES and following.spoken.voice is not voice:
-                markers = _markers(text.after)
-                after[voice] = after.get(voice, markers) & markers
+                begins, ends = _markers(text.before), _markers(text.after)
+                before[voice] = before.get(voice, begins) & begins
+                after[voice] = after.get(voice, ends) & ends
     if set(after) != set(VOICES):
         return
+    begins = before[Voice.USER] & before[Voice.ANSWER]
     for voice in (Voice.USER, Voice.RESULT):
+        # A result may stand within the model's turn, and is no message then.
+        if not begins or not begins <= before[voice]:
+            continue
         ends = frozenset.intersection(*(after[other] for other in VOICES if other is not voice))
         for end in sorted(ends - after[voice]):
             shown = next(each for each in played if any(each.said(voice)))

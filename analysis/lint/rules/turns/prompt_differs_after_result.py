@@ -34,7 +34,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the prompt after a result with what stands before the answer to it."""
     header = subject.format.header.strip()
-    if not header:
+    if not header or not _in_histories(subject, header):
         return
     for played in subject.matrix:
         tail = _tail(played)
@@ -61,6 +61,13 @@ def check(subject: Subject) -> Iterator[Hit]:
                 (compared(asked.render, asked.name, answered.render, answered.name),),
             )
             return
+
+
+def _in_histories(subject: Subject, header: str) -> bool:
+    """Whether answers to questions have the header, too, that prompts end with."""
+    chat = next(each for each in subject.matrix if each.conversation.scene == "an answer")
+    answers = (each for each in chat.written if each.spoken.voice is Voice.ANSWER)
+    return any(header in each.before for each in answers)
 
 
 def _tail(played: PlayedConversation) -> str:

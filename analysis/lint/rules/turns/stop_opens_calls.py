@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.format import Literal
 from autoparser.analysis.lint.call_documents import call_spans
 from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Hit, Severity
@@ -38,9 +37,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     header = subject.format.header.strip()
     if not texts or not spans or texts[-1].spoken.voice is not Voice.ANSWER or not header:
         return
-    end = next(iter(Literal.of(texts[-1].after).markers), "")
-    before = spans[0].texts[0].before.rpartition(header)
-    if end and before[1] and end in before[2]:
+    _, begun, before = spans[0].texts[0].before.rpartition(header)
+    ends = [stop for stop in subject.format.stop_strings if stop in texts[-1].after]
+    end = next((stop for stop in ends if stop in before), "")
+    if begun and end:
         yield Hit(
             f"turns end in {quoted(end)}, which also stands before a call's first word",
             (compared(answered.render, answered.name, calling.render, calling.name),),

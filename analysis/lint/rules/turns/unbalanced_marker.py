@@ -84,8 +84,8 @@ def _in_calls(subject: Subject) -> Iterator[Hit]:
             loose = {
                 pair: found.opened[pair] - found.closed[pair]
                 for pair in found.opened | found.closed
-                # A marker that nothing closes may separate calls.
-                if found.closed[pair]
+                # A marker that nothing closes, or opens, may separate calls.
+                if found.opened[pair] and found.closed[pair]
             }
             if usual is None:
                 usual = None if span.joints else loose
