@@ -18,6 +18,8 @@ from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .preserving import preserving_report, template_diff
+from .probe import probe_report
+from .probe_document import ProbeDocument, probe_document
 from .prompt import prompt_warning
 from .provenance import provenance_words
 from .render_trace import render_trace_report
@@ -38,6 +40,7 @@ __all__ = [
     "SECTIONS",
     "ComparisonDocument",
     "DecodeSetting",
+    "ProbeDocument",
     "RenderTraceDocument",
     "RoundTripDocument",
     "acceptance_document",
@@ -68,6 +71,8 @@ __all__ = [
     "message_report",
     "phases_report",
     "preserving_report",
+    "probe_document",
+    "probe_report",
     "prompt_warning",
     "provenance_words",
     "render_trace_document",
