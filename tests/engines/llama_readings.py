@@ -49,6 +49,6 @@ def llama_record(path: Path, texts: Sequence[AskedText]) -> Mapping[str, Any]:
             exact += found.agreement == "exact"
             if not found.right:
                 failure = failure or (asked.title, found.part)
-    best = {"tool": "its own", "reasoning": None, "total": total, "right": right, "exact": exact}
-    best |= {"streamed": None, "all": right == total, "failure": failure}
+    best: dict[str, Any] = {"tool": "its own", "reasoning": None, "total": total, "exact": exact}
+    best |= {"right": right, "streamed": None, "all": right == total, "failure": failure}
     return {"template": path.name, "engine": VERSION, "best": best, "auto": None}

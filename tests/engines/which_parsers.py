@@ -98,8 +98,8 @@ def _row(engine: str, words: str, pairs: Sequence[Record]) -> str:
 
 def _least(pair: Record) -> int:
     """Return what was read right both at once and streamed; where nothing streamed, at once."""
-    streamed = pair["streamed"]
-    return pair["right"] if streamed is None else min(pair["right"], streamed)
+    counts: list[int | None] = [pair["right"], pair["streamed"]]
+    return min(each for each in counts if each is not None)
 
 
 def worst(found: Sequence[Record], most: int) -> Iterator[str]:
