@@ -17,6 +17,7 @@ from .export import export_report
 from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
+from .plugins import PluginsDocument, plugins_document, plugins_report
 from .preserving import preserving_report, template_diff
 from .probe import probe_report
 from .probe_document import ProbeDocument, probe_document
@@ -40,6 +41,7 @@ __all__ = [
     "SECTIONS",
     "ComparisonDocument",
     "DecodeSetting",
+    "PluginsDocument",
     "ProbeDocument",
     "RenderTraceDocument",
     "RoundTripDocument",
@@ -70,6 +72,8 @@ __all__ = [
     "message_document",
     "message_report",
     "phases_report",
+    "plugins_document",
+    "plugins_report",
     "preserving_report",
     "probe_document",
     "probe_report",

@@ -65,6 +65,7 @@ def test_json_is_a_short_form_where_text_is_the_only_other_one() -> None:
         "roundtrip",
         "fetch",
         "probe",
+        "plugins",
     }
 
 
