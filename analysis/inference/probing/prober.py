@@ -11,7 +11,7 @@ from typing import TypeAlias
 from autoparser.analysis.core.conversation import Dialogue, Json, Tool, User
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting, Shape, offered
-from autoparser.analysis.loading.template import ChatTemplate, Sandbox, SourceSpan
+from autoparser.analysis.loading.template import ChatTemplate, RenderTrace, Sandbox, SourceSpan
 
 from .sentinels import Sentinels
 
@@ -184,6 +184,20 @@ class Prober:
         """Render as `render_messages` does, and tell which place of the template wrote what."""
         self.meter.renders += 1
         return self.template.source_map(
+            self._variables(messages, tools=tools, generation=generation, setting=setting)
+        )
+
+    def traced_messages(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: bool = True,
+        generation: bool = False,
+        setting: Setting | None = None,
+    ) -> RenderTrace:
+        """Render as `render_messages` does, and tell what happened; a failure is part of that."""
+        self.meter.renders += 1
+        return self.template.step_through(
             self._variables(messages, tools=tools, generation=generation, setting=setting)
         )
 
