@@ -60,15 +60,15 @@ class PluginCheck:
         return all(each.state is not CheckState.NO for each in self.points)
 
 
-class _Point(Struct):
+class _PointThere(Struct):
     value: str
     package: str
 
 
-class _Engine(Struct):
+class _EngineThere(Struct):
     version: str | None
     needs: list[str]
-    points: list[_Point]
+    points: list[_PointThere]
     allowed: str | None
     registered: dict[str, bool] | None
     failure: str
@@ -79,7 +79,7 @@ class _Environment(Struct):
     package: str | None
     needs: list[str]
     libraries: dict[str, str | None]
-    engines: dict[str, _Engine]
+    engines: dict[str, _EngineThere]
 
 
 def plugin_check(
@@ -148,7 +148,7 @@ def _installed(name: str, version: str | None, way_out: str) -> CheckedPoint:
 
 
 def _of_engine(
-    engine: str, found: _Engine, install: str, *, imports: bool
+    engine: str, found: _EngineThere, install: str, *, imports: bool
 ) -> Iterator[CheckedPoint]:
     yield _entry_point(engine, found, install)
     if found.allowed is not None:
@@ -181,7 +181,7 @@ def _of_engine(
         )
 
 
-def _entry_point(engine: str, found: _Engine, install: str) -> CheckedPoint:
+def _entry_point(engine: str, found: _EngineThere, install: str) -> CheckedPoint:
     what = f"{engine} finds the plugin"
     values = {each.value for each in found.points}
     if not values:
@@ -195,7 +195,7 @@ def _entry_point(engine: str, found: _Engine, install: str) -> CheckedPoint:
     return CheckedPoint(what, CheckState.YES, told)
 
 
-def _llguidance(found: _Environment, engines: Mapping[str, _Engine]) -> Iterator[CheckedPoint]:
+def _llguidance(found: _Environment, engines: Mapping[str, _EngineThere]) -> Iterator[CheckedPoint]:
     """Hold llguidance to what this package and each engine require of it."""
     version = found.libraries.get("llguidance")
     wanted = {PACKAGE: found.needs, **{name: each.needs for name, each in engines.items()}}

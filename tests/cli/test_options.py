@@ -22,6 +22,7 @@ OF_ITS_OWN = {
     "explain",  # more words, about what the command shows
     "fail_on",  # which of its findings are failures
     "show",  # the parser alone, every answer
+    "python",  # one, several
 }
 """Options whose help says more in some command."""
 
