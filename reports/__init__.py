@@ -16,6 +16,7 @@ from .explanation import explanation_report, explanations_document
 from .export import export_report
 from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
+from .inferred import inferred_report
 from .message import all_read, message_document, message_report
 from .plugins import PluginsDocument, plugins_document, plugins_report
 from .preserving import preserving_report, template_diff
@@ -68,6 +69,7 @@ __all__ = [
     "fetch_report",
     "format_comparison_report",
     "grammar_report",
+    "inferred_report",
     "json_text",
     "message_document",
     "message_report",
