@@ -45,24 +45,24 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
     """Find a voice that lacks the marker which stands after all other voices."""
-    before: dict[Voice, frozenset[str]] = {}
     after: dict[Voice, frozenset[str]] = {}
+    before: list[frozenset[str]] = []
+    """What stands before results: the end of the message that called, unless they are in it."""
     for each in played:
         for text, following in pairwise(each.written):
             voice = text.spoken.voice
             if voice in VOICES and following.spoken.voice is not voice:
-                begins, ends = _markers(text.before), _markers(text.after)
-                before[voice] = before.get(voice, begins) & begins
+                ends = _markers(text.after)
                 after[voice] = after.get(voice, ends) & ends
+                if voice is Voice.RESULT:
+                    before.append(_markers(text.before))
     if set(after) != set(VOICES):
         return
-    begins = before[Voice.USER] & before[Voice.ANSWER]
     for voice in (Voice.USER, Voice.RESULT):
-        # A result may stand within the model's turn, and is no message then.
-        if not begins or not begins <= before[voice]:
-            continue
         ends = frozenset.intersection(*(after[other] for other in VOICES if other is not voice))
         for end in sorted(ends - after[voice]):
+            if voice is Voice.RESULT and not all(end in each for each in before):
+                continue
             shown = next(each for each in played if any(each.said(voice)))
             yield Hit(
                 f"{voice} is not ended by {quoted(end)}, which ends all other messages",
