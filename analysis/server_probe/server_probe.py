@@ -93,7 +93,8 @@ def probe_server(
     known = known_texts(analysis, settings)
     reader = None if rung is Rung.SAMPLED else _reader(server, rung, url)
     if reader is None:
-        blind, used = SAMPLED_BLIND, Rung.SAMPLED
+        blind: tuple[str, ...] = SAMPLED_BLIND
+        used = Rung.SAMPLED
         texts, missing = sampled_texts(server, analysis, settings)
     else:
         blind, used = reader.blind, reader.rung

@@ -176,7 +176,7 @@ class _ForcedAsChoice:
         "the reasoning: a grammar holds from the beginning only where that is left out",
         "the model's own tokens: a grammar lets others pass",
         "stop strings: the answer ends where the grammar does",
-        "the text itself: no ids come where the reasoning is left out; that it ended is taken for it",
+        "the text itself: no ids come where the reasoning is left out; its end is taken for it",
     )
 
     def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
