@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.analysis import SPECIAL_TOKENS, Analysis, analyze
@@ -35,6 +36,13 @@ from autoparser.analysis.inference.probing import (
 )
 from autoparser.analysis.loading.template import ChatTemplate
 
+from .conversations import (
+    MatrixScope,
+    PlayedConversation,
+    WholeConversation,
+    conversations_for,
+    texts_for,
+)
 from .forced import ForcedRun, force
 from .need import Need
 from .probe_tools import functions_for
@@ -46,6 +54,9 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from autoparser.analysis.core.format import TurnFormat
+
+MOST_SETTINGS = 6
+"""So many values of switches are played; each costs four renders."""
 
 
 class Subject:
@@ -253,6 +264,44 @@ class Subject:
             [system, *self.shape.messages(dialogue)], tools=self.tools, generation=True
         )
         return force(self.template, variables)
+
+    @cached_property
+    def matrix(self) -> tuple[PlayedConversation, ...]:
+        """Whole conversations of every kind that the template can be asked, the smallest first.
+
+        It raises like `analysis`.
+        """
+        texts = texts_for(self.template.text, self.marks)
+        return tuple(self.play_whole(each) for each in conversations_for(texts, self._matrix_scope))
+
+    @cached_property
+    def _matrix_scope(self) -> MatrixScope:
+        calls = self.format.calls is not None
+        both = (self.call(0), self.call(1))
+        two = self.play(self.turn(Message(calls=both)), tools=True)
+        values = ({each.name: value} for each in self.analysis.switches for value in each.values)
+        return MatrixScope(
+            calls=calls,
+            parallel=calls and all(str(each) in two.text for each in self.marks.values[:2]),
+            reasoning=self.has(Need.REASONING),
+            open_calls=not self.shape.answered,
+            system_needed=self.shape.system,
+            tools=calls or "tools" in self.suggestions.names,
+            settings=[*islice(values, MOST_SETTINGS)],
+        )
+
+    def play_whole(self, conversation: WholeConversation) -> PlayedConversation:
+        """Render a conversation of the matrix, of this template's or of another's."""
+        shape = self.shape
+        render = self.render(
+            conversation.messages(shape),
+            tools=self.offered if conversation.tools else None,
+            generation=conversation.generation,
+            setting={**self.usual_setting, **conversation.setting},
+            # What stands for no content must reach the template that asks for it.
+            as_given=shape.empty_content is EmptyContent.NULL,
+        )
+        return PlayedConversation(conversation, render)
 
     @cached_property
     def offered(self) -> tuple[Json, ...] | None:
