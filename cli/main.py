@@ -19,6 +19,7 @@ from .compare import compare
 from .decode import decode
 from .export import export
 from .fetch import fetch
+from .fix import fix
 from .grammar import grammar
 from .isolation import in_worker, in_workers
 from .learn import learn
@@ -55,6 +56,7 @@ app.command()(in_workers(decode))
 app.command()(in_worker(one_render=True)(render))
 app.command()(fetch)
 app.command()(in_workers(lint))
+app.command()(in_workers(fix))
 app.command()(rule)
 app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))
 app.command()(in_worker(seconds=300)(compare))

@@ -14,6 +14,8 @@ from .decode import DecodeSetting, decode_document, decode_report
 from .explanation import explanation_report, explanations_document
 from .export import export_report
 from .fetch import fetch_report
+from .fixing import fix_diff, fix_report
+from .fixing_document import fix_document
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .preserving import preserving_report, template_diff
@@ -53,6 +55,9 @@ __all__ = [
     "explanations_document",
     "export_report",
     "fetch_report",
+    "fix_diff",
+    "fix_document",
+    "fix_report",
     "format_comparison_report",
     "grammar_report",
     "json_text",

@@ -15,6 +15,7 @@ from autoparser.analysis.describing.document import AnalysisDocument
 from autoparser.analysis.learnt import FormatFile
 from autoparser.analysis.overview.survey import SurveyLine
 from autoparser.reports import ComparisonDocument, RoundTripDocument
+from autoparser.reports.fixing_document import FixDocument
 from autoparser.reports.lint import LintDocument
 
 from .schemas import DOCS, Published, definition_of
@@ -22,6 +23,7 @@ from .schemas import DOCS, Published, definition_of
 PUBLISHED = (
     Published(AnalysisDocument, "analysis", "An analysis of a chat template"),
     Published(ComparisonDocument, "compare", "What changed between two chat templates"),
+    Published(FixDocument, "fix", "What autoparser fix did"),
     Published(FormatFile, "format", "A saved format: what was learnt of a chat template"),
     Published(LintDocument, "lint", "Findings of autoparser lint"),
     Published(RoundTripDocument, "roundtrip", "Round trips through a chat template"),

@@ -53,11 +53,11 @@ def test_every_command_has_a_form_and_an_output() -> None:
     found = options()
     assert set(found["--format"]) == set(found["-f"]) == everywhere
     assert set(found["--output"]) == set(found["-o"]) == everywhere
-    assert set(found["--jobs"]) == set(found["-j"]) == {"lint", "survey"}
+    assert set(found["--jobs"]) == set(found["-j"]) == {"lint", "fix", "survey"}
 
 
 def test_json_is_a_short_form_where_text_is_the_only_other_one() -> None:
-    assert set(options()["--json"]) == {"analyze", "parse", "decode", "roundtrip", "fetch"}
+    assert set(options()["--json"]) == {"analyze", "parse", "decode", "roundtrip", "fetch", "fix"}
 
 
 def test_both_spellings_of_json_give_the_same(autoparser: Run, tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ it wrote; `--also` names other templates, such as fixtures/novel. With `--struct
 compiles the tags of four kinds of requests, and is asked what of each template's turns they take.
 With `--stops`, an engine runs along each turn, and has to stop where it is over. With `--parts`,
 what becomes of images, videos and audio is held against transformers' renders. With `--files`,
-saved formats are loaded in a process without jinja2, and do what the analyses do.
+saved formats are loaded in a process without jinja2, and do what the analyses do. With `--fix`,
+every finding of a rule that can be fixed is tried by itself; `--rule` names the rules, `--diffs`
+shows each diff.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from .closed_loop import loop_table, loops
 from .content_parts import judged_content_parts
 from .engine_exports import engine_exports, engine_table
 from .exports import export_table, exports
+from .fixes import fix_table, fixes
 from .format_files import judged_files
 from .gate_table import gate_table, unexplained
 from .gates import gates, own_paths, templates_in
@@ -158,6 +161,9 @@ def _options() -> argparse.Namespace:
     options.add_argument("--noise", action="store_true", help="with --learn: spoil every tenth")
     options.add_argument("--seed", type=int, default=1, help="with --learn: which are drawn")
     options.add_argument("--files", action="store_true", help="compare saved formats")
+    options.add_argument("--fix", action="store_true", help="fix what lint finds")
+    options.add_argument("--rule", action="append", default=[], help="with --fix: these")
+    options.add_argument("--diffs", action="store_true", help="with --fix: show each diff")
     options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")
     options.add_argument("--family", action="append", default=[], help="with --scoreboard: these")
     options.add_argument("--failing", action="store_true", help="with --scoreboard: show each text")
@@ -208,6 +214,9 @@ def main() -> int:
         text, right = _exported(paths, asked.engine, asked.jobs)
         sys.stdout.write(text)
         return 0 if right else 1
+    if asked.fix:
+        sys.stdout.write(fix_table(fixes(paths, asked.jobs, asked.rule), diffs=asked.diffs))
+        return 0
     if asked.lint:
         linted = lints(paths, asked.jobs)
         sys.stdout.write(lint_table(linted))

@@ -53,4 +53,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="close the section after the loop, not in it",
+    fixable=True,
 )
