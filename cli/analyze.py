@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,8 +35,8 @@ __all__ = ["analyze"]
 FAILURES = 1
 """The exit code of an analysis that does not pass its self-check."""
 
-SHOWN = "parser"
-"""What can be shown alone."""
+PARSER = "parser"
+"""What can be shown alone beside the sections of the report."""
 
 
 class AnalysisForm(StrEnum):
@@ -59,14 +60,22 @@ def analyze(
             " differ. May be given several times.",
         ),
     ] = None,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="Show all: markers, every setting, a call taken apart, what each phase found.",
+        ),
+    ] = False,
     diffs: Annotated[
-        bool, typer.Option("--diffs", help="Show every phase in full, after the report.")
+        bool, typer.Option("--diffs", help="Show all, and after it every phase in full.")
     ] = False,
     show: Annotated[
         str | None,
         typer.Option(
             metavar="WHAT",
-            help="Show only this: parser, the grammar by which a model's output is read.",
+            help="Show only this: summary, findings, markers, switches, settings, call, turn,"
+            " phases, faults; or parser, the grammar by which a model's output is read.",
         ),
     ] = None,
     tokenizer: TokenizerOption = None,
@@ -82,16 +91,19 @@ def analyze(
 ) -> int:
     """Find the format of a chat template by rendering it.
 
-    Reports how the model reasons, how content and tool calls are written, every marker, the
-    switches, and which renders say so. The analysis is checked: it must write a fixed battery
-    of messages exactly as the template renders them.
+    Shows one turn as the model writes it, what each switch does, where turns stop and what is
+    wrong, on one screen; --full tells every marker, every setting, and which renders say so. The
+    analysis is checked: it must write a fixed battery of messages exactly as the template renders
+    them.
 
     Exit code: 0 if it does, 1 if some messages come out differently or the template crashes on
     what agents send, 2 if there is nothing to analyze.
     """
     form = _form(form, as_json)
     as_text = form is AnalysisForm.TEXT
-    _check_show(show, alone=as_text and not (phase or diffs))
+    _check_show(show, alone=as_text and not (phase or diffs or full))
+    if full and not as_text:
+        raise AutoparserError(f"--full is of text, and {form} holds all", hint="leave out one")
     if form is AnalysisForm.JSON and (phase or diffs):
         raise AutoparserError(
             "JSON holds every phase in full already", hint="leave out --phase and --diffs"
@@ -113,7 +125,7 @@ def analyze(
         elif not as_text:
             outlet.json(analysis.to_dict())
         else:
-            _give_report(analysis, wanted, outlet, diffs=diffs, grammar=show is not None)
+            _give_report(analysis, wanted, outlet, show=show, full=full, diffs=diffs)
     check = analysis.check
     if output is not None and not analysis.ok:
         from autoparser.reports import check_score
@@ -134,11 +146,15 @@ def _form(form: AnalysisForm | None, short: bool) -> AnalysisForm:
 def _check_show(show: str | None, *, alone: bool) -> None:
     if show is None:
         return
-    if show != SHOWN:
-        raise AutoparserError(f"there is no {show!r} to show", hint=f"give --show {SHOWN}")
+    from autoparser.reports import SECTIONS
+
+    known = [*SECTIONS, PARSER]
+    if show not in known:
+        hint = suggest(show, known, f"there are {', '.join(known)}")
+        raise AutoparserError(f"there is no {show!r} to show", hint=hint)
     if not alone:
         raise AutoparserError(
-            f"--show {SHOWN} shows nothing else", hint="leave out JSON, --phase and --diffs"
+            f"--show {show} shows nothing else", hint="leave out JSON, --phase, --full and --diffs"
         )
 
 
@@ -157,14 +173,25 @@ def _give_report(
     phases: Sequence[str],
     outlet: Outlet,
     *,
+    show: str | None,
+    full: bool,
     diffs: bool,
-    grammar: bool,
 ) -> None:
     from autoparser.analysis.learnt import SavedFormat
-    from autoparser.reports import analysis_report, grammar_report, phases_report, saved_report
+    from autoparser.reports import (
+        analysis_report,
+        grammar_report,
+        phases_report,
+        saved_report,
+        screen_report,
+        section_report,
+    )
 
-    if grammar:
-        report = grammar_report(analysis, outlet.width)
+    if show is not None:
+        shown = grammar_report if show == PARSER else partial(section_report, name=show)
+        report = shown(analysis, width=outlet.width)
+    elif not (full or diffs or phases):
+        report = screen_report(analysis, outlet.width)
     elif isinstance(analysis, SavedFormat):
         report = saved_report(analysis, outlet.width)
     elif phases:

@@ -16,7 +16,9 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 
 from .analyze import analyze
 from .compare import compare
+from .debug import debug
 from .decode import decode
+from .engines import engines
 from .export import export
 from .fetch import fetch
 from .fix import fix
@@ -26,6 +28,7 @@ from .learn import learn
 from .lint import lint
 from .output import be_printable, quiet_standard_output
 from .parse import parse
+from .probe import probe
 from .render import render
 from .report import report
 from .roundtrip import roundtrip
@@ -54,7 +57,9 @@ app.command()(in_worker()(learn))
 app.command()(in_worker(seconds=300)(roundtrip))
 app.command()(in_workers(decode))
 app.command()(in_worker(one_render=True)(render))
+app.command()(in_workers(debug))
 app.command()(fetch)
+app.command()(in_workers(engines))
 app.command()(in_workers(lint))
 app.command()(in_workers(fix))
 app.command()(rule)
@@ -62,6 +67,7 @@ app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)
 app.command()(in_worker(seconds=300)(compare))
 app.command()(in_workers(survey))
 app.command()(in_workers(serve))
+app.command()(in_workers(probe))
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

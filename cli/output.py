@@ -71,7 +71,24 @@ def print_report(report: Text, *, beside: bool = False) -> None:
     """
     from rich.console import Console
 
-    Console(stderr=beside).print(report, soft_wrap=True)
+    console = Console(stderr=beside)
+    console.print(_linked(report) if console.is_terminal else report, soft_wrap=True)
+
+
+def _linked(report: Text) -> Text:
+    """Return a report whose places in files are links to these files, where there are such.
+
+    Terminals that know no links show the text alone.
+    """
+    from rich.style import Style
+
+    linked = report.copy()
+    for span in report.spans:
+        place = span.style.meta.get("place") if isinstance(span.style, Style) else None
+        file = None if place is None else Path(place)
+        if file is not None and file.exists():
+            linked.stylize(Style(link=file.absolute().as_uri()), span.start, span.end)
+    return linked
 
 
 def print_text(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 
 from .inputs import read_messages, read_tools
 from .options import (
@@ -70,11 +70,18 @@ def render(
             "--tokens", help="Show the tokens: of which message each is, and the loss mask."
         ),
     ] = False,
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace",
+            help="Show which line of the template wrote what, which tests held, with what values.",
+        ),
+    ] = False,
     tokenizer: TokenizerOption = None,
     form: Annotated[
         RenderForm,
         format_option(
-            "text; json, of the tokens of --tokens; training-template: the template itself, with"
+            "text; json, with --tokens or --trace; training-template: the template itself, with"
             " generation markers by which transformers knows what the model writes."
         ),
     ] = RenderForm.TEXT,
@@ -86,7 +93,9 @@ def render(
     """Render messages to the prompt, exactly as transformers does.
 
     With --tokens, shows for each token of which message it is, whether the message brought it,
-    and whether the model would write it, which is what a loss counts.
+    and whether the model would write it, which is what a loss counts. With --trace, shows which
+    line of the template wrote each piece of it, which tests were made, and what their names stood
+    for; where the template fails, up to there.
 
     Exit code: 0 if it was rendered, 2 if not: the template's own words say why; 1 where the
     markers of a training template are not the loss mask, with each such turn named.
@@ -97,6 +106,7 @@ def render(
         "--switch": switch,
         "--generation-prompt": generation_prompt,
         "--tokens": tokens or None,
+        "--trace": trace or None,
         # An encoder may give ids, which it reads.
         "--tokenizer": tokenizer if encoder is None else None,
     }
@@ -112,14 +122,19 @@ def render(
         return
     conversation = read_messages(messages) if messages is not None else []
     offered = None if tools is None else read_tools(tools)
-    switches = read_switches(switch or [])
+    # Any other variables of the template, whose names mypy cannot know.
+    switches: dict[str, Any] = {**read_switches(switch or [])}
     template = asked_for.template(tokenizer)
     warn_of_switches(asked_for.label, template, switches)
     prompt = generation_prompt
     if prompt is None:
         prompt = conversation[-1]["role"] != "assistant"
+    failure: TemplateRenderError | None = None
     with result_to(output) as outlet:
-        if tokens:
+        if trace:
+            variables = template.variables(conversation, offered, prompt, **switches)
+            failure = _give_trace(template, variables, outlet, as_json=form is RenderForm.JSON)
+        elif tokens:
             needed = "--tokens needs a tokenizer"
             loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
             _give_tokens(
@@ -135,18 +150,24 @@ def render(
             )
         else:
             # The prompt and nothing else: no newline after it.
-            outlet.text(_rendered(template, conversation, offered, switches, prompt=prompt))
+            outlet.text(template.render(conversation, offered, prompt, **switches))
+    if failure is not None:
+        # What was rendered up to there is given by now.
+        raise failure
 
 
-def _rendered(
-    template: ChatTemplate,
-    messages: Sequence[object],
-    tools: Sequence[object] | None,
-    switches: Mapping[str, Any],
-    *,
-    prompt: bool,
-) -> str:
-    return template.render(messages, tools, prompt, **switches)
+def _give_trace(
+    template: ChatTemplate, variables: Mapping[str, object], outlet: Outlet, *, as_json: bool
+) -> TemplateRenderError | None:
+    """Give a render step by step, and return the error that ended it."""
+    from autoparser.reports import render_trace_document, render_trace_report
+
+    trace = template.step_through(variables)
+    if as_json:
+        outlet.json(render_trace_document(trace, template))
+    else:
+        outlet.report(render_trace_report(trace, outlet.width))
+    return trace.failure
 
 
 def _check(given: set[str], form: RenderForm) -> None:
@@ -161,12 +182,16 @@ def _check(given: set[str], form: RenderForm) -> None:
         return
     if "--messages" not in given:
         raise AutoparserError("there is no conversation to render", hint="give --messages FILE")
-    if "--tokens" not in given:
-        about_tokens = {"--tokenizer"} & given
-        if form is RenderForm.JSON:
-            about_tokens.add(f"--format {form}")
-        for option in sorted(about_tokens):
-            raise AutoparserError(f"{option} is about tokens", hint="add --tokens")
+    if {"--tokens", "--trace"} <= given:
+        raise AutoparserError(
+            "--tokens and --trace show other things", hint="leave one of them out"
+        )
+    if form is RenderForm.JSON and not {"--tokens", "--trace"} & given:
+        raise AutoparserError(
+            f"--format {form} is about tokens or a trace", hint="add --tokens or --trace"
+        )
+    if "--tokenizer" in given and "--tokens" not in given:
+        raise AutoparserError("--tokenizer is about tokens", hint="add --tokens")
 
 
 def _give_tokens(

@@ -6,11 +6,12 @@ passes `visible`: it is never read as markup, and nothing in it moves a cursor o
 """
 
 from .acceptance import acceptance_document, acceptance_report
-from .analysis import analysis_report, phases_report, saved_report
+from .analysis import SECTIONS, analysis_report, phases_report, saved_report, section_report
 from .comparison import comparison_report, format_comparison_report
 from .comparison_document import ComparisonDocument, comparison_document
 from .comparison_markdown import comparison_markdown
 from .decode import DecodeSetting, decode_document, decode_report
+from .engines import engines_document, engines_report
 from .explanation import explanation_report, explanations_document
 from .export import export_report
 from .fetch import fetch_report
@@ -19,10 +20,15 @@ from .fixing_document import fix_document
 from .grammar import grammar_report, turn_expression
 from .message import all_read, message_document, message_report
 from .preserving import preserving_report, template_diff
+from .probe import probe_report
+from .probe_document import ProbeDocument, probe_document
 from .prompt import prompt_warning
 from .provenance import provenance_words
+from .render_trace import render_trace_report
+from .render_trace_document import RenderTraceDocument, render_trace_document
 from .roundtrip import roundtrip_report
 from .roundtrip_document import RoundTripDocument, roundtrip_document
+from .screen import screen_report
 from .stream import chunk_document, chunk_report, end_document, end_report
 from .survey import survey_report
 from .taught import taught_report
@@ -33,8 +39,11 @@ from .verdict import check_doubt, score as check_score
 from .visible import json_text, visible, visible_lines, xml_text
 
 __all__ = [
+    "SECTIONS",
     "ComparisonDocument",
     "DecodeSetting",
+    "ProbeDocument",
+    "RenderTraceDocument",
     "RoundTripDocument",
     "acceptance_document",
     "acceptance_report",
@@ -51,6 +60,8 @@ __all__ = [
     "decode_report",
     "end_document",
     "end_report",
+    "engines_document",
+    "engines_report",
     "explanation_report",
     "explanations_document",
     "export_report",
@@ -65,11 +76,17 @@ __all__ = [
     "message_report",
     "phases_report",
     "preserving_report",
+    "probe_document",
+    "probe_report",
     "prompt_warning",
     "provenance_words",
+    "render_trace_document",
+    "render_trace_report",
     "roundtrip_document",
     "roundtrip_report",
     "saved_report",
+    "screen_report",
+    "section_report",
     "survey_report",
     "taught_report",
     "template_diff",

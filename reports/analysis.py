@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
+from .findings_section import findings_section
 from .layout import Lines, blank, prose, sentence
 from .phases import phase_section, phases_section
 from .settings import fault_section, settings_section
@@ -18,7 +19,7 @@ from .turn import call_section, turn_section
 from .verdict import failure_section, verdict
 from .visible import visible
 
-__all__ = ["analysis_report", "phases_report", "saved_report"]
+__all__ = ["SECTIONS", "analysis_report", "phases_report", "saved_report", "section_report"]
 
 RENDERS_SHOWN = "--phase T3 shows the renders behind one, --diffs those behind all."
 NO_RENDERS = "The renders behind them are not in a saved format: pass the template for those."
@@ -34,7 +35,7 @@ def analysis_report(analysis: Analysis, width: int, *, diffs: bool = False) -> T
 
     ``diffs`` adds every phase in full. The self-check's smallest failure stands at the end.
     """
-    drawn = [*_format(analysis, width), *phases_section(analysis, RENDERS_SHOWN, width)]
+    drawn = [*_format(analysis, width), *_phases(analysis, width)]
     if diffs:
         drawn += [*blank(), *prose(WORDS, width, indent=0)]
         drawn += _full(analysis, [finding.phase for finding in analysis.phases], width)
@@ -43,24 +44,45 @@ def analysis_report(analysis: Analysis, width: int, *, diffs: bool = False) -> T
 
 def saved_report(saved: SavedFormat, width: int) -> Text:
     """Report on a saved format: all but the renders."""
-    drawn = [*_format(saved, width), *phases_section(saved, NO_RENDERS, width)]
-    return _page(drawn + _faults(saved, width))
+    return _page([*_format(saved, width), *_phases(saved, width), *_faults(saved, width)])
+
+
+def section_report(learnt: LearntFormat, name: str, width: int) -> Text:
+    """Return one of the `SECTIONS` alone."""
+    drawn = SECTIONS[name](learnt, width)
+    if not drawn:
+        drawn = prose(f"{name}: there is nothing to show", width, indent=0)
+    return _page(drawn[1:] if not drawn[0] else drawn)
 
 
 def _format(learnt: LearntFormat, width: int) -> Lines:
-    return [
-        *summary_section(learnt, width),
-        *marker_section(learnt, width),
-        *switch_section(learnt, width),
-        *settings_section(learnt, width),
-        *call_section(learnt, width),
-        *turn_section(learnt, width),
-    ]
+    return [line for name in _OF_FORMAT for line in SECTIONS[name](learnt, width)]
 
 
 def _faults(learnt: LearntFormat, width: int) -> Lines:
     drawn = [line for check in learnt.checks for line in failure_section(check, width)]
     return drawn + fault_section(learnt.formats, learnt.gate, width)
+
+
+def _phases(learnt: LearntFormat, width: int) -> Lines:
+    renders = NO_RENDERS if isinstance(learnt, SavedFormat) else RENDERS_SHOWN
+    return phases_section(learnt, renders, width)
+
+
+SECTIONS: Mapping[str, Callable[[LearntFormat, int], Lines]] = {
+    "summary": summary_section,
+    "findings": findings_section,
+    "markers": marker_section,
+    "switches": switch_section,
+    "settings": settings_section,
+    "call": call_section,
+    "turn": turn_section,
+    "phases": _phases,
+    "faults": _faults,
+}
+"""What a report is made of, by name, in its order."""
+
+_OF_FORMAT = ("summary", "findings", "markers", "switches", "settings", "call", "turn")
 
 
 def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text:

@@ -6,43 +6,24 @@ Contract: the texts of the spans, one after the other, are exactly what the form
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
+from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.format import (
-    Arguments,
     CallFormat,
-    JsonType,
     Layout,
     Part,
     RefusedMessageError,
-    Row,
-    Slot,
     TurnFormat,
-    type_of,
 )
 from autoparser.analysis.describing.view import MarkerRegistry
 
-__all__ = ["ExampleSpan", "call_spans", "example_call", "example_message", "turn_spans"]
+from .example_call import ExampleSpan, example_call
+
+__all__ = ["example_message", "turn_spans"]
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleSpan:
-    """A piece of a text and what it is."""
-
-    label: str
-    text: str
-    written: bool = False
-    """The model's own words rather than markup."""
-
-
-_CALLS = (
-    ToolCall("weather", {"city": "Rio", "day": 3}, "aB3dE6gH1"),
-    ToolCall("weather", {"city": "Ulm", "day": 1}, "kL5mN7pQ2"),
-)
-"""Short enough that a call in JSON is one line of a report."""
-
-_FULL = Message("Let me look.", "Two cities, so two lookups.", _CALLS)
+_FULL = Message("Let me look.", "Two cities, so two lookups.")
 _PART_OF = {Part.REASONING: "reasoning", Part.CONTENT: "content", Part.CALLS: "calls"}
 
 
@@ -72,17 +53,6 @@ def _message(format_: TurnFormat, presence: Presence, calls: int) -> Message:
         _FULL.reasoning if presence.reasoning else "",
         tuple(example_call(format_, at) for at in range(calls)) if presence.calls else (),
     )
-
-
-def example_call(format_: TurnFormat, position: int) -> ToolCall:
-    """Invent a call that the format can write."""
-    call = _CALLS[position]
-    calls = format_.calls
-    refused = frozenset[JsonType]() if calls is None else calls.arguments.refused
-    kept: dict[str, Json] = {
-        key: value for key, value in call.arguments.items() if type_of(value) not in refused
-    }
-    return replace(call, arguments=kept)
 
 
 def _accepted(format_: TurnFormat, message: Message) -> bool:
@@ -162,77 +132,3 @@ def _calls(calls: CallFormat, message: Message) -> Iterator[ExampleSpan]:
             yield ExampleSpan("separator", calls.separator)
         yield ExampleSpan(f"call {position + 1}", calls.write_call(call, position), written=True)
     yield ExampleSpan("calls close", calls.section_close)
-
-
-def call_spans(calls: CallFormat, call: ToolCall) -> list[ExampleSpan]:
-    """Name the parts of one call, its arguments taken apart."""
-    text = calls.write_call(call, 0)
-    for row in (calls.row, calls.empty_row or ()):
-        spans = [span for span in _call(calls, row, call) if span.text]
-        if "".join(span.text for span in spans) == text:
-            return spans
-    return [ExampleSpan("call", text)]
-
-
-def _call(calls: CallFormat, row: Row, call: ToolCall) -> Iterator[ExampleSpan]:
-    values = {
-        Slot.NAME: call.name,
-        Slot.ID: call.id,
-        Slot.INDEX: str(calls.index_base),
-    }
-    for at, piece in enumerate(row):
-        if piece is Slot.ARGUMENTS:
-            yield from _arguments(calls.arguments, call)
-        elif isinstance(piece, Slot):
-            yield ExampleSpan(piece.value, values.get(piece, ""), written=True)
-        else:
-            yield ExampleSpan(_between(row, at, "call"), piece)
-
-
-def _arguments(arguments: Arguments, call: ToolCall) -> Iterator[ExampleSpan]:
-    members = arguments.members
-    text = arguments.write(call.arguments)
-    # An indented notation begins a line with the margin wherever another has nothing.
-    inner = arguments.margin + members.indent
-    line = f"\n{inner}" if members.indent else ""
-    spans = [ExampleSpan("arguments open", members.open + line)]
-    written = 0
-    for key, value in members_in_order(arguments, call):
-        row = members.row(type_of(value))
-        if row is None:
-            continue
-        if written:
-            spans.append(ExampleSpan("separator", members.separator + line))
-        written += 1
-        pieces = {
-            Slot.KEY: members.key.write(key),
-            Slot.VALUE: (members.values or arguments.values).write(value, inner),
-        }
-        for at, piece in enumerate(row):
-            if isinstance(piece, Slot):
-                spans.append(ExampleSpan(f"argument's {piece.value}", pieces[piece], written=True))
-            else:
-                spans.append(ExampleSpan(_between(row, at, "argument"), piece))
-    last = f"\n{arguments.margin}" if members.indent else ""
-    spans.append(ExampleSpan("arguments close", last + members.close))
-    if "".join(span.text for span in spans) == text:
-        yield from spans
-    else:
-        yield ExampleSpan("arguments", text, written=True)
-
-
-def members_in_order(arguments: Arguments, call: ToolCall) -> list[tuple[str, Json]]:
-    """Return a call's arguments in the order in which they are written."""
-    order = arguments.members.order.arrange(list(call.arguments))
-    return [(key, call.arguments[key]) for key in order]
-
-
-def _between(row: Row, at: int, whole: str) -> str:
-    if at == 0:
-        return f"{whole} opens"
-    if at == len(row) - 1:
-        return f"{whole} closes"
-    before, after = row[at - 1], row[at + 1]
-    if isinstance(before, Slot) and isinstance(after, Slot):
-        return f"{before.value} to {after.value}"
-    return "between"

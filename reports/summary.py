@@ -43,7 +43,13 @@ from .value_samples import value_samples
 from .verdict import basis, sandbox_words, verdict
 from .visible import quoted, visible
 
-__all__ = ["summary_rows", "summary_section"]
+__all__ = [
+    "LIMIT_WORDS",
+    "kept_words",
+    "summary_rows",
+    "summary_section",
+    "wants_words",
+]
 
 
 def summary_section(analysis: LearntFormat, width: int) -> Lines:
@@ -83,7 +89,7 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
         yield "Parts", content_parts_words(analysis.content_parts)
     yield "Prompt", _prompt(analysis.formats.default.opening)
     yield "Stop strings", _stops(format_)
-    wants = _wants(analysis.shape)
+    wants = wants_words(analysis.shape)
     if wants:
         yield "It wants", Text("; ".join(wants))
     if analysis.stand_ins:
@@ -148,10 +154,10 @@ def _reasoning(analysis: LearntFormat) -> Text:
         said.append(f"; given as {visible(field)}")
     if Part.REASONING in analysis.format.elsewhere:
         said.append(f"; only with {setting_words(analysis.formats.fullest.setting)}")
-    return sentence(said, _history(format_.retention))
+    return sentence(said, kept_words(format_.retention))
 
 
-def _history(retention: ReasoningRetention) -> str:
+def kept_words(retention: ReasoningRetention) -> str:
     """Say what becomes of reasoning, with tools and without where that differs."""
     kept, bare = retention.next_user, retention.next_user_without_tools
     dropped = "dropped once the next user message comes"
@@ -180,7 +186,7 @@ def _content(analysis: LearntFormat) -> Text:
     return sentence(between, when, _mode(mode))
 
 
-_LIMITS = {
+LIMIT_WORDS = {
     CallLimit.MANY: "several in one turn",
     CallLimit.REFUSED: "one in a turn, more are refused",
     CallLimit.FIRST: "one in a turn, of several only the first is written",
@@ -202,7 +208,7 @@ def _calls(analysis: LearntFormat) -> Text:
         said.append("; all calls in one array")
     if Part.CALLS in analysis.formats.united.unconfirmed:
         return said
-    return said.append(f"; {_LIMITS[calls.limit]}")
+    return said.append(f"; {LIMIT_WORDS[calls.limit]}")
 
 
 def _around(markers: MarkerRegistry) -> Text:
@@ -277,7 +283,7 @@ def _stops(format_: TurnFormat) -> Text:
     return joined([quoted(text) for text in format_.stop_strings], ", ")
 
 
-def _wants(shape: Shape) -> list[str]:
+def wants_words(shape: Shape) -> list[str]:
     """Say what a caller must know of the messages' shape, where it is unusual."""
     unusual = {
         "a system message first": shape.system,

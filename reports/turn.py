@@ -10,7 +10,8 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import Part, TurnFormat
 from autoparser.analysis.learnt import LearntFormat
 
-from .example import ExampleSpan, call_spans, example_call, example_message, turn_spans
+from .example import example_message, turn_spans
+from .example_call import ExampleSpan, call_spans, example_call
 from .layout import Lines, Row, heading, prose, rows
 from .visible import lines
 

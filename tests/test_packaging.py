@@ -116,8 +116,9 @@ def imported(*folders: str) -> set[str]:
 
 def test_what_the_package_imports_is_what_it_depends_on() -> None:
     project = project_file()["project"]
+    extras = project["optional-dependencies"]
     assert sorted(imported("autoparser", *GRAFTED)) == declared(
-        [*project["dependencies"], *project["optional-dependencies"]["serve"]]
+        [*project["dependencies"], *extras["serve"], *extras["debug"]]
     )
 
 

@@ -14,7 +14,12 @@ from autoparser.analysis.core.document import JsonDocument, json_of
 from autoparser.analysis.describing.document import AnalysisDocument
 from autoparser.analysis.learnt import FormatFile
 from autoparser.analysis.overview.survey import SurveyLine
-from autoparser.reports import ComparisonDocument, RoundTripDocument
+from autoparser.reports import (
+    ComparisonDocument,
+    ProbeDocument,
+    RenderTraceDocument,
+    RoundTripDocument,
+)
 from autoparser.reports.fixing_document import FixDocument
 from autoparser.reports.lint import LintDocument
 
@@ -26,8 +31,10 @@ PUBLISHED = (
     Published(FixDocument, "fix", "What autoparser fix did"),
     Published(FormatFile, "format", "A saved format: what was learnt of a chat template"),
     Published(LintDocument, "lint", "Findings of autoparser lint"),
+    Published(ProbeDocument, "probe", "A probe of a running server"),
     Published(RoundTripDocument, "roundtrip", "Round trips through a chat template"),
     Published(SurveyLine, "survey", "One line of a survey: one chat template"),
+    Published(RenderTraceDocument, "trace", "A render of a chat template, step by step"),
 )
 
 

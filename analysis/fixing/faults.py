@@ -58,7 +58,7 @@ def _texts(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator
 def _stripped(each: ProofConversation, text: str, words: str, rendered: RenderedBy) -> int:
     """Return 1 where a text is not written with its edges in the place where it is without them."""
     bare = words.strip()
-    messages = tuple(_with_text(message, words, bare) for message in each.messages)
+    messages = tuple(_with_text(dict(message), words, bare) for message in each.messages)
     plain = rendered(replace(each, messages=messages, plainly=None))
     if plain is None or plain.count(bare) != 1:
         return int(bare in text and words not in text)

@@ -8,13 +8,8 @@ from itertools import groupby
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import joints_of
 from autoparser.analysis.learnt import LearntFormat
-from autoparser.reports.example import (
-    ExampleSpan,
-    call_spans,
-    example_call,
-    example_message,
-    turn_spans,
-)
+from autoparser.reports.example import example_message, turn_spans
+from autoparser.reports.example_call import ExampleSpan, call_spans, example_call
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.turn import cut_at_prompt, turn_notes
 

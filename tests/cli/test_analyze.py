@@ -59,7 +59,7 @@ def test_an_analysis_that_holds_ends_with_0(autoparser: Run) -> None:
 def test_failures_in_the_self_check_end_with_1_and_show_the_smallest(
     unfaithful: Path, autoparser: Run
 ) -> None:
-    ran = autoparser("analyze", unfaithful)
+    ran = autoparser("analyze", unfaithful, "--full")
     assert (ran.code, ran.err) == (1, "")
     assert "self-check 44/45" in ran.out
     tail = ran.out[ran.out.index("Self-check: 44 of 45 messages come out right") :]
@@ -74,7 +74,7 @@ APPENDS = "fixtures/templates/list-changed.jinja"
 def test_a_template_that_transformers_refuses_ends_with_1_and_names_the_line(
     autoparser: Run,
 ) -> None:
-    ran = autoparser("analyze", APPENDS)
+    ran = autoparser("analyze", APPENDS, "--full")
     said = " ".join(ran.out.split())
     assert (ran.code, ran.err) == (1, "")
     assert "self-check 7/45: 7 written as the template renders them, 38 crash it (line 10:" in said
@@ -96,7 +96,10 @@ def test_the_document_of_such_a_template_says_so(process: Run) -> None:
 def test_a_crash_on_numbers_ends_with_1_and_names_the_line(tmp_path: Path, autoparser: Run) -> None:
     source = tmp_path / "numbers.jinja"
     source.write_text(NUMBERS, encoding="utf-8")
-    ran = autoparser("analyze", source)
+    screen = autoparser("analyze", source)
+    assert f"{source}:5:1 " in "".join(screen.out.split("\n           "))
+    assert screen.out.endswith(" --show faults\n")
+    ran = autoparser("analyze", source, "--full")
     said = " ".join(ran.out.split())
     assert (ran.code, ran.err) == (1, "")
     assert "crash it (line 5: TypeError: can only concatenate str" in said
@@ -135,7 +138,7 @@ def test_a_template_comes_from_standard_input(process: Run) -> None:
     source = Path(__file__).parents[2] / GOOD
     ran = process("analyze", "-", stdin=source.read_bytes())
     assert ran.code == 0
-    assert ran.out.startswith("Template      standard input\n")
+    assert ran.out.startswith("Template   standard input\n")
 
 
 def test_a_named_template_is_chosen(tmp_path: Path, autoparser: Run) -> None:
@@ -153,6 +156,36 @@ def test_phases_are_shown_in_their_order_whatever_the_case(autoparser: Run) -> N
     shown = [line for line in ran.out.splitlines() if line.startswith("Phase ")]
     assert shown == ["Phase R2 reasoning switch", "Phase T3 separators"]
     assert "Markers" not in ran.out
+
+
+@pytest.mark.parametrize("name", ["summary", "markers", "switches", "call", "turn", "phases"])
+def test_a_section_alone_is_the_one_of_the_whole_report(name: str, autoparser: Run) -> None:
+    ran = autoparser("analyze", GOOD, "--show", name)
+    assert ran.code == 0
+    assert ran.out in autoparser("analyze", GOOD, "--full").out
+
+
+def test_a_section_without_anything_says_so(autoparser: Run) -> None:
+    assert (
+        autoparser("analyze", GOOD, "--show", "faults").out == "faults: there is nothing to show\n"
+    )
+
+
+def test_an_unknown_section_is_suggested(autoparser: Run) -> None:
+    ran = autoparser("analyze", GOOD, "--show", "marker")
+    assert (ran.code, ran.out) == (2, "")
+    assert "there is no 'marker' to show; did you mean markers?" in ran.err
+
+
+def test_a_terminal_gets_links_to_places_and_a_pipe_gets_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autoparser: Run
+) -> None:
+    source = tmp_path / "numbers.jinja"
+    source.write_text(NUMBERS, encoding="utf-8")
+    assert "\x1b" not in autoparser("analyze", source).out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert f";{source.as_uri()}\x1b\\" in autoparser("analyze", source).out
 
 
 def test_a_pipe_gets_no_escape_and_colour_can_be_refused(process: Run) -> None:
@@ -214,7 +247,7 @@ def test_a_reader_that_goes_away_leaves_no_traceback() -> None:
 def test_help_names_every_option(autoparser: Run) -> None:
     ran = autoparser("analyze", "--help")
     assert ran.code == 0
-    for option in ("--name", "--phase", "--diffs", "--json", "--output"):
+    for option in ("--name", "--phase", "--full", "--diffs", "--json", "--output"):
         assert option in ran.out
     assert "analyze" in autoparser().out
     assert "analyze" in autoparser("--help").out

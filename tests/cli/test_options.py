@@ -48,8 +48,8 @@ def test_an_option_means_the_same_in_every_command() -> None:
 
 
 def test_every_command_has_a_form_and_an_output() -> None:
-    # A server has no result.
-    everywhere = set(COMMANDS) - {"serve"}
+    # A server and a debugger have no result.
+    everywhere = set(COMMANDS) - {"serve", "debug"}
     found = options()
     assert set(found["--format"]) == set(found["-f"]) == everywhere
     assert set(found["--output"]) == set(found["-o"]) == everywhere
@@ -57,7 +57,16 @@ def test_every_command_has_a_form_and_an_output() -> None:
 
 
 def test_json_is_a_short_form_where_text_is_the_only_other_one() -> None:
-    assert set(options()["--json"]) == {"analyze", "parse", "decode", "roundtrip", "fetch", "fix"}
+    assert set(options()["--json"]) == {
+        "analyze",
+        "parse",
+        "decode",
+        "engines",
+        "roundtrip",
+        "fetch",
+        "fix",
+        "probe",
+    }
 
 
 def test_both_spellings_of_json_give_the_same(autoparser: Run, tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 
 from autoparser import load_template
@@ -227,7 +229,7 @@ def test_messages_that_are_none_are_refused_in_one_line(
             "--format training-template writes the template, not a conversation; leave out"
             " --messages, --switch",
         ),
-        (("--messages", "M", "-f", "json"), "--format json is about tokens; add --tokens"),
+        (("--messages", "M", "-f", "json"), "--format json is about tokens or a trace"),
         (("--messages", "M", "--tokenizer", "x"), "--tokenizer is about tokens; add --tokens"),
         (
             ("--messages", "M", "--tokens"),
@@ -268,3 +270,69 @@ def test_a_switch_that_the_template_never_reads_is_warned_of(
         f"{XML}: warning: this template reads no variable 'enable_thinkin';"
         " did you mean enable_thinking?\n"
     )
+
+
+DEBUGGING = Path("fixtures/debugging")
+
+
+def traced(document: Any) -> list[tuple[str, int]]:
+    """Return the pieces of the prompt with the lines that wrote them."""
+    return [
+        (piece["text"], document["sites"][piece["site"]]["line"]) for piece in document["pieces"]
+    ]
+
+
+def test_a_trace_as_json_is_by_its_schema_and_holds_the_prompt(
+    autoparser: Run, messages: Path
+) -> None:
+    ran = autoparser("render", XML, "--messages", messages, "--trace", "-f", "json")
+    document = json.loads(ran.out)
+    schema = json.loads(Path("docs/trace.schema.json").read_text("utf-8"))
+    jsonschema.validate(document, schema)
+    prompt = autoparser("render", XML, "--messages", messages).out
+    assert document["prompt"] == "".join(text for text, _ in traced(document)) == prompt
+    source = Path(XML).read_text("utf-8").split("\n")
+    for text, line in traced(document):
+        assert "{{" in source[line - 1] or text.split("\n")[0] in source[line - 1]
+    tests = {step["held"] for step in document["steps"] if step["kind"] == "test"}
+    assert tests == {True, False}
+
+
+def test_a_trace_goes_up_to_where_the_template_fails(autoparser: Run, tmp_path: Path) -> None:
+    failing = ("render", DEBUGGING / "adds-a-list.jinja", "--messages", DEBUGGING / "parts.yaml")
+    plain, text = autoparser(*failing), autoparser(*failing, "--trace")
+    assert (text.code, text.err) == (plain.code, plain.err)
+    assert text.code == 2
+    assert text.out in Path("docs/render.md").read_text("utf-8")
+    file = tmp_path / "trace.json"
+    assert autoparser(*failing, "--trace", "-f", "json", "-o", file).code == 2
+    document = json.loads(file.read_text("utf-8"))
+    assert document["prompt"] == "<user>Hello.</user>\n"
+    assert document["failure"]["line"] == 3
+    (ended,) = document["failure"]["ended_in"]
+    assert ended["seen"][0]["name"] == "message.content"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--trace", "--tokens"], "leave one of them out"),
+        (["-f", "json"], "add --tokens or --trace"),
+        (["--trace", "--tokenizer", "x"], "add --tokens"),
+    ],
+)
+def test_a_trace_is_not_of_tokens(
+    autoparser: Run, messages: Path, options: list[str], words: str
+) -> None:
+    ran = autoparser("render", XML, "--messages", messages, *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert words in ran.err
+
+
+def test_a_trace_of_an_encoder_knows_no_lines(autoparser: Run, messages: Path) -> None:
+    encoder = "fixtures/encoders/dashes.py:encode_messages"
+    ran = autoparser("render", "--encoder", encoder, "--messages", messages, "--trace")
+    plain = autoparser("render", "--encoder", encoder, "--messages", messages)
+    assert ran.code == plain.code
+    assert "written by code" in ran.out
+    assert "     ?  " in ran.out

@@ -27,8 +27,8 @@ def test_what_is_saved_again_is_the_same(saved: Path, autoparser: Callable[..., 
 
 
 def test_the_report_is_that_of_the_template(saved: Path, autoparser: Callable[..., Any]) -> None:
-    ours = autoparser("analyze", saved)
-    theirs = autoparser("analyze", TEMPLATE)
+    ours = autoparser("analyze", saved, "--full")
+    theirs = autoparser("analyze", TEMPLATE, "--full")
     assert ours.code == theirs.code == 0
     told = ours.out.splitlines()
     # Which parts of content a template takes is asked by renders.

@@ -12,10 +12,13 @@ import pytest
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 REPORTS = {
-    "tagged-arguments": ["a1-function-parameter"],
+    "screen": ["j1-json-in-tags"],
+    "screen-of-types": ["a4-type-flags"],
+    "screen-of-words": ["calls-in-prompt-words"],
+    "tagged-arguments": ["a1-function-parameter", "--full"],
     "json-calls-in-full": ["j3-json-array", "--phase", "T3", "--phase", "R2"],
-    "token-pairs": ["a7-token-pairs"],
-    "prompt-words": ["calls-in-prompt-words"],
+    "token-pairs": ["a7-token-pairs", "--full"],
+    "prompt-words": ["calls-in-prompt-words", "--full"],
     "every-diff": ["reasoning-delimiter", "--diffs"],
 }
 GATE_FAILS = {"every-diff"}

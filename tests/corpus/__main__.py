@@ -67,6 +67,15 @@ def _learnt(asked: argparse.Namespace) -> Callable[[Sequence[Path], int], tuple[
     return judged
 
 
+def _fixed(asked: argparse.Namespace) -> Callable[[Sequence[Path], int], tuple[str, bool]]:
+    """Return what fixes findings, of some rules where they are named."""
+
+    def judged(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
+        return fix_table(fixes(paths, processes, asked.rule), diffs=asked.diffs), True
+
+    return judged
+
+
 _JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
     "files": judged_files,
     "parts": judged_content_parts,
@@ -187,7 +196,7 @@ def main() -> int:
         sys.stdout.write(score_table(read, failing=asked.failing))
         return 1 if unexplained_cases(read) else 0
     paths = paths[:: asked.every]
-    judges = {**_JUDGES, "learn": _learnt(asked)}
+    judges = {**_JUDGES, "learn": _learnt(asked), "fix": _fixed(asked)}
     judge = next((judge for name, judge in judges.items() if getattr(asked, name)), None)
     if judge is not None:
         text, right = judge(paths, asked.jobs)
@@ -214,9 +223,6 @@ def main() -> int:
         text, right = _exported(paths, asked.engine, asked.jobs)
         sys.stdout.write(text)
         return 0 if right else 1
-    if asked.fix:
-        sys.stdout.write(fix_table(fixes(paths, asked.jobs, asked.rule), diffs=asked.diffs))
-        return 0
     if asked.lint:
         linted = lints(paths, asked.jobs)
         sys.stdout.write(lint_table(linted))

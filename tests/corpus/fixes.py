@@ -77,7 +77,7 @@ def fix_table(found: Sequence[TriedFix], *, diffs: bool = False) -> str:
 
 def _lines(found: Sequence[TriedFix]) -> Iterator[str]:
     names = {rule.code: rule.name for rule in all_rules()}
-    yield f"{'found':>5} {'fixed':>5}  {'no edit':>7} {'not proven':>10} {'stays':>5} {'new':>5}  rule"
+    yield "found fixed  no edit not proven stays   new  rule"
     for code in sorted({each.code for each in found}):
         yield _row([each for each in found if each.code == code], f"{code} {names[code]}")
     yield _row(found, "all")

@@ -1,4 +1,4 @@
-"""llama.cpp's server in a process of its own: `python -m tests.engines.llama_process MODEL SLOTS`.
+"""llama.cpp's server in a process of its own: `… MODEL SLOTS [TEMPLATE]`.
 
 It prints its address and runs until its standard input closes, so that it never outlives a test.
 """
@@ -6,16 +6,20 @@ It prints its address and runs until its standard input closes, so that it never
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import xllamacpp
 
 CONTEXT = 8192
 
 
-def main(model: str, slots: int) -> None:
+def main(model: str, slots: int, template: str = "") -> None:
     params = xllamacpp.CommonParams()
     params.model.path = model
     params.port = 0
+    if template:
+        params.use_jinja = True
+        params.chat_template = Path(template).read_text("utf-8")
     params.n_ctx = CONTEXT * slots
     params.n_parallel = slots
     params.n_gpu_layers = 0
@@ -30,4 +34,4 @@ def main(model: str, slots: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

@@ -37,14 +37,17 @@ class RunningLlama:
 
 
 @contextmanager
-def running_llama(parrot: Parrot, folder: Path, *, slots: int = 2) -> Generator[RunningLlama]:
+def running_llama(
+    parrot: Parrot, folder: Path, *, slots: int = 2, template: Path | None = None
+) -> Generator[RunningLlama]:
     """Write the parrot into a folder, start a server with it, and end that."""
     model = folder / "parrot.gguf"
     parrot.save_gguf(model)
     log = folder / "server.log"
+    arguments = [str(model), str(slots), *([] if template is None else [str(template)])]
     with log.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
-            [sys.executable, "-m", "tests.engines.llama_process", str(model), str(slots)],
+            [sys.executable, "-m", "tests.engines.llama_process", *arguments],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

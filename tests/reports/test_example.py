@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from autoparser import Analysis, analyze, load_template
-from autoparser.reports.example import call_spans, example_call, example_message, turn_spans
+from autoparser.reports.example import example_message, turn_spans
+from autoparser.reports.example_call import call_spans, example_call
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jinja"))

@@ -4,10 +4,12 @@ from .beyond_json import beyond_json
 from .dialogue import Dialogue, Entry, ToolResult, User
 from .media import MEDIA_FORMS, MediaForm, MediaKind, media_kind
 from .message import Json, Message, Presence, ToolCall
+from .read_message import Agreement, ReadCall, ReadingJudge, ReadingVerdict, ReadMessage, same_json
 from .tools import Tool, function_of, tool_for
 
 __all__ = [
     "MEDIA_FORMS",
+    "Agreement",
     "Dialogue",
     "Entry",
     "Json",
@@ -15,6 +17,10 @@ __all__ = [
     "MediaKind",
     "Message",
     "Presence",
+    "ReadCall",
+    "ReadMessage",
+    "ReadingJudge",
+    "ReadingVerdict",
     "Tool",
     "ToolCall",
     "ToolResult",
@@ -22,5 +28,6 @@ __all__ = [
     "beyond_json",
     "function_of",
     "media_kind",
+    "same_json",
     "tool_for",
 ]

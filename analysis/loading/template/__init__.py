@@ -11,6 +11,15 @@ from .isolated import IsolatedTemplate, isolated
 from .places import TemplateToken, template_tokens
 from .plain_messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 from .python_source import compared_values, mentioned_fields, text_constants
+from .render_trace import (
+    OpenSite,
+    PromptPiece,
+    RenderTrace,
+    SeenValue,
+    StepKind,
+    TemplateSite,
+    TraceStep,
+)
 from .source_map import SourceSpan
 from .variables import PASSED, variable_value
 
@@ -24,11 +33,18 @@ __all__ = [
     "Emission",
     "EncodedTemplate",
     "IsolatedTemplate",
+    "OpenSite",
+    "PromptPiece",
     "Provenance",
+    "RenderTrace",
     "Sandbox",
+    "SeenValue",
     "SourceKind",
     "SourceSpan",
+    "StepKind",
+    "TemplateSite",
     "TemplateToken",
+    "TraceStep",
     "comments",
     "compared_values",
     "isolated",

@@ -8,7 +8,7 @@ is asked to run in the mutable one, where it gets copies and nothing outlives a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,9 @@ from .emission import Emission, emissions
 from .environment import Refusal, Sandbox, chat_environment
 from .excerpt import excerpt, find_column
 from .plain_messages import plain, prepared_messages, prepared_tools
+from .render_trace import RenderTrace
 from .source_map import SourceMap, SourceSpan, numbered, spans
+from .traced_render import TraceableTemplate, traceable, traced
 
 if TYPE_CHECKING:
     from types import CodeType, TracebackType
@@ -81,20 +83,33 @@ class ChatTemplate:
         TemplateSyntaxError or TemplateRenderError for what the template does, TypeError or
         ValueError for messages or tools of a wrong type.
         """
+        given = self.variables(
+            messages, tools, add_generation_prompt, documents=documents, **switches
+        )
+        return self.render_prepared(given)
+
+    def variables(
+        self,
+        messages: Sequence[object],
+        tools: Sequence[object] | None = None,
+        add_generation_prompt: bool = False,
+        *,
+        documents: Sequence[object] | None = None,
+        **switches: object,
+    ) -> dict[str, object]:
+        """Return what `render` renders with. Raises TypeError or ValueError as that does."""
         for document in documents or ():
             if not isinstance(document, Mapping):
                 kind = type(document).__name__
                 raise TypeError(f"a document must be a dict with title and text, not a {kind}")
-        return self.render_prepared(
-            {
-                **self.special_tokens,
-                **{name: plain(value) for name, value in switches.items()},
-                "messages": prepared_messages(messages),
-                "tools": prepared_tools(tools),
-                "documents": plain(documents),
-                "add_generation_prompt": add_generation_prompt,
-            }
-        )
+        return {
+            **self.special_tokens,
+            **{name: plain(value) for name, value in switches.items()},
+            "messages": prepared_messages(messages),
+            "tools": prepared_tools(tools),
+            "documents": plain(documents),
+            "add_generation_prompt": add_generation_prompt,
+        }
 
     def render_prepared(self, variables: Mapping[str, object]) -> str:
         """Render with exactly these variables: nothing is normalised or added.
@@ -139,6 +154,26 @@ class ChatTemplate:
     def _numbered(self) -> SourceMap:
         self.check_syntax()
         return numbered(self.text, self.sandbox)
+
+    def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
+        """Render as `render_prepared` does, and tell what happened on the way.
+
+        A render that fails is told up to there, with its error. Raises TemplateSyntaxError.
+        """
+        made = self._traceable
+
+        def render(start: Callable[[], Iterable[str]]) -> list[str]:
+            def pieces(guard: RenderGuard | None) -> list[str]:
+                return [*start()] if guard is None else guard.kept(start(), len)
+
+            return self._held(pieces)
+
+        return traced(made, self._own(variables), render)
+
+    @cached_property
+    def _traceable(self) -> TraceableTemplate:
+        self.check_syntax()
+        return traceable(self.text, self.sandbox)
 
     @cached_property
     def marks_generation(self) -> bool:

@@ -23,6 +23,7 @@ from autoparser.analysis.core.errors import TemplateReadError, TemplateRenderErr
 
 from .chat_template import ChatTemplate
 from .emission import Emission
+from .render_trace import PromptPiece, RenderTrace
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -75,6 +76,15 @@ class EncodedTemplate(ChatTemplate):
     def trace(self, variables: Mapping[str, object]) -> list[Emission]:
         """Encode: which line of the code wrote what is not known, so all is of the first."""
         return [Emission(1, self.render_prepared(variables))]
+
+    def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
+        """Encode: which place of the code wrote what is not known."""
+        failure = None
+        try:
+            text = self.render_prepared(variables)
+        except TemplateRenderError as error:
+            text, failure = "", error
+        return RenderTrace(self.text, (), (PromptPiece(text, None, (), 0),), (), 0, failure, ())
 
     @cached_property
     def marks_generation(self) -> bool:

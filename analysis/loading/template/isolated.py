@@ -25,6 +25,7 @@ from .chat_template import ChatTemplate, Rendered
 from .emission import Emission
 from .encoded import EncodedTemplate
 from .environment import Sandbox
+from .render_trace import RenderTrace
 from .source_map import SourceSpan
 
 if TYPE_CHECKING:
@@ -69,6 +70,10 @@ class IsolatedTemplate(ChatTemplate):
     def source_map(self, variables: Mapping[str, object]) -> list[SourceSpan]:
         """Render in a worker, and tell which place wrote what. Otherwise as `ChatTemplate` does."""
         return self._asked(_mapped, variables)
+
+    def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
+        """Render in a worker, and tell what happened. Otherwise as `ChatTemplate` does."""
+        return self._asked(_stepped, variables)
 
     def check_syntax(self) -> None:
         """Compile in a worker; raises TemplateSyntaxError where Jinja cannot."""
@@ -164,6 +169,10 @@ def _traced(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> l
 
 def _mapped(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> list[SourceSpan]:
     return _kept(given).source_map(variables)
+
+
+def _stepped(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> RenderTrace:
+    return _kept(given).step_through(variables)
 
 
 def _checked(given: _Source | ChatTemplate) -> None:

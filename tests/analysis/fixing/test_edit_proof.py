@@ -14,7 +14,8 @@ HEAD = "{{- '<|' + m.role + '|>' }}"
 SYSTEM = "{% if messages[0].role == 'system' %}{{ messages[0].content }}\n{% endif %}"
 TEMPLATE = f"""{{%- for m in messages %}}
 {HEAD}
-{{%- if m.reasoning_content and (loop.last or keep) %}}(r){{{{ m.reasoning_content }}}}(/r){{% endif %}}
+{{%- if m.reasoning_content and (loop.last or keep) %}}
+{{{{- '(r)' + m.reasoning_content + '(/r)' }}}}{{% endif %}}
 {{{{- (m.content or '')|trim if m.role == 'assistant' else m.content }}}}
 {{%- for call in m.tool_calls or [] %}}<call>{{{{ call.function|tojson }}}}</call>{{% endfor %}}
 {{{{- '<|end|>' }}}}

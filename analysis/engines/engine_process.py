@@ -1,0 +1,266 @@
+"""An engine's parsers at work in a process of the engine's own Python.
+
+Contract: the process is ended with the block that started it. A parser that ends or hangs it costs
+that parser its answer, and the next question starts another process. What cannot be started at all
+is an EngineError.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import Any, Self
+
+from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
+from autoparser.analysis.core.errors import AutoparserError
+
+ENGINES = ("vllm", "sglang")
+"""The packages whose parsers are known how to be asked."""
+START = 300.0
+"""Seconds until an engine is imported: they import much, and a disk may be slow."""
+TEXT = 5.0
+"""Seconds of processor time for one text."""
+ANSWER = 120.0
+"""Seconds for an answer about all texts."""
+_FOLDER = Path(__file__).parent
+# The worker is a package of its own there, and nothing else of this folder is to be seen.
+_PROGRAM = (
+    "import sys; folder = sys.argv.pop(1); sys.path[:] = [folder, *filter(None, sys.path)];"
+    " import engine_worker.__main__ as worker; sys.path.remove(folder); worker.main(sys.argv[1])"
+)
+_FIND = (
+    "import sys; sys.path[:] = filter(None, sys.path); import importlib.util as u, json;"
+    " print(json.dumps([e for e in sys.argv[1:] if u.find_spec(e) is not None]))"
+)
+
+
+class EngineError(AutoparserError):
+    """An engine that cannot be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParserPair:
+    """A parser of calls and one of reasoning, by their names; None: none is passed."""
+
+    tool: str | None = None
+    reasoning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParsers:
+    """What an engine offers."""
+
+    version: str
+    tools: tuple[str, ...]
+    reasoning: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParserError:
+    """What a parser raised in the place of an answer, or how it ended."""
+
+    reason: str
+
+
+ParserAnswer = ReadMessage | ParserError
+
+
+def engines_of(python: str) -> tuple[str, ...]:
+    """Return which engines a Python has. Raises EngineError where it cannot be run."""
+    try:
+        ran = subprocess.run(  # noqa: S603 - the person who asks names the program
+            [python, "-c", _FIND, *ENGINES],
+            capture_output=True,
+            text=True,
+            timeout=START,
+            check=True,
+        )
+        found: list[str] = json.loads(ran.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise EngineError(
+            f"this Python cannot be run ({type(error).__name__})",
+            file=python,
+            hint="name the bin/python of the environment that the engine is installed in",
+        ) from error
+    return tuple(found)
+
+
+class EngineProcess:
+    """The worker in an engine's Python; used as a context."""
+
+    def __init__(
+        self,
+        engine: str,
+        python: str = sys.executable,
+        *,
+        text_seconds: float = TEXT,
+        answer_seconds: float = ANSWER,
+    ) -> None:
+        """`text_seconds` of processor time are for one text, `answer_seconds` for all of them."""
+        self.engine, self.python = engine, python
+        self._text_seconds, self._answer_seconds = text_seconds, answer_seconds
+        self._running: _Running | None = None
+        self._loaded: Mapping[str, Any] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def parsers(self) -> EngineParsers:
+        """Return the parsers that the engine offers. Raises EngineError."""
+        answer = self._ask({}, START)
+        if isinstance(answer, ParserError):
+            raise EngineError(
+                f"{self.engine} cannot be asked: {answer.reason}",
+                file=self.python,
+                hint=f"try {self.python} -c 'import {self.engine}'",
+            )
+        return EngineParsers(answer["version"], tuple(answer["tools"]), tuple(answer["reasoning"]))
+
+    def load(
+        self,
+        template: str,
+        vocabulary: Sequence[str],
+        tools: Sequence[Json],
+        texts: Sequence[Mapping[str, Any]],
+    ) -> ParserPair | None:
+        """Give the texts; return what the engine's `auto` would choose, None where it has none."""
+        given = {
+            "template": template,
+            "vocabulary": [*vocabulary],
+            "tools": [*tools],
+            "texts": [*texts],
+            "seconds": self._text_seconds,
+        }
+        self._loaded = {"load": given}
+        answer = self._ask(self._loaded, START)
+        if isinstance(answer, ParserError) or answer["auto"] is None:
+            return None
+        return ParserPair(answer["auto"]["tool"], answer["auto"]["reasoning"])
+
+    def read(
+        self, pair: ParserPair, texts: Sequence[int], tokens: int
+    ) -> Sequence[ParserAnswer] | ParserError:
+        """Return what two parsers read of texts, or why they cannot be made.
+
+        `tokens` come at a time, 0: all at once.
+        """
+        asked = {
+            "tool": pair.tool,
+            "reasoning": pair.reasoning,
+            "texts": [*texts],
+            "tokens": tokens,
+        }
+        answer = self._ask(asked, self._answer_seconds)
+        return answer if isinstance(answer, ParserError) else list(map(_answer, answer["read"]))
+
+    def _ask(self, asked: Mapping[str, Any], seconds: float) -> Any:
+        """Return an answer or a ParserError; where the last process ended, another is asked."""
+        running = self._running
+        if running is None:
+            running = self._running = _Running(self.python, self.engine)
+            if self._loaded is not None and asked is not self._loaded:
+                self._ask(self._loaded, START)
+        try:
+            line = running.ask(json.dumps(asked), seconds)
+        except queue.Empty:
+            self._end()
+            return ParserError(f"it hangs: no answer after {seconds:g} seconds")
+        if not line:
+            words = running.last_words()
+            self._end()
+            return ParserError(f"the process ended with {words}")
+        answer = json.loads(line)
+        return ParserError(answer["error"]) if "error" in answer else answer
+
+    def _end(self) -> None:
+        if self._running is not None:
+            self._running.end()
+            self._running = None
+
+
+class _Running:
+    """The process while it runs."""
+
+    def __init__(self, python: str, engine: str) -> None:
+        self._errors = TemporaryFile()  # noqa: SIM115 - closed with the process
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - the person who asks names the program
+                [python, "-c", _PROGRAM, str(_FOLDER), engine],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                text=True,
+                encoding="utf-8",
+                env={**os.environ, "HF_HUB_OFFLINE": "1"},
+            )
+        except OSError as error:
+            self._errors.close()
+            raise EngineError(
+                f"this Python cannot be run ({error.strerror})",
+                file=python,
+                hint="name the bin/python of the engine's environment",
+            ) from error
+        # A queue, since a pipe cannot be waited for with a limit on every system.
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._pass_on, daemon=True).start()
+
+    def ask(self, line: str, seconds: float) -> str:
+        """Return the answer to one line; empty: the process ended. Raises queue.Empty."""
+        given = self._process.stdin
+        try:
+            if given is not None:
+                given.write(f"{line}\n")
+                given.flush()
+        except OSError:
+            return ""
+        return self._lines.get(timeout=seconds)
+
+    def last_words(self) -> str:
+        """Say how the process ended, with the last line of its errors."""
+        code = self._process.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return f"the code {code}: {lines[-1]}" if lines else f"the code {code}"
+
+    def end(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            # What was not yet written to a process that is gone is lost.
+            with suppress(OSError, ValueError):
+                if pipe is not None:
+                    pipe.close()
+        self._errors.close()
+
+    def _pass_on(self) -> None:
+        """Pass on what is answered; an empty line says that there is nothing more."""
+        with suppress(OSError, ValueError):
+            for line in self._process.stdout or ():
+                self._lines.put(line)
+        self._lines.put("")
+
+
+def _answer(read: Mapping[str, Any]) -> ParserAnswer:
+    if "error" in read:
+        return ParserError(read["error"])
+    calls = tuple(ReadCall(name, given) for name, given in read["calls"])
+    return ReadMessage(read["content"], read["reasoning"], calls)

@@ -1,0 +1,214 @@
+"""Which parsers of an engine read a template's turns best.
+
+Contract: each parser is tried apart first, one of calls by the calls that it finds alone, one of
+reasoning by the reasoning alone. The best of both kinds are put together, and none of a kind is a
+choice, too; the pairs are ranked by whole messages, read at once and streamed. Ties are broken by
+what is exact to the letter, then for the fewer parsers, then by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import product
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.battery import loose_tools
+from autoparser.analysis.core.conversation import Message, ReadMessage
+
+from .asked_texts import AskedTexts
+from .engine_process import EngineProcess, ParserAnswer, ParserError, ParserPair
+from .parser_score import (
+    PairScore,
+    TextDelivery,
+    delivery_score,
+    shortest_failure,
+)
+
+TRIED = 4
+"""Parsers of a kind that are put together with those of the other."""
+
+
+class ParserPart(StrEnum):
+    """Which part of a message a parser is there for."""
+
+    CALLS = "calls"
+    REASONING = "reasoning"
+
+    def alone(self, read: ReadMessage) -> ReadMessage:
+        """Return this part of what was read."""
+        if self is ParserPart.CALLS:
+            return ReadMessage(calls=read.calls)
+        return ReadMessage(reasoning=read.reasoning)
+
+    def meant(self, message: Message) -> Message:
+        """Return this part of a message."""
+        if self is ParserPart.CALLS:
+            return Message(calls=message.calls)
+        return Message(reasoning=message.reasoning)
+
+    def parser(self, name: str) -> ParserPair:
+        """Return a parser of this part, with none of the other."""
+        return ParserPair(tool=name) if self is ParserPart.CALLS else ParserPair(reasoning=name)
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableParser:
+    """A parser that could not be asked."""
+
+    part: ParserPart
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRanking:
+    """What came of one engine's parsers."""
+
+    engine: str
+    version: str
+    python: str
+    tools: int
+    """How many parsers of calls there are."""
+    reasoning: int
+    """How many parsers of reasoning there are."""
+    pairs: tuple[PairScore, ...]
+    """The best first."""
+    auto: PairScore | None
+    """What the engine's `auto` would choose by the template; None: it has none."""
+    alike: tuple[tuple[str, ...], ...] = ()
+    """Names of parsers that read every text alike; the first of them was put into pairs."""
+    unusable: tuple[UnusableParser, ...] = ()
+
+    @property
+    def best(self) -> PairScore:
+        """The pair to pass; none, where nothing is better than no parser."""
+        return self.pairs[0]
+
+
+def rank_parsers(
+    process: EngineProcess,
+    analysis: Analysis,
+    asked: AskedTexts,
+    vocabulary: Sequence[str] | None = None,
+) -> EngineRanking:
+    """Ask one engine. Raises EngineError where it cannot be asked at all.
+
+    The engine's `auto` looks at the model's `vocabulary`, too; None stands for that of which only
+    the template's markers are known.
+    """
+    known = vocabulary
+    if known is None:
+        markers = analysis.markers.items().values()
+        known = (*markers, *analysis.template.special_tokens.values())
+    return _Ranking(process, analysis, asked, known).ranked()
+
+
+class _Ranking:
+    """One engine and one template's texts."""
+
+    def __init__(
+        self,
+        process: EngineProcess,
+        analysis: Analysis,
+        asked: AskedTexts,
+        vocabulary: Sequence[str],
+    ) -> None:
+        self._process, self._texts = process, asked.texts
+        self._offered = process.parsers()
+        self._auto = process.load(
+            analysis.template.text,
+            vocabulary,
+            loose_tools(),
+            [each.to_worker() for each in asked.texts],
+        )
+        self._unusable: list[UnusableParser] = []
+        self._alike: list[tuple[str, ...]] = []
+
+    def ranked(self) -> EngineRanking:
+        """Try parsers apart, then the best together."""
+        calling = [at for at, each in enumerate(self._texts) if each.meant.calls]
+        thinking = any(each.meant.reasoning for each in self._texts)
+        every = range(len(self._texts))
+        tools = self._best(ParserPart.CALLS, self._offered.tools, calling)
+        reasoning = self._best(ParserPart.REASONING, self._offered.reasoning * thinking, every)
+        pairs = [ParserPair(*each) for each in product(tools, reasoning)]
+        scored = sorted(map(self._score, pairs), key=_worst_last)
+        return EngineRanking(
+            self._process.engine,
+            self._offered.version,
+            self._process.python,
+            len(self._offered.tools),
+            len(self._offered.reasoning),
+            tuple(scored),
+            None if self._auto is None else self._score(self._auto),
+            tuple(self._alike),
+            tuple(self._unusable),
+        )
+
+    def _best(
+        self, part: ParserPart, names: Sequence[str], texts: Sequence[int]
+    ) -> list[str | None]:
+        """Return None, for no parser, and those that read their part of the messages best.
+
+        Of parsers that read alike, which an engine has under several names, one is returned.
+        """
+        read: dict[tuple[ParserAnswer, ...], list[str]] = {}
+        for name in names if texts else ():
+            answers = self._read(part, name, texts)
+            if answers:
+                read.setdefault(answers, []).append(name)
+        found: list[tuple[int, str]] = []
+        for answers, alike in read.items():
+            found.append((-self._right(part, (*texts, *texts), answers), alike[0]))
+            self._alike += [tuple(alike)] * (len(alike) > 1)
+        return [None, *(name for _, name in sorted(found)[:TRIED])]
+
+    def _read(self, part: ParserPart, name: str, texts: Sequence[int]) -> tuple[ParserAnswer, ...]:
+        """Return what a parser reads at once, then streamed; nothing where it reads nothing right.
+
+        Most parsers are for quite other formats; to stream to them, too, takes most of the time.
+        """
+        answers: list[ParserAnswer] = []
+        for delivery in (TextDelivery.WHOLE, TextDelivery.TOKENS):
+            given = self._process.read(part.parser(name), texts, delivery.tokens)
+            if isinstance(given, ParserError):
+                self._unusable.append(UnusableParser(part, name, given.reason))
+                return ()
+            if not self._right(part, texts, given):
+                return ()
+            answers += given
+        return tuple(answers)
+
+    def _right(
+        self, part: ParserPart, texts: Sequence[int], answers: Sequence[ParserAnswer]
+    ) -> int:
+        """Count what was read right of one part of the messages."""
+        right = 0
+        for at, answer in zip(texts, answers, strict=True):
+            asked = self._texts[at]
+            if isinstance(answer, ReadMessage):
+                found = asked.judge.judge(part.meant(asked.meant), part.alone(answer))
+                right += found.right
+        return right
+
+    def _score(self, pair: ParserPair) -> PairScore:
+        every = range(len(self._texts))
+        scores = [
+            delivery_score(each, self._texts, self._process.read(pair, every, each.tokens))
+            for each in TextDelivery
+        ]
+        failure = shortest_failure(self._texts, scores)
+        return PairScore(pair, scores[0], tuple(scores[1:]), failure)
+
+
+def _worst_last(score: PairScore) -> tuple[object, ...]:
+    pair = score.pair
+    return (
+        -score.whole.right - score.streamed_right,
+        -score.whole.exact - sum(each.exact for each in score.streamed),
+        (pair.tool is not None) + (pair.reasoning is not None),
+        pair.tool or "",
+        pair.reasoning or "",
+    )

@@ -1,0 +1,129 @@
+"""Texts whose meaning is known: messages, as the template itself writes them after its prompt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.battery import CITY_TOOL, BatteryCase, battery, loose_tools
+from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall, function_of
+from autoparser.analysis.core.schema import validator
+from autoparser.analysis.inference.check.template_turns import QUESTION, TemplateTurns
+
+from .known_text import KnownText, ProbedChat
+
+__all__ = ["KnownTexts", "known_texts"]
+
+ASKED = (
+    "content",
+    "reasoning and content",
+    "1 call",
+    "content and 1 call",
+    "reasoning and 1 call",
+    "reasoning and content and 2 calls",
+    "an argument of every type",
+    "an argument that is quotes and backslashes",
+    "an argument that is digits in a string",
+    "an argument that is JSON in a string",
+    "a call without arguments",
+    "content with markup",
+)
+"""Of the messages of every self-check; more are asked below."""
+
+
+@dataclass(frozen=True)
+class KnownTexts:
+    """What a server is asked to read, and the chat in reply to which it is written."""
+
+    chat: ProbedChat
+    prompt: str
+    """The template's own prompt of that chat."""
+    texts: tuple[KnownText, ...]
+    not_asked: tuple[str, ...]
+    """The messages that the template refuses, or does not write after its prompt."""
+
+
+def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
+    """Render the messages in reply to one question, under the settings of the request."""
+    tools = loose_tools()
+    turns = analysis.turns(tools, chat_template_kwargs=settings or None)
+    texts: list[KnownText] = []
+    missing: list[str] = []
+    for title, message in _cases(analysis, turns):
+        written = turns.written(message).continuation if turns.prompted.rendered else None
+        text = "" if written is None else _until_end(written, analysis.format.stop_strings)
+        if text.strip():
+            other = _other(turns, message, tools)
+            texts.append(KnownText(title, turns.shown(message), text, other))
+        else:
+            missing.append(title)
+    said = [{"role": "user", "content": QUESTION}]
+    chat = ProbedChat([dict(each) for each in said], tools, settings)
+    return KnownTexts(chat, turns.prompt, _different(texts), tuple(missing))
+
+
+def _cases(analysis: Analysis, turns: TemplateTurns) -> Iterator[BatteryCase]:
+    yield from (case for case in battery() if case.title in ASKED)
+    call = ToolCall(CITY_TOOL, {"city": "Oslo", "days": 3})
+    yield BatteryCase("the same call twice", Message(calls=(call, call)))
+    closer = _closer(analysis)
+    if closer:
+        # Words on both sides: a template may strip what stands at the edges of a value.
+        said = ToolCall(CITY_TOOL, {"city": f"Os {closer} lo", "days": 3})
+        yield BatteryCase("an argument that holds what closes a call", Message(calls=(said,)))
+    calls = analysis.format.calls
+    quoted = "" if calls is None else calls.write((call,)).strip()
+    if quoted and quoted in (turns.written(Message(calls=(call,))).continuation or ""):
+        thought = Message("Here it is.", f"I could write {quoted} and stop.")
+        yield BatteryCase("reasoning that quotes a call", thought)
+
+
+def _other(turns: TemplateTurns, message: Message, tools: Sequence[Json]) -> Message | None:
+    """Return the message with texts for other values, where the template writes it the same.
+
+    Where texts stand bare and the schema allows a text or null, `null` is either.
+    """
+    functions = [function_of(cast("Tool", each)) for each in tools]
+    schemas = {each["name"]: each["parameters"]["properties"] for each in functions}
+
+    def as_text(call: ToolCall, key: str, value: Json) -> Json:
+        text = json.dumps(value)
+        return text if not isinstance(value, str) and _allows(schemas[call.name][key]) else value
+
+    calls = tuple(
+        replace(
+            call, arguments={key: as_text(call, key, each) for key, each in call.arguments.items()}
+        )
+        for call in message.calls
+    )
+    other = replace(message, calls=calls)
+    same = other != message and turns.written(other).whole == turns.written(message).whole
+    return turns.shown(other) if same else None
+
+
+def _allows(schema: Mapping[str, Json]) -> bool:
+    """Whether any text is valid."""
+    return not validator(dict(schema))("text")
+
+
+def _closer(analysis: Analysis) -> str:
+    """Return what stands after a call; where nothing does, what closes all of them."""
+    markers = analysis.markers
+    return markers.per_call_end.strip() or markers.tool_section_end.strip()
+
+
+def _until_end(text: str, stops: Sequence[str]) -> str:
+    """Return a turn up to the text that ends it, which no answer of a server has."""
+    at = max((text.rfind(stop) for stop in stops if stop), default=-1)
+    return text if at < 0 else text[:at]
+
+
+def _different(texts: Sequence[KnownText]) -> tuple[KnownText, ...]:
+    """Leave out what the template writes as it writes an earlier message: it has two meanings."""
+    found: dict[str, KnownText] = {}
+    for each in texts:
+        found.setdefault(each.text, each)
+    return tuple(found.values())

@@ -1,0 +1,188 @@
+"""vLLM: its derenderer reads the ids of a text; without it, a text is the only choice of an answer.
+
+The derenderer is there with `--enable-scale-out`, and in `vllm launch render`, which has no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from autoparser.analysis.constraining.decode import ServerEngine
+from autoparser.analysis.core.conversation import Json
+
+from .chat_replies import choice_of, message_of, message_of_events, numbers
+from .client_message import ClientMessage
+from .engine_server import Rung, ServedModel, TextNotAskedError, TextRefusedError, TextRung
+from .known_text import KnownText, ProbedChat
+from .probe_client import ProbeClient
+
+__all__ = ["VllmProbe"]
+
+CHAT = "/v1/chat/completions"
+DERENDER = f"{CHAT}/derender"
+SPARE = 64
+"""Tokens beyond a text's bytes, after which a model that does not write it is stopped."""
+CHUNKS = 24
+"""Pieces of a stream; the derenderer reads all that came before with each of them."""
+
+
+@dataclass(frozen=True)
+class VllmProbe:
+    """vLLM's server, or its render server."""
+
+    client: ProbeClient
+    served: ServedModel
+
+    @classmethod
+    def found(cls, client: ProbeClient, model: str, root: str | None) -> VllmProbe:
+        """Ask for its version; `root` is its model's place. It tells no names of parsers."""
+        version = client.get("/version").object.get("version")
+        served = ServedModel(
+            ServerEngine.VLLM,
+            model,
+            version=version if isinstance(version, str) else None,
+            template_place=root,
+            notes=("it does not say which parsers it was started with",),
+        )
+        return cls(client, served)
+
+    @property
+    def model(self) -> str:
+        """The name of the model in requests."""
+        return self.served.model
+
+    def prompt(self, chat: ProbedChat) -> str:
+        """Return the text of the ids of `/tokenize`."""
+        return self.text(self.prompt_ids(chat))
+
+    def prompt_ids(self, chat: ProbedChat) -> list[int]:
+        """Return the ids of the prompt. Raises TextRefusedError."""
+        reply = self.client.post("/tokenize", chat.body(self.model))
+        found = numbers(reply.object.get("tokens"))
+        if found is None:
+            raise TextRefusedError(reply.refusal)
+        return found
+
+    def ids(self, text: str) -> list[int]:
+        """Return the ids of a text. Raises TextRefusedError."""
+        asked: dict[str, Json] = {"prompt": text, "add_special_tokens": False}
+        reply = self.client.post("/tokenize", {"model": self.model, **asked})
+        found = numbers(reply.object.get("tokens"))
+        if not found:
+            raise TextRefusedError(reply.refusal)
+        return found
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text of ids. Raises TextRefusedError."""
+        reply = self.client.post("/detokenize", {"model": self.model, "tokens": list(ids)})
+        found = reply.object.get("prompt")
+        if not isinstance(found, str):
+            raise TextRefusedError(reply.refusal)
+        return found
+
+    def rungs(self) -> Sequence[TextRung]:
+        """Return the derenderer, and the model where there is one."""
+        given = [_GivenToDerenderer(self)] if self.client.post(DERENDER, {}).offered else []
+        forced = [_ForcedAsChoice(self)] if self.client.post(CHAT, {}).offered else []
+        return (*given, *forced)
+
+
+@dataclass(frozen=True)
+class _GivenToDerenderer:
+    server: VllmProbe
+    rung = Rung.GIVEN
+    sees_reasoning = True
+    streams = True
+    blind = (
+        "the model's own tokens: the text is cut as the tokenizer cuts it",
+        "grammars and stop strings: nothing is generated",
+    )
+    _prompts: dict[str, list[int]] = field(default_factory=dict[str, list[int]], compare=False)
+
+    def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+        """Have it read the ids of the text at once."""
+        prompt = self._prompt(chat)
+        choice: Json = {
+            "index": 0,
+            "token_ids": [*self.server.ids(known.text)],
+            "finish_reason": "stop",
+        }
+        asked: dict[str, Json] = {
+            "generate_response": {"choices": [choice], "prompt_token_ids": [*prompt]},
+            "prompt_token_ids": [*prompt],
+            "chat_request": chat.body(self.server.model),
+        }
+        return message_of(self.server.client.post(DERENDER, asked))
+
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+        """Have it read the ids piece by piece, each with the state that the last one gave."""
+        ids, prompt = self.server.ids(known.text), self._prompt(chat)
+        step = -(-len(ids) // CHUNKS)
+        pieces = [ids[at : at + step] for at in range(0, len(ids), step)]
+        events: list[Mapping[str, Json]] = []
+        state: Json = None
+        for at, piece in enumerate(pieces):
+            last = at == len(pieces) - 1
+            choice: Json = {
+                "index": 0,
+                "token_ids": [*piece],
+                "finish_reason": "stop" if last else None,
+            }
+            asked: dict[str, Json] = {
+                "stream": True,
+                "generate_chunk": {"choices": [choice]},
+                "stream_state": state,
+                "prompt_token_ids": [*prompt],
+                "chat_request": chat.body(self.server.model),
+            }
+            reply = self.server.client.post(DERENDER, asked)
+            chunk, state = reply.object.get("chunk"), reply.object.get("stream_state")
+            if not isinstance(chunk, dict):
+                raise TextRefusedError(reply.refusal)
+            events.append(chunk)
+        return message_of_events(events)
+
+    def _prompt(self, chat: ProbedChat) -> list[int]:
+        known = repr(chat)
+        if known not in self._prompts:
+            self._prompts[known] = self.server.prompt_ids(chat)
+        return self._prompts[known]
+
+
+@dataclass(frozen=True)
+class _ForcedAsChoice:
+    server: VllmProbe
+    rung = Rung.FORCED
+    sees_reasoning = False
+    streams = True
+    blind = (
+        "the reasoning: a grammar holds from the beginning only where that is left out",
+        "the model's own tokens: a grammar lets others pass",
+        "stop strings: the answer ends where the grammar does",
+    )
+
+    def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+        """Have it write the text, and see by the ids that it did."""
+        reply = self.server.client.post(
+            CHAT, {**self._body(chat, known.text), "return_token_ids": True}
+        )
+        written = numbers(choice_of(reply.object).get("token_ids"))
+        message = message_of(reply)
+        if written is None or not self.server.text(written).startswith(known.text):
+            raise TextNotAskedError("its model did not write the text")
+        return message
+
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+        """Have it write the text as a stream."""
+        return message_of_events(self.server.client.events(CHAT, self._body(chat, known.text)))
+
+    def _body(self, chat: ProbedChat, text: str) -> dict[str, Json]:
+        choice: Json = {"choice": [text]}
+        return {
+            **chat.body(self.server.model),
+            "structured_outputs": choice,
+            "include_reasoning": False,
+            "max_tokens": len(text.encode()) + SPARE,
+            "temperature": 0,
+        }

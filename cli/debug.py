@@ -1,0 +1,124 @@
+"""``autoparser debug``: a template and its prompt, in the terminal, piece by piece."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.loading.isolation import Limits
+
+from .inputs import read_tools, read_value
+from .options import (
+    NameOption,
+    RevisionOption,
+    SourceArgument,
+    SwitchOption,
+    ToolsOption,
+)
+from .source import STANDARD_INPUT, NamedSource
+from .switches import read_switches, warn_of_switches
+
+if TYPE_CHECKING:
+    from autoparser.analysis.core.conversation import Tool
+    from autoparser.analysis.overview.debugging import DebuggedConversation
+
+__all__ = ["debug"]
+
+
+def debug(
+    source: SourceArgument = None,
+    conversation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="The conversation: a shipped one by its name, or a YAML or JSON file, a list or"
+            " {messages: [...], tools: [...]}. [default: call]",
+            show_default=False,
+        ),
+    ] = None,
+    beside: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="A second one, which the key b shows beside it."),
+    ] = None,
+    tools: ToolsOption = None,
+    switch: SwitchOption = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    limits: Limits | None = None,
+) -> None:
+    """Debug a template in the terminal: which line wrote what, and why.
+
+    Shows the template beside the prompt, and of each piece of it the line that wrote it, the tests
+    that let it, and what the names in them stood for. Keys show what each switch would change, two
+    conversations side by side, and the conversation to edit. Needs the extra: pip install
+    'autoparser-chat[debug]'.
+
+    Exit code: 0, or 2 if it cannot begin.
+    """
+    if not _has_textual():
+        raise AutoparserError(
+            "the debugger needs the package textual, which is not installed",
+            hint="pip install 'autoparser-chat[debug]', or use autoparser render --trace",
+        )
+    if source == STANDARD_INPUT or not _has_terminal():
+        raise AutoparserError(
+            "the debugger needs a terminal to read from and to draw on",
+            hint="run it in one, on a file, or use autoparser render --trace",
+        )
+    from autoparser.analysis.loading.template import isolated
+    from autoparser.analysis.overview.debugging import shipped_conversations
+
+    from .debugger import DebuggerApp
+
+    asked_for = NamedSource(source, name, revision)
+    template = asked_for.template()
+    switches = read_switches(switch or [])
+    warn_of_switches(asked_for.label, template, switches)
+    template.check_syntax()
+    if limits is not None:
+        template = isolated(template, limits)
+    offered = None if tools is None else tuple(read_tools(tools))
+    shipped = [replace(each, switches=switches) for each in shipped_conversations()]
+    first = _conversation(conversation or shipped[0].name, shipped, offered)
+    other = None if beside is None else _conversation(beside, shipped, offered)
+    named = [each for each in (first, other) if each is not None]
+    others = [each for each in shipped if each.name not in {one.name for one in named}]
+    DebuggerApp(asked_for.label, template, [*named, *others], other).run()
+
+
+def _has_textual() -> bool:
+    try:
+        return find_spec("textual") is not None
+    except ValueError:
+        return False
+
+
+def _has_terminal() -> bool:
+    # Textual draws on standard error.
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _conversation(
+    named: str, shipped: Sequence[DebuggedConversation], tools: tuple[Tool, ...] | None
+) -> DebuggedConversation:
+    """Return the conversation of a name or of a file. Raises AutoparserError."""
+    found = next((each for each in shipped if each.name == named), None)
+    if found is None and not Path(named).exists():
+        names = [each.name for each in shipped]
+        raise AutoparserError(
+            "there is no such file, and no conversation of this name",
+            file=named,
+            hint=suggest(named, names, f"name a file, or one of {', '.join(names)}"),
+        )
+    if found is None:
+        value = read_value(Path(named), "the conversation")
+        found = replace(shipped[0], about="from a file").edited(value, named)
+    return found if tools is None else replace(found, tools=tools)

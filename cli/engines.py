@@ -1,0 +1,97 @@
+"""``autoparser engines``: which of the installed engines' parsers read a template."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.loading.isolation import Limits
+
+from .options import (
+    EncoderOption,
+    JsonOption,
+    NameOption,
+    OutputOption,
+    RevisionOption,
+    SourceArgument,
+    TextOrJsonOption,
+    TokenizerOption,
+    is_json,
+)
+from .output import keep_source, result_to
+from .progress import doing
+from .source import NamedSource
+
+__all__ = ["engines"]
+
+FINDINGS = 1
+"""The exit code where no parsers read every text."""
+
+
+def engines(
+    source: SourceArgument = None,
+    python: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="The bin/python of an environment with vLLM or SGLang. May be given several"
+            " times. [default: the one that runs this]",
+            show_default=False,
+        ),
+    ] = None,
+    tokenizer: TokenizerOption = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    encoder: EncoderOption = None,
+    form: TextOrJsonOption = None,
+    as_json: JsonOption = False,
+    output: OutputOption = None,
+    limits: Limits | None = None,
+) -> int:
+    """Try the parsers of vLLM and SGLang on what a template writes, and rank them.
+
+    The answer to "which --tool-call-parser do I pass?". The engines' own parsers read the
+    template's turns after its prompts, and hostile ones, at once and streamed. What they give is
+    compared with the message that was rendered: arguments as JSON, content and reasoning but for
+    whitespace at their edges. No model and no server runs; an engine's code runs in its own Python,
+    with the rights of this process.
+
+    Exit code: 0 if some parsers read every text, 1 if none do, 2 if there is no engine to ask.
+    """
+    as_json = is_json(form, as_json)
+    asked_for = NamedSource(source, name, revision, encoder)
+    keep_source(source, output)
+
+    # Imported here so that help does without the engine.
+    from autoparser.analysis.analysis import analyze
+    from autoparser.analysis.engines import try_engines
+    from autoparser.reports import engines_document, engines_report
+
+    found = _engines(python or [sys.executable])
+    with doing("analyzing") as say:
+        analysis = analyze(asked_for.template(tokenizer), isolate=limits or False)
+        held = asked_for.tokenizer(tokenizer, analysis.template, segmenting=False)
+        vocabulary = None if held is None else [*held.get_vocab(with_added_tokens=True)]
+        tried = try_engines(asked_for.label, analysis, found, say, vocabulary)
+    with result_to(output) as outlet:
+        if as_json:
+            outlet.json(engines_document(tried))
+        else:
+            outlet.report(engines_report(tried, outlet.width))
+    return 0 if tried.ok else FINDINGS
+
+
+def _engines(pythons: list[str]) -> list[tuple[str, str]]:
+    """Return the engines, each with its Python. Raises AutoparserError where there is none."""
+    from autoparser.analysis.engines import ENGINES, engines_of
+
+    found = [(engine, python) for python in pythons for engine in engines_of(python)]
+    if not found:
+        raise AutoparserError(
+            f"there is no engine to ask in {', '.join(pythons)}",
+            hint=f"name a Python that has {' or '.join(ENGINES)}: --python PATH/bin/python",
+        )
+    return found

@@ -1,0 +1,169 @@
+"""``autoparser probe``: what a running server makes of prompts and of answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.loading.isolation import Limits
+
+from .options import (
+    ExitZeroOption,
+    JsonOption,
+    NameOption,
+    OutputOption,
+    RevisionOption,
+    ServedModelOption,
+    SourceArgument,
+    SwitchOption,
+    TextOrJsonOption,
+    is_json,
+)
+from .output import Outlet, keep_source, result_to, say, warn
+from .source import NamedSource
+from .switches import read_switches, warn_of_switches
+
+if TYPE_CHECKING:
+    from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.loading.template import ChatTemplate
+    from autoparser.analysis.server_probe import ServedModel, ServerProbe
+
+__all__ = ["probe"]
+
+FOUND = 1
+"""The exit code where a server reads otherwise."""
+
+
+SERVED = "the server's own"
+
+
+class RungName(StrEnum):
+    """How a text comes before a server's parser."""
+
+    GIVEN = "given"
+    FORCED = "forced"
+
+
+def probe(
+    url: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL", help="A running server: http://127.0.0.1:PORT.", show_default=False
+        ),
+    ],
+    source: SourceArgument = None,
+    name: NameOption = None,
+    revision: RevisionOption = None,
+    switch: SwitchOption = None,
+    served_model: ServedModelOption = "",
+    rung: Annotated[
+        RungName | None,
+        typer.Option(
+            help="How texts come before its parser: given to it, or forced upon its model. Else the"
+            " first of these that it has a way for.",
+            show_default=False,
+        ),
+    ] = None,
+    no_ranking: Annotated[
+        bool, typer.Option("--no-ranking", help="Ask its own parsers alone, not all that it has.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Probe a server that is not on this machine.")
+    ] = False,
+    api_key: Annotated[
+        str,
+        typer.Option(
+            metavar="KEY", envvar="AUTOPARSER_API_KEY", help="The server's key.", show_default=False
+        ),
+    ] = "",
+    server_timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
+    ] = 120.0,
+    edges: Annotated[
+        bool, typer.Option("--edges", help="Whitespace at the edges of a part counts, too.")
+    ] = False,
+    exit_zero: ExitZeroOption = False,
+    form: TextOrJsonOption = None,
+    as_json: JsonOption = False,
+    output: OutputOption = None,
+    limits: Limits | None = None,
+) -> int:
+    """See what a running vLLM, SGLang or llama-server makes of prompts and of answers.
+
+    The prompts come first: what the server renders, beside what the template renders. Then answers
+    whose meaning is known, as the template itself writes them, are brought before the server's
+    parser; reasoning, content and calls are compared, calls as JSON, and the stream with the answer
+    at once. Where a server has many parsers, all of them are ranked. Without TEMPLATE, it is the
+    one that the server says it serves.
+
+    Exit code: 0 if all is as it is meant, 1 if something is not or nothing could be asked, 2 if
+    there is no server to probe.
+    """
+    as_json = is_json(form, as_json)
+    settings = read_switches(switch or [])
+    keep_source(source, output)
+    from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.server_probe import (
+        ProbeClient,
+        Rung,
+        checked_address,
+        probe_server,
+        server_at,
+    )
+    from autoparser.reports import check_doubt
+
+    address = checked_address(url, anywhere=yes)
+    with ProbeClient(address, timeout=server_timeout, key=api_key) as client:
+        server = server_at(client, served_model)
+        template, label = _template(server.served, source, name, revision)
+        warn_of_switches(label, template, settings)
+        analysis = analyzed(template, isolate=limits or False)
+        if not analysis.check.ok:
+            warn(label, check_doubt(analysis.check, "texts may not be what a model writes"))
+        found = probe_server(
+            server,
+            analysis,
+            url=address,
+            settings=settings,
+            rung=None if rung is None else Rung(rung.value),
+            ranked=not no_ranking,
+        )
+    with result_to(output) as outlet:
+        _give(found, analysis, label, outlet, as_json=as_json)
+    return 0 if exit_zero or found.ok(edges=edges) else FOUND
+
+
+def _template(
+    served: ServedModel, source: str | None, name: str | None, revision: str | None
+) -> tuple[ChatTemplate, str]:
+    """Return the template, and what messages call it. Raises AutoparserError."""
+    from autoparser.analysis.loading.template import ChatTemplate
+
+    if source is None and served.template is not None:
+        return ChatTemplate(served.template, dict(served.special_tokens)), SERVED
+    named = source or served.template_place
+    if named is None:
+        raise AutoparserError(
+            "the server does not say which template it serves", hint="name it after the address"
+        )
+    if source is None:
+        say(f"the template is that of {named}, which the server says it serves")
+    asked_for = NamedSource(named, name, revision)
+    found = asked_for.template()
+    tokens = {**served.special_tokens, **found.special_tokens}
+    return replace(found, special_tokens=tokens), asked_for.label
+
+
+def _give(
+    found: ServerProbe, analysis: Analysis, label: str, outlet: Outlet, *, as_json: bool
+) -> None:
+    from autoparser.reports import probe_document, probe_report
+
+    if as_json:
+        outlet.json(probe_document(found, analysis.template))
+    else:
+        outlet.report(probe_report(found, label, outlet.width))

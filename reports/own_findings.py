@@ -1,0 +1,108 @@
+"""What an analysis itself finds wrong with a template, without a further render.
+
+The linter's rules ask far more; what they render takes longer than the analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from autoparser.analysis.core.format import CallLimit
+from autoparser.analysis.core.message_shape import StringArguments
+from autoparser.analysis.core.verdicts import Check, Crash
+from autoparser.analysis.learnt import LearntFormat
+
+from .setting_words import UNCONFIRMED, setting_words
+from .summary import LIMIT_WORDS
+from .verdict import why
+from .visible import visible
+
+__all__ = ["FindingLevel", "OwnFinding", "own_findings"]
+
+
+class FindingLevel(IntEnum):
+    """What it costs, in the linter's words; the weightiest first."""
+
+    ERROR = 0
+    WARNING = 1
+    INFO = 2
+
+    @property
+    def word(self) -> str:
+        """What people call it."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFinding:
+    """What is wrong, and where, as far as that is known."""
+
+    level: FindingLevel
+    words: str
+    line: int | None = None
+    """The template's line, from 1."""
+
+
+def own_findings(learnt: LearntFormat) -> Sequence[OwnFinding]:
+    """Return what the verdicts and the format show to be wrong, the weightiest first."""
+    return sorted(_found(learnt), key=lambda finding: finding.level)
+
+
+def _found(learnt: LearntFormat) -> Iterator[OwnFinding]:
+    error, warning, info = FindingLevel
+    for format_, check in zip(learnt.formats, learnt.checks, strict=True):
+        under = setting_words(format_.setting) if len(learnt.formats) > 1 else ""
+        yield from _check_findings(check, f" with {under}" if under else "")
+    gate = learnt.gate
+    if not gate.ok:
+        fault = gate.faults[0]
+        yield OwnFinding(
+            error,
+            f"{gate.asked - gate.passed} texts after prompts are not as the template writes them:"
+            f" {fault.title} is not {fault.question.value}: {visible(fault.detail)}",
+        )
+    united = learnt.formats.united
+    if united.retention.tool_loop is False:
+        yield OwnFinding(error, "the reasoning of a call is dropped once the call is answered")
+    calls = united.calls
+    if calls is not None and calls.limit in (CallLimit.FIRST, CallLimit.LAST):
+        yield OwnFinding(warning, LIMIT_WORDS[calls.limit])
+    texts = learnt.string_arguments
+    if texts is not None and texts in _LOST:
+        yield OwnFinding(warning, _LOST[texts])
+    for part in united.unconfirmed:
+        yield OwnFinding(warning, f"{part.value} {UNCONFIRMED}")
+    if learnt.stand_ins:
+        names = ", ".join(sorted(learnt.stand_ins))
+        yield OwnFinding(info, f"{names}: not known, shown by name in angle brackets")
+
+
+_LOST = {
+    StringArguments.ENCODED_TWICE: "arguments given as JSON text are encoded a second time",
+    StringArguments.DROPPED: "arguments given as JSON text are dropped",
+    StringArguments.RAISES: "the template raises on arguments given as JSON text",
+}
+
+
+def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
+    forbidden = check.forbidden
+    if forbidden is not None:
+        yield _crashing(forbidden, f"transformers' sandbox refuses it{under}")
+    for crash in check.crashes:
+        if crash.needed and not crash.sandbox_alone:
+            count = len(crash.titles)
+            yield _crashing(crash, f"{count} message{'s' * (count != 1)} crash it{under}")
+    if check.different:
+        first = min(check.different, key=lambda failure: failure.size)
+        yield OwnFinding(
+            FindingLevel.ERROR,
+            f"{len(check.different)} of {check.total} messages are not rendered so{under}:"
+            f" {first.title}: {why(first)}",
+        )
+
+
+def _crashing(crash: Crash, words: str) -> OwnFinding:
+    reason = visible(crash.reason).rstrip(".")
+    return OwnFinding(FindingLevel.ERROR, f"{words}: {reason}", crash.line)

@@ -1,0 +1,37 @@
+"""Places in files as editors and terminals open them: ``path:line:column``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.style import Style
+from rich.text import Text
+
+from .visible import visible
+
+__all__ = ["FilePlace", "place_of", "place_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """A place in a file; lines and columns count from 1."""
+
+    path: str
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        """Write it as tools write it."""
+        return f"{visible(self.path)}:{self.line}:{self.column}"
+
+
+def place_of(path: str, line: int, text: str = "") -> FilePlace:
+    """Return where a line's own text begins; its first column where the `text` is not at hand."""
+    written = text.split("\n")[line - 1 : line]
+    indent = len(written[0]) - len(written[0].lstrip()) if written else 0
+    return FilePlace(path, line, indent + 1)
+
+
+def place_text(place: FilePlace) -> Text:
+    """Return it for a report: whoever prints that may make a link of the style's `place`."""
+    return Text(str(place), style=Style(bold=True, meta={"place": place.path}))

@@ -1,0 +1,247 @@
+"""A probe of a server, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.text import Text
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.server_probe import (
+    AdviceKind,
+    ComparedPrompt,
+    Likeness,
+    ParserScore,
+    PartDifference,
+    ProbedText,
+    ReadVerdict,
+    Rung,
+    ServedModel,
+    ServerProbe,
+    probe_advice,
+)
+
+from .layout import Lines, Row, heading, prose, rows, sentence
+from .visible import json_text, shown, visible
+
+__all__ = ["probe_report"]
+
+LONGEST = 160
+"""Characters of a text that are shown."""
+AROUND = 30
+"""Characters of a prompt before the place where two part."""
+RANKED = 6
+"""Parsers that are shown of each ranking."""
+
+_RUNGS = {
+    Rung.GIVEN: "given: the server is handed the texts, and nothing is generated",
+    Rung.FORCED: "forced: the model is made to write the texts",
+    Rung.SAMPLED: "sampled: the model writes what it likes",
+}
+_ADVICE = {
+    AdviceKind.TEMPLATE: "The prompts differ: start the server with the template that was"
+    " probed, or probe the one that it serves.",
+    AdviceKind.PARSERS: "Other parsers of this server read more of these texts:",
+    AdviceKind.PLUGIN: "Install this package beside the engine, and start it with",
+    AdviceKind.EXPORT: "Or put a response_template into tokenizer_config.json, which the"
+    " engine's own parser reads:",
+    AdviceKind.SERVE: "Put this package's endpoint in front of the server:",
+}
+
+
+def probe_report(probe: ServerProbe, template: str, width: int) -> Text:
+    """Show what was found out; `template` is what messages call the template."""
+    drawn: Lines = [
+        *rows([*_server(probe, template), *_counted(probe)], width, indent=0),
+        *_prompts(probe.prompts, width),
+        *_read_otherwise(probe, width),
+        *_at_edges(probe, width),
+        *_streams(probe, width),
+        *_blind(probe, width),
+        *_ranking(probe, width),
+        *_advice(probe, width),
+    ]
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _server(probe: ServerProbe, template: str) -> Iterator[Row]:
+    served = probe.served
+    version = f" {served.version}" if served.version else ""
+    yield "Server", Text(visible(f"{served.engine}{version} at {probe.url}, model {served.model}"))
+    yield "Template", Text(visible(template))
+    yield "Parsers", Text(visible(_parsers(served)))
+
+
+def _parsers(served: ServedModel) -> str:
+    if not served.parsers_told:
+        return "; ".join(served.notes) or "it does not say"
+    pair = (("calls", served.tool_parser), ("reasoning", served.reasoning_parser))
+    return ", ".join(f"{name or 'none'} for {what}" for what, name in pair)
+
+
+def _counted(probe: ServerProbe) -> Iterator[Row]:
+    same = sum(each.same for each in probe.prompts)
+    prompts = f"{same} of {len(probe.prompts)} as the template renders them"
+    if probe.prompts_refused:
+        prompts += f"; {len(probe.prompts_refused)} that the template refuses"
+    yield "Prompts", Text(prompts, style="" if probe.prompts_differ else "green")
+    yield "Texts", _verdicts(probe)
+    streams = [each.stream_verdict for each in probe.texts if each.stream_verdict is not None]
+    if streams:
+        same = streams.count(ReadVerdict.EXACT)
+        words = f"{same} of {len(streams)} give what the answer at once does"
+        if ReadVerdict.EDGES in streams:
+            words += f", {streams.count(ReadVerdict.EDGES)} but for whitespace at edges"
+        yield "Streams", Text(words, style="red" if probe.streams_differ else "green")
+    for reason, group in groupby(probe.not_asked, lambda each: each.reason):
+        titles = ", ".join(each.title for each in group)
+        yield "Not asked", Text(visible(f"{titles}: {reason}"))
+    rung = "none: this server has no way to have a text read"
+    yield "Rung", Text(rung if probe.rung is None else _RUNGS[probe.rung])
+
+
+def _verdicts(probe: ServerProbe) -> Text:
+    count = {each: len(probe.texts_with(each)) for each in ReadVerdict}
+    right = count[ReadVerdict.EXACT] + count[ReadVerdict.EDGES]
+    wrong = len(probe.texts) - right
+    style = "green" if probe.texts and not wrong else "red"
+    found = sentence((f"{right} of {len(probe.texts)}", style), " read as they are meant")
+    if count[ReadVerdict.EDGES]:
+        found.append(f", {count[ReadVerdict.EDGES]} of them but for whitespace at edges")
+    if count[ReadVerdict.REFUSED]:
+        found.append(f"; at {count[ReadVerdict.REFUSED]} the server fails")
+    return found
+
+
+def _prompts(prompts: Sequence[ComparedPrompt], width: int) -> Lines:
+    drawn: Lines = []
+    for each in prompts:
+        if each.same:
+            continue
+        drawn += heading(f"The prompt of {each.title} differs", width)
+        if each.served is None:
+            drawn += prose(visible(each.refusal), width)
+            continue
+        start = max(0, each.parting - AROUND)
+        pairs = [
+            ("template", Text(shown(_cut(each.rendered[start:])))),
+            ("server", Text(shown(_cut(each.served[start:])))),
+        ]
+        drawn += rows(pairs, width, words=False)
+    return drawn
+
+
+def _read_otherwise(probe: ServerProbe, width: int) -> Lines:
+    drawn: Lines = []
+    for each in probe.texts:
+        if each.verdict is ReadVerdict.REFUSED:
+            drawn += heading(f"The server fails at {each.known.title}", width)
+            drawn += rows([_text(each), ("it says", Text(visible(each.refusal)))], width)
+        elif each.verdict is ReadVerdict.DIFFERENT:
+            drawn += heading(f"Read otherwise: {each.known.title}", width)
+            drawn += rows([_text(each), *_parts(each.differences)], width, words=False)
+    return drawn
+
+
+def _text(text: ProbedText) -> Row:
+    return "text", Text(shown(_cut(text.known.text)))
+
+
+def _parts(differences: Sequence[PartDifference]) -> Iterator[Row]:
+    for each in differences:
+        yield f"{each.part} meant", Text(_value(each.meant))
+        yield f"{each.part} read", Text(_value(each.came))
+
+
+def _value(value: Json) -> str:
+    if value in ("", []):
+        return "nothing"
+    text = value if isinstance(value, str) else json_text(value)
+    return shown(_cut(text))
+
+
+def _at_edges(probe: ServerProbe, width: int) -> Lines:
+    """Show the first text with each part whose edges differ."""
+    first: dict[str, PartDifference] = {}
+    for each in probe.texts:
+        for found in each.differences:
+            if found.likeness is Likeness.EDGES:
+                first.setdefault(found.part, found)
+    if not first:
+        return []
+    return [
+        *heading("Whitespace at edges, the first of each part", width),
+        *rows(list(_parts(list(first.values()))), width, words=False),
+    ]
+
+
+def _streams(probe: ServerProbe, width: int) -> Lines:
+    drawn: Lines = []
+    for each in probe.texts:
+        if each.stream_refusal:
+            drawn += heading(f"The server fails at the stream of {each.known.title}", width)
+            drawn += prose(visible(each.stream_refusal), width)
+        elif each.stream_differences:
+            drawn += heading(f"The stream is otherwise: {each.known.title}", width)
+            pairs: list[Row] = []
+            for found in each.stream_differences:
+                pairs.append((f"{found.part} at once", Text(_value(found.meant))))
+                pairs.append((f"{found.part} streamed", Text(_value(found.came))))
+            drawn += rows(pairs, width, words=False)
+    return drawn
+
+
+def _blind(probe: ServerProbe, width: int) -> Lines:
+    if not probe.blind:
+        return []
+    drawn = heading("What cannot be seen so", width)
+    for each in probe.blind:
+        drawn += prose(each, width, hang=2)
+    return drawn
+
+
+def _ranking(probe: ServerProbe, width: int) -> Lines:
+    ranked, served = probe.ranking, probe.served
+    if ranked is None:
+        return []
+    drawn = [
+        *_scores("Parsers of reasoning", ranked.reasoning, served.reasoning_parser, width),
+        *_scores("Parsers of calls", ranked.calls, served.tool_parser, width),
+    ]
+    if ranked.unknown:
+        drawn += prose(f"{len(ranked.unknown)} names that it refuses whatever the text", width)
+    return drawn
+
+
+def _scores(title: str, scores: Sequence[ParserScore], configured: str | None, width: int) -> Lines:
+    shown_scores = [
+        each for at, each in enumerate(scores) if at < RANKED or each.name == configured
+    ]
+    pairs = [
+        (
+            visible(each.name),
+            sentence(
+                f"{each.right} as meant, {each.edges} of them but for edges;"
+                f" {each.different} otherwise, {each.refused} failures",
+                ("  the server's" if each.name == configured else "", "bold"),
+            ),
+        )
+        for each in shown_scores
+    ]
+    return [*heading(f"{title}: the best of {len(scores)}", width), *rows(pairs, width)]
+
+
+def _advice(probe: ServerProbe, width: int) -> Lines:
+    found = probe_advice(probe)
+    drawn: Lines = heading("What may be done", width) if found else []
+    for each in found:
+        drawn += prose(_ADVICE[each.kind], width)
+        drawn += prose(Text(visible(each.command), style="cyan"), width, indent=4)
+    return drawn
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

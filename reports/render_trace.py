@@ -1,0 +1,225 @@
+"""A render, step by step: which line wrote what, what was tested, and with which values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from autoparser.analysis.loading.template import (
+    OpenSite,
+    PromptPiece,
+    RenderTrace,
+    SeenValue,
+    StepKind,
+    TraceStep,
+)
+
+from .layout import Lines, Row, blank, heading, prose, rows, sentence, wrapped
+from .visible import LEGEND, lines, shown, visible
+
+__all__ = [
+    "line_words",
+    "render_trace_report",
+    "seen_words",
+    "source_words",
+    "steps_words",
+    "times",
+]
+
+MOST_OUTCOMES = 6
+"""Different values of one place that are listed."""
+
+LONGEST_SOURCE = 200
+"""Characters of a place that are shown; what is longer is cut."""
+
+_THROUGH = "←"
+_UNKNOWN = "?"
+_TRUE, _FALSE, _FAILED = "green", "yellow", "bold red"
+_NUMBER = 4
+
+
+def render_trace_report(trace: RenderTrace, width: int) -> Text:
+    """Show the prompt with the lines that wrote it, then each test, loop and assignment."""
+    drawn: Lines = [
+        *_failure(trace, width),
+        *_prompt(trace, width),
+        *_tests(trace, width),
+        *_loops(trace, width),
+        *_assignments(trace, width),
+    ]
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _failure(trace: RenderTrace, width: int) -> Lines:
+    if trace.failure is None:
+        return []
+    at = "" if trace.failure.line is None else f" in line {trace.failure.line}"
+    drawn = prose(Text(f"The render ended{at}.", style=_FAILED), width, indent=0)
+    drawn += prose(visible(trace.failure.message), width, hang=2)
+    for each in trace.ended_in:
+        drawn += _place(trace, each, width)
+    return [*drawn, *blank()]
+
+
+def _place(trace: RenderTrace, ended: OpenSite, width: int) -> Lines:
+    line = str(trace.sites[ended.site].line)
+    drawn = rows([(f"{line:>{_NUMBER}}", source_words(trace, ended.site))], width, words=False)
+    for each in ended.seen:
+        drawn += prose(seen_words((each,)), width, _NUMBER + 4, hang=2)
+    return drawn
+
+
+def _prompt(trace: RenderTrace, width: int) -> Lines:
+    written = {piece.site for piece in trace.pieces}
+    ended = "so far " if trace.failure is not None else ""
+    places = "code" if None in written else f"{times(len(written), 'place')} of the template"
+    words = f"The prompt {ended}has {len(trace.prompt)} characters, written by {places}."
+    drawn = prose(words, width, indent=0)
+    legend = f"{LEGEND}; {_THROUGH} the line that puts out what a macro or a block has written"
+    drawn += prose(Text(legend, style="dim"), width)
+    if None in written:
+        drawn += prose(Text(f"{_UNKNOWN} which of its lines is not known", style="dim"), width)
+    drawn += blank()
+    pairs: list[Row] = []
+    for label, pieces in groupby(trace.pieces, key=lambda piece: line_words(trace, piece)):
+        texts = lines("".join(piece.text for piece in pieces))
+        pairs += [("" if at else f"{label:>{_NUMBER}}", text) for at, text in enumerate(texts)]
+    return drawn + rows(pairs, width, words=False)
+
+
+def line_words(trace: RenderTrace, piece: PromptPiece) -> str:
+    """Return the line that wrote a piece, and those that put it out."""
+    if piece.site is None:
+        return _UNKNOWN
+    numbers = [trace.sites[site].line for site in (piece.site, *piece.through)]
+    return f" {_THROUGH} ".join(map(str, numbers))
+
+
+def source_words(trace: RenderTrace, site: int) -> Text:
+    """Return what stands at a place, on one line."""
+    source = " ".join(trace.source(site).split())
+    if len(source) > LONGEST_SOURCE:
+        source = f"{source[:LONGEST_SOURCE]}…"
+    return Text(visible(source), style="cyan")
+
+
+def seen_words(seen: Sequence[SeenValue]) -> Text:
+    """Return what names stood for, in a row."""
+    found = Text()
+    for at, each in enumerate(seen):
+        found.append(", " if at else "")
+        found.append(visible(each.name)).append(" is ", "dim").append(visible(each.words))
+    return found
+
+
+def times(count: int, noun: str = "time") -> str:
+    """Return a count with its noun: 1 time, 2 times."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _of_kind(trace: RenderTrace, *kinds: StepKind) -> Iterator[tuple[int, list[TraceStep]]]:
+    """Return the places of these kinds at which something happened, as they stand in the text."""
+    found: dict[int, list[TraceStep]] = {}
+    for step in trace.steps:
+        if step.kind in kinds:
+            found.setdefault(step.site, []).append(step)
+    yield from sorted(found.items(), key=lambda each: (trace.sites[each[0]].line, each[0]))
+
+
+def _tests(trace: RenderTrace, width: int) -> Lines:
+    asked = list(_of_kind(trace, StepKind.TEST))
+    every = [site for site in trace.sites if site.kind is StepKind.TEST]
+    if not every:
+        return []
+    drawn = heading(f"Tests: {len(asked)} of {len(every)} were made", width)
+    for site, steps in asked:
+        drawn += _site_row(trace, site, width)
+        for words, count, style in steps_words(steps):
+            label = sentence((f"{words[0]}", style), f" {times(count)}")
+            drawn += _outcome(label, words[1], width)
+    reached = {trace.sites[site].line for site, _ in asked}
+    missed = sorted({site.line for site in every} - reached)
+    if missed:
+        which = f"line{'' if len(missed) == 1 else 's'} {', '.join(map(str, missed))}"
+        drawn += prose(Text(f"never reached: {which}", style="dim"), width)
+    if trace.left_out:
+        drawn += prose(f"{times(trace.left_out, 'later step')} left out", width)
+    return drawn
+
+
+def _site_row(trace: RenderTrace, site: int, width: int) -> Lines:
+    label = f"{trace.sites[site].line:>{_NUMBER}}"
+    return rows([(label, source_words(trace, site))], width, words=False)
+
+
+def _outcome(label: Text, words: Text, width: int) -> Lines:
+    indent = _NUMBER + 4
+    column = 16
+    gap = " " * max(column - cell_len(label.plain), 1)
+    text = sentence(label, gap, words) if words.plain else label
+    first = wrapped(text, max(width - indent, 20), words=True)
+    drawn = [sentence(" " * indent, first[0])]
+    rest = Text("").join(first[1:])
+    if rest.plain:
+        broken = wrapped(rest, max(width - indent - column, 20), words=True)
+        drawn += [sentence(" " * (indent + column), line) for line in broken]
+    return drawn
+
+
+def steps_words(
+    steps: Sequence[TraceStep], most: int = MOST_OUTCOMES
+) -> Iterator[tuple[tuple[str, Text], int, str]]:
+    """Return what tests came to, equal ones counted: true or false with the values, how often."""
+    counted: dict[tuple[bool | None, tuple[SeenValue, ...]], int] = {}
+    for step in steps:
+        key = (step.held, step.seen)
+        counted[key] = counted.get(key, 0) + 1
+    for held, seen in [*counted][:most]:
+        word, style = ("true", _TRUE) if held else ("false", _FALSE)
+        yield (word, seen_words(seen)), counted[held, seen], style
+    left = [*counted.values()][most:]
+    if left:
+        yield ("…", Text(f"with {len(left)} other values", style="dim")), sum(left), "dim"
+
+
+def _loops(trace: RenderTrace, width: int) -> Lines:
+    loops = list(_of_kind(trace, StepKind.LOOP, StepKind.PASS))
+    if not loops:
+        return []
+    drawn = heading("Loops", width)
+    for site, steps in loops:
+        drawn += _site_row(trace, site, width)
+        for begun in _runs(steps)[:MOST_OUTCOMES]:
+            drawn += _outcome(Text(times(begun)), Text(), width)
+    return drawn
+
+
+def _runs(steps: Sequence[TraceStep]) -> list[int]:
+    """Return how many passes each beginning of a loop had."""
+    passes: list[int] = []
+    for step in steps:
+        if step.kind is StepKind.LOOP:
+            passes.append(0)
+        elif passes:
+            passes[-1] += 1
+    return passes
+
+
+def _assignments(trace: RenderTrace, width: int) -> Lines:
+    found = list(_of_kind(trace, StepKind.SET))
+    if not found:
+        return []
+    drawn = heading("Variables that were set", width)
+    for site, steps in found:
+        drawn += _site_row(trace, site, width)
+        values = list(dict.fromkeys(step.words for step in steps))
+        words = [shown(each) for each in values[:MOST_OUTCOMES]]
+        if len(values) > MOST_OUTCOMES:
+            words.append(f"… {len(values) - MOST_OUTCOMES} other values")
+        drawn += prose(", then ".join(words), width, _NUMBER + 4, hang=2)
+    return drawn

@@ -1,0 +1,4 @@
+class ReasoningParserManager:
+    @staticmethod
+    def list_registered() -> list[str]:
+        return ["tags"]

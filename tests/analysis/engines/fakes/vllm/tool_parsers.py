@@ -1,0 +1,4 @@
+class ToolParserManager:
+    @staticmethod
+    def list_registered() -> list[str]:
+        return ["careful", "particular"]

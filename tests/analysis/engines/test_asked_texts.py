@@ -1,0 +1,94 @@
+"""The texts are the template's own, and a hostile one is asked about where it can be told."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from autoparser import Analysis, ChatTemplate, analyze, load_template
+from autoparser.analysis.engines import AskedTexts, asked_texts
+
+TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
+NAMES = ("j1-json-in-tags", "a1-function-parameter", "reasoning-forced-open", "content-plain")
+
+
+@cache
+def analysed(name: str) -> Analysis:
+    return analyze(load_template(TEMPLATES / f"{name}.jinja"))
+
+
+@cache
+def asked(name: str) -> AskedTexts:
+    return asked_texts(analysed(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_text_stands_in_a_render_after_its_prompt(name: str) -> None:
+    analysis = analysed(name)
+    assert asked(name).texts
+    for each in asked(name).texts:
+        turns = analysis.turns(
+            None, prompt=each.prompt, chat_template_kwargs={**each.setting} or None
+        )
+        if each.meant.calls or each.tools:
+            continue
+        assert turns.written(each.meant).text.find(each.text) >= 0, each.title
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_text_holds_what_ends_the_turn(name: str) -> None:
+    ends = [end.core for end in analysed(name).format.end_literals]
+    assert ends
+    for each in asked(name).texts:
+        assert not each.text.rstrip().endswith(tuple(ends))
+
+
+def titles(name: str) -> set[str]:
+    return {each.title for each in asked(name).texts if each.hostile}
+
+
+def test_a_marker_in_a_quoted_string_is_asked_about() -> None:
+    assert "</tool_call> alone in a string" in titles("j1-json-in-tags")
+    assert "a call quoted in reasoning" in titles("j1-json-in-tags")
+
+
+class ReadsNothing:
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def parse(self, text: str) -> SimpleNamespace:
+        return SimpleNamespace(content=text, reasoning_content=None, tool_calls=())
+
+
+def test_what_no_reader_can_tell_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("autoparser.analysis.engines.asked_texts")
+    monkeypatch.setattr(module, "OutputParser", ReadsNothing)
+    found, usual = asked_texts(analysed("j1-json-in-tags")), asked("j1-json-in-tags")
+    assert [each.title for each in found.texts] == [
+        each.title for each in usual.texts if not each.hostile
+    ]
+    hostile = [each for each in usual.texts if each.hostile]
+    assert found.not_asked == usual.not_asked + len(hostile)
+
+
+def test_a_prompt_that_opens_the_reasoning_is_gone_on_with_by_some() -> None:
+    first = asked("a2-2-one-line").texts[0].prompt
+    after = [each for each in asked("a2-2-one-line").texts if each.prompt == first]
+    assert first.endswith("<think>")
+    assert len(after) > 40
+    assert all(each.meant.reasoning for each in after)
+
+
+def test_a_quoted_call_is_asked_about_where_its_reasoning_is_written() -> None:
+    assert not [title for title in titles("content-plain") if "reasoning" in title]
+
+
+def test_a_template_without_calls_is_asked_for_none() -> None:
+    text = "{% for m in messages %}[{{ m.role }}]{{ m.content }}[end]{% endfor %}[assistant]"
+    found = asked_texts(analyze(ChatTemplate(text))).texts
+    assert [each.title for each in found if not each.hostile]
+    assert not [each.title for each in found if each.meant.calls or each.meant.reasoning]

@@ -1,0 +1,97 @@
+"""An engine's process: what it answers, and what becomes of parsers that do not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autoparser.analysis.core.battery import loose_tools
+from autoparser.analysis.core.conversation import ReadCall, ReadMessage
+from autoparser.analysis.engines import (
+    EngineError,
+    EngineProcess,
+    ParserError,
+    ParserPair,
+    engines_of,
+)
+
+CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+TEXTS = [{"prompt": "p", "text": text, "setting": {}, "tools": True} for text in (CALL, "Hello.")]
+
+
+@pytest.fixture
+def engine(fake_engines: None) -> Iterator[EngineProcess]:
+    del fake_engines
+    with EngineProcess("sglang", text_seconds=0.1) as process:
+        process.load("", ["<tool_call>"], loose_tools(), TEXTS)
+        yield process
+
+
+def test_the_engines_of_a_python_are_found(fake_engines: None) -> None:
+    del fake_engines
+    assert engines_of(sys.executable) == ("vllm", "sglang")
+
+
+@pytest.mark.parametrize("python", ["/nowhere/python", "/bin/ls"])
+def test_what_is_no_python_is_an_error(python: str) -> None:
+    with pytest.raises(EngineError, match="cannot be run"):
+        engines_of(python)
+
+
+def test_a_python_that_is_gone_is_an_error() -> None:
+    named = EngineProcess("sglang", "/nowhere/python")
+    with named as process, pytest.raises(EngineError, match="cannot be run"):
+        process.parsers()
+
+
+def test_an_engine_that_cannot_be_imported_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sglang.py").write_text("raise ImportError('half of it is missing')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with EngineProcess("sglang") as process, pytest.raises(EngineError, match="half of it"):
+        process.parsers()
+
+
+def test_parsers_are_named_and_read(engine: EngineProcess) -> None:
+    found = engine.parsers()
+    assert found.version == "0.0.fake"
+    assert {"careful", "quick"} < {*found.tools}
+    assert found.reasoning == ("tags", "greedy")
+    read = ReadMessage(calls=(ReadCall("f", '{"a": 1}'),))
+    for tokens in (0, 1, 6):
+        answers = engine.read(ParserPair("careful", "tags"), [0, 1], tokens)
+        assert answers == [read, ReadMessage("Hello.")]
+
+
+def test_bad_parsers_cost_their_own_answers_alone(engine: EngineProcess) -> None:
+    raised = engine.read(ParserPair("raising"), [0, 1], 0)
+    assert raised == [ParserError("ValueError: no idea what <tool is"), ReadMessage("Hello.")]
+    looped = engine.read(ParserPair("looping"), [0, 1], 0)
+    assert looped == [ParserError("it is not done after 0.1 seconds"), ReadMessage("Hello.")]
+    died = engine.read(ParserPair("dying"), [0], 0)
+    words = "the process ended with the code 3: whatever it prints of <tool is not an answer"
+    assert died == ParserError(words)
+    engine._answer_seconds = 0.5
+    slept = engine.read(ParserPair("sleeping"), [0], 0)
+    assert slept == ParserError("it hangs: no answer after 0.5 seconds")
+    engine._answer_seconds = 60
+    # Another process has the texts again.
+    assert engine.read(ParserPair("careful"), [1], 0) == [ReadMessage("Hello.")]
+
+
+def test_an_unknown_parser_is_an_error_of_its_own(engine: EngineProcess) -> None:
+    assert engine.read(ParserPair("nobody"), [0], 0) == ParserError("KeyError: 'nobody'")
+
+
+def test_a_process_ends_with_its_block(fake_engines: None) -> None:
+    del fake_engines
+    with EngineProcess("vllm") as process:
+        assert process.parsers().tools == ("careful", "particular")
+        running = process._running
+        assert running is not None
+        assert running._process.poll() is None
+    assert running._process.poll() is not None

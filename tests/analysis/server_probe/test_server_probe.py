@@ -1,0 +1,160 @@
+"""Probes of servers that answer as engines do, and make known mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from autoparser import Analysis, ChatTemplate, analyze
+from autoparser.analysis.server_probe import (
+    AdviceKind,
+    ProbeClient,
+    ProbeError,
+    ReadVerdict,
+    Rung,
+    ServerProbe,
+    known_texts,
+    probe_advice,
+    probe_server,
+    server_at,
+)
+from autoparser.analysis.server_probe.parser_ranking import LISTED
+
+from .engine_stub import EngineStub, answering, sglang_stub, vllm_stub
+
+TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
+
+
+@cache
+def analysis_of(name: str) -> Analysis:
+    return analyze(ChatTemplate((TEMPLATES / f"{name}.jinja").read_text("utf-8"), name=name))
+
+
+def probed(
+    stub: EngineStub,
+    name: str = "j1-json-in-tags",
+    *,
+    rung: Rung | None = None,
+    ranked: bool = False,
+) -> ServerProbe:
+    with answering(stub), ProbeClient(stub.url, timeout=10) as client:
+        server = server_at(client)
+        return probe_server(server, analysis_of(name), url=stub.url, rung=rung, ranked=ranked)
+
+
+def titles(probe: ServerProbe, verdict: ReadVerdict) -> list[str]:
+    return [each.known.title for each in probe.texts_with(verdict)]
+
+
+def stub_of(
+    make: Callable[..., EngineStub], name: str = "j1-json-in-tags", **how: object
+) -> EngineStub:
+    return make(analysis_of(name).template, **how)
+
+
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "p1-python-lines"])
+def test_every_text_is_what_the_template_writes_after_its_prompt(name: str) -> None:
+    analysis = analysis_of(name)
+    known = known_texts(analysis, {})
+    assert len(known.texts) + len(known.not_asked) >= 13
+    for each in known.texts:
+        turn = analysis.turns(known.chat.tools).written(each.message)
+        assert turn.continuation is not None
+        assert turn.continuation.startswith(each.text)
+        stops = analysis.format.stop_strings
+        assert not any(stop in each.text for stop in stops)
+
+
+def test_vllm_is_given_texts_and_its_one_mistake_is_named() -> None:
+    found = probed(stub_of(vllm_stub))
+    assert (found.rung, found.served.version) == (Rung.GIVEN, "0.0")
+    assert [each.same for each in found.prompts] == [True] * 4
+    wrong = ["an argument that holds what closes a call"]
+    assert titles(found, ReadVerdict.DIFFERENT) == wrong
+    assert "reasoning and 1 call" in titles(found, ReadVerdict.EDGES)
+    assert len(found.texts) == 15
+    assert not found.streams_differ
+    assert not found.ok()
+    assert [each.kind for each in probe_advice(found)] == [AdviceKind.PLUGIN, AdviceKind.EXPORT]
+
+
+def test_a_stream_that_differs_is_found() -> None:
+    found = probed(stub_of(vllm_stub, streams=lambda text: text.replace("Oslo", "")))
+    differing = [each.known.title for each in found.texts if each.stream_differences]
+    assert "1 call" in differing
+    assert "content" not in differing
+    assert found.streams_differ
+
+
+def test_a_prompt_of_another_template_is_found() -> None:
+    other = ChatTemplate(analysis_of("j1-json-in-tags").template.text.replace("# Tools", "# Tool"))
+    found = probed(vllm_stub(other))
+    assert [each.same for each in found.prompts] == [True, False, True, False]
+    prompt = found.prompts[1]
+    assert prompt.rendered[: prompt.parting].endswith("# Tool")
+    assert probe_advice(found)[0].kind is AdviceKind.TEMPLATE
+
+
+def test_what_a_server_refuses_to_read_is_its_failure() -> None:
+    stub = stub_of(vllm_stub)
+    reads = stub.routes["/v1/chat/completions/derender"]
+    stub.routes["/v1/chat/completions/derender"] = lambda body: (
+        (500, {"error": {"message": "no such thing"}}) if body else reads(body)
+    )
+    found = probed(stub)
+    assert {each.verdict for each in found.texts} == {ReadVerdict.REFUSED}
+    assert found.texts[0].refusal == "500: no such thing"
+    assert not found.ok()
+
+
+def test_a_server_without_a_way_is_not_passed() -> None:
+    stub = stub_of(vllm_stub)
+    del stub.routes["/v1/chat/completions/derender"]
+    found = probed(stub)
+    assert (found.rung, found.texts) == (None, ())
+    assert len(found.not_asked) == 15
+    assert not found.ok()
+
+
+def test_a_rung_that_a_server_has_not_is_an_error() -> None:
+    with pytest.raises(ProbeError, match="no way to have a text forced; it offers given"):
+        probed(stub_of(vllm_stub), rung=Rung.FORCED)
+
+
+def test_every_parser_of_sglang_is_ranked() -> None:
+    found = probed(stub_of(sglang_stub), ranked=True)
+    assert found.ranking is not None
+    reasoning, calls = found.ranking.best
+    assert reasoning is not None
+    assert calls is not None
+    assert (reasoning.name, reasoning.right) == ("qwen3", 15)
+    assert (calls.name, calls.right, calls.different) == ("qwen", 14, 1)
+    assert {each.name for each in found.ranking.calls} == {"hermes", "qwen"}
+    listed = yaml.safe_load(LISTED.read_text("utf-8"))
+    refused = {*listed["tool_call_parsers"], *listed["reasoning_parsers"]} - {
+        "qwen",
+        "hermes",
+        "qwen3",
+        "kimi",
+    }
+    assert set(found.ranking.unknown) == refused
+    assert len(refused) > 40
+
+
+def test_better_parsers_of_the_same_server_are_advised() -> None:
+    stub = stub_of(sglang_stub, tool_parser="hermes", reasoning_parser="kimi")
+    found = probed(stub, ranked=True)
+    assert "1 call" in titles(found, ReadVerdict.DIFFERENT)
+    (advice, *_) = probe_advice(found)
+    wanted = "--reasoning-parser qwen3 --tool-call-parser qwen"
+    assert (advice.kind, advice.command) == (AdviceKind.PARSERS, wanted)
+
+
+def test_sglang_without_a_parser_gives_the_text() -> None:
+    found = probed(stub_of(sglang_stub, tool_parser=None))
+    assert "1 call" in titles(found, ReadVerdict.DIFFERENT)
+    assert "content" in titles(found, ReadVerdict.EXACT)

@@ -1,0 +1,93 @@
+"""A probe of llama.cpp's own server, and the session that its page of the docs shows."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from autoparser.analysis.server_probe import ProbeClient, Rung, server_at
+from autoparser.cli.main import run
+
+from .chats import ROOT
+from .parrot import Parrot
+from .running_llama import RunningLlama, running_llama
+
+pytestmark = pytest.mark.engine
+
+TEMPLATE = "fixtures/templates/a1-function-parameter.jinja"
+MARKERS = (("<|im_start|>", True), ("<|im_end|>", True), ("<think>", False), ("</think>", False))
+PAGE = ROOT / "docs" / "engines" / "probe.md"
+SHOWN_URL = "http://127.0.0.1:8080"
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningLlama]:
+    folder = tmp_path_factory.mktemp("probed")
+    with running_llama(Parrot(MARKERS), folder, template=ROOT / TEMPLATE) as running:
+        yield running
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = run([*arguments, "--no-isolation"])
+    return code, capsys.readouterr().out
+
+
+def test_it_says_which_engine_and_template_it_is(llama: RunningLlama) -> None:
+    with ProbeClient(llama.url, timeout=20) as client:
+        server = server_at(client)
+        assert server.served.engine == "llama-server"
+        # It cuts the last newline.
+        assert f"{server.served.template}\n" == (ROOT / TEMPLATE).read_text("utf-8")
+        assert [each.rung for each in server.rungs()] == [Rung.FORCED]
+
+
+def test_its_own_parser_is_judged_by_texts_of_the_template(
+    llama: RunningLlama, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out = printed(capsys, "probe", llama.url, "--json")
+    told: dict[str, Any] = json.loads(out)
+    assert (code, told["rung"], told["not_asked"]) == (1, "forced", [])
+    assert all(each["same"] for each in told["prompts"])
+    verdicts = {each["title"]: each["verdict"] for each in told["texts"]}
+    assert len(verdicts) == 15
+    assert verdicts["content"] == "exact"
+    assert verdicts["1 call"] == "exact"
+    # As this version of llama.cpp reads them; one that reads more is welcome, and this line tells.
+    otherwise = {title for title, verdict in verdicts.items() if verdict == "different"}
+    assert otherwise == {
+        "reasoning and content and 2 calls",
+        "an argument of every type",
+        "reasoning that quotes a call",
+    }
+    assert [each["kind"] for each in told["advice"]] == ["serve"]
+
+
+def test_another_template_than_the_one_that_is_served_is_found(
+    llama: RunningLlama, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = "fixtures/templates/j1-json-in-tags.jinja"
+    code, out = printed(capsys, "probe", llama.url, str(ROOT / other))
+    assert code == 1
+    assert re.search(r"^Prompts +0 of 4 as the template renders them$", out, re.MULTILINE)
+
+
+def test_the_session_of_its_page_is_real(
+    llama: RunningLlama, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
+    page = PAGE.read_text("utf-8")
+    ((command, shown),) = re.findall(r"```console\n\$ autoparser (.+)\n([\s\S]+?)```", page)
+    code, out = printed(capsys, *shlex.split(command.replace(SHOWN_URL, llama.url)))
+    assert code == 1
+    out = re.sub(rf"{llama.url}, model \S+", f"{SHOWN_URL}, model parrot", out)
+    out = out.replace(llama.url, SHOWN_URL)
+    at = 0
+    for part in shown.split("[…]"):
+        at = out.find(part.strip("\n"), at)
+        assert at >= 0, part
