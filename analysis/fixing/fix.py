@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
-from autoparser.analysis.history.renderer import TrainingTemplateError, training_template
 from autoparser.analysis.lint import LintFinding, Rule, Subject, all_rules, lint
 from autoparser.analysis.lint.project.ignores import ignores_of
 from autoparser.analysis.loading.edits import TemplateEdit, edited, in_newlines
@@ -130,10 +129,7 @@ class _FixSearch:
 
     def found(self) -> tuple[tuple[TemplateEdit, ...], ProvenEdit] | Unfixed:
         """Return the smallest edits that fix the finding, or why there are none."""
-        candidates = [
-            *_whole(self._subject, self._rule),
-            *fix_candidates(self._subject, self._finding, self._template.text),
-        ]
+        candidates = fix_candidates(self._subject, self._finding, self._template.text)
         chosen = FixCandidate(())
         reason = Unfixed.NO_EDIT
         for _ in range(MOST_STEPS):
@@ -237,14 +233,3 @@ def _codes(subject: Subject) -> set[str]:
     """Return the codes of all that is found, whatever covers it."""
     report = lint(subject)
     return {code for each in report.findings for code in (each.code, *each.also)}
-
-
-def _whole(subject: Subject, rule: Rule) -> Iterator[FixCandidate]:
-    """Return the template with generation markers, for a rule that misses them."""
-    if rule.code != "AP701":
-        return
-    try:
-        made = training_template(subject.analysis).template
-    except TrainingTemplateError:
-        return
-    yield FixCandidate((TemplateEdit(0, len(subject.template.text), made.text),))

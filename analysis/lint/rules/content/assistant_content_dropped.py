@@ -52,5 +52,4 @@ RULE = Rule(
     needs=Need.RENDERS,
     fix="write the content of assistant messages",
     covers=("AP306",),
-    fixable=True,
 )

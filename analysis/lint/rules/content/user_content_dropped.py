@@ -52,5 +52,4 @@ RULE = Rule(
     confidence=Confidence.MEDIUM,
     needs=Need.RENDERS,
     fix="write the content of every user message",
-    fixable=True,
 )

@@ -56,5 +56,4 @@ RULE = Rule(
     needs=Need.RENDERS,
     fix="ask with `if tools`, not whether it is defined",
     covers=("AP102",),
-    fixable=True,
 )
