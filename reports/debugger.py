@@ -16,7 +16,7 @@ from .difference import DifferencePiece, Side, compared, difference_lines
 from .layout import Lines, blank, prose, rows, sentence, wrapped
 from .render_trace import line_words, seen_words, source_words
 from .setting_words import value_words
-from .visible import lines, shown, visible
+from .visible import shown, visible
 
 __all__ = [
     "PIECE",
@@ -61,9 +61,9 @@ def drawn_prompt(trace: RenderTrace, width: int, current: int) -> DrawnPrompt:
 def _clickable(piece: PromptPiece, number: int, *, current: bool) -> Text:
     style = Style(reverse=current) + Style.from_meta({PIECE: number})
     text = Text()
-    for line in lines(piece.text, ""):
-        text.append(line.plain, style)
-        if line.plain.endswith("↵"):
+    for line in _LINE.findall(piece.text):
+        text.append(visible(line), style)
+        if line.endswith("\n"):
             text.append("\n")
     return text
 

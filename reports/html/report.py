@@ -18,6 +18,7 @@ from .plots import conversation, masks
 from .settings import gate, settings
 from .strips import round_trips
 from .tables import markers, modes, switches
+from .traced_prompt import traced_prompt
 from .turn import turn
 
 __all__ = ["report_page", "saved_page"]
@@ -81,6 +82,7 @@ def _sections(portrait: Portrait, version: str) -> Iterator[PageSection]:
         "findings", "Findings", findings(portrait.lint, analysis.template.text), str(count)
     )
     yield from _format(analysis)
+    yield PageSection("lines", "Which line wrote what", traced_prompt(portrait.trace))
     yield PageSection("phases", "Phases", phases(analysis), str(len(analysis.phases)))
     yield PageSection("round-trip", "Round trip", round_trips(portrait), f"{held}/{len(rows)}")
     broken = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""

@@ -16,7 +16,7 @@ from autoparser.analysis.core.conversation import Dialogue, Json, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Begun, TurnFormat, ending
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.loading.template import ChatTemplate, RenderTrace
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 from .remembering import Remembered, continued, following, remembered
@@ -110,6 +110,13 @@ class ReplayStage:
                 base = text
             self._prompts[key] = Prompt(text, common_start(text, base))
         return self._prompts[key]
+
+    def trace(self, history: Dialogue, tools: tuple[Tool, ...], setting: Setting) -> RenderTrace:
+        """Render the prompt of a request, and tell what happened on the way."""
+        messages = self.analysis.shape.messages(history, SYSTEM)
+        return self._offering(tools).traced_messages(
+            messages, tools=bool(tools), generation=True, setting=setting
+        )
 
     def begun(self, prompt: Prompt, tools: tuple[Tool, ...], setting: Setting) -> Begun:
         """Say how turns are written under a setting, and how much of one a prompt has written."""

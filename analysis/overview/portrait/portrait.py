@@ -14,12 +14,14 @@ from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.history.roundtrip import RoundTrip, round_trip, shipped_scenarios
 from autoparser.analysis.history.roundtrip.replay import ReplayStage
 from autoparser.analysis.lint import LintReport, Subject, lint
+from autoparser.analysis.loading.template import RenderTrace
 from autoparser.analysis.loading.tokens import tokenizer_of
 
 from .conversation import Conversation, ten_turns
 from .grammars import GrammarForms, written_grammar
 from .masks import MaskCost, mask_cost
 from .strip import TokenStrip, strip_of
+from .traced_prompt import traced_prompt
 
 TOKENS = "tokens"
 BYTES = "bytes, each marker counted as one"
@@ -48,6 +50,8 @@ class Portrait:
     """None where there is no tokenizer."""
     lint: LintReport
     """What the rules found."""
+    trace: RenderTrace
+    """An example conversation, rendered step by step."""
 
 
 def portray(
@@ -98,6 +102,7 @@ def portray(
         conversation,
         masks,
         report,
+        traced_prompt(analysis, example_tools()),
     )
 
 
