@@ -82,6 +82,7 @@ TAGS = frozenset(
 )
 EMPTY = frozenset({"br", "link", "meta"})
 SECTIONS = (
+    "screen",
     "summary",
     "findings",
     "turn",
