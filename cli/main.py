@@ -30,6 +30,7 @@ from .learn import learn
 from .lint import lint
 from .output import be_printable, quiet_standard_output
 from .parse import parse
+from .plugins import plugins
 from .probe import probe
 from .render import render
 from .report import report
@@ -69,6 +70,7 @@ app.command()(in_worker(seconds=300)(compare))
 app.command()(in_workers(survey))
 app.command()(in_workers(serve))
 app.command()(in_workers(probe))
+app.command()(plugins)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors

@@ -18,6 +18,7 @@ from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
 from .inferred import inferred_report
 from .message import all_read, message_document, message_report
+from .plugins import PluginsDocument, plugins_document, plugins_report
 from .preserving import preserving_report, template_diff
 from .probe import probe_report
 from .probe_document import ProbeDocument, probe_document
@@ -41,6 +42,7 @@ __all__ = [
     "SECTIONS",
     "ComparisonDocument",
     "DecodeSetting",
+    "PluginsDocument",
     "ProbeDocument",
     "RenderTraceDocument",
     "RoundTripDocument",
@@ -72,6 +74,8 @@ __all__ = [
     "message_document",
     "message_report",
     "phases_report",
+    "plugins_document",
+    "plugins_report",
     "preserving_report",
     "probe_document",
     "probe_report",
