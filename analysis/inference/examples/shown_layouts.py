@@ -114,7 +114,8 @@ def with_worded_calls(format_: TurnFormat) -> TurnFormat:
     called = Layout((Part.CALLS,), (format_.header, turn_end))
     known = {each: layout for each, layout in format_.layouts.items() if not each.calls}
     layouts, _ = completed({Presence(calls=True): called}, known, format_.header, turn_end)
-    unworded = {part: kind for part, kind in format_.not_rendered.items() if part is not Part.CALLS}
+    unworded = dict(format_.not_rendered)
+    unworded.pop(Part.CALLS, None)
     return replace(format_, layouts=layouts, not_rendered=unworded)
 
 
