@@ -181,6 +181,27 @@ class ReplayStage:
             if here < len(spans):
                 yield spans[here].start
 
+    def line_at(self, replay: Replay, at: int) -> int | None:
+        """Return the template's line that wrote what stands there in the next prompt.
+
+        None where that is not known: after its end, and where the turn itself goes on.
+        """
+        exchange = replay.exchange
+        if exchange.next is Next.CONTINUATION:
+            return None
+        after = following(replay.kept.calls, exchange.next, exchange.answers)
+        shape = self.analysis.shape
+        spans = self._offering(exchange.tools).mapped_messages(
+            [*shape.messages(exchange.history, SYSTEM), replay.kept.message, *shape.messages(after)],
+            tools=bool(exchange.tools),
+            generation=True,
+            setting=exchange.setting,
+        )
+        here = bisect_right([*accumulate(len(span.text) for span in spans)], at)
+        if here >= len(spans) or spans[here].end == 0:
+            return None
+        return self._prober.template.text.count("\n", 0, spans[here].start) + 1
+
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Return the next prompt with another message in the history; empty where it raises."""
         kept = Remembered(message, replay.kept.calls)
