@@ -16,7 +16,7 @@ from autoparser.analysis.core.conversation import Dialogue, Json, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Begun, TurnFormat, ending
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
-from autoparser.analysis.loading.template import ChatTemplate, RenderTrace
+from autoparser.analysis.loading.template import ChatTemplate, RenderTrace, line_at
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 from .remembering import Remembered, continued, following, remembered
@@ -192,15 +192,16 @@ class ReplayStage:
         after = following(replay.kept.calls, exchange.next, exchange.answers)
         shape = self.analysis.shape
         spans = self._offering(exchange.tools).mapped_messages(
-            [*shape.messages(exchange.history, SYSTEM), replay.kept.message, *shape.messages(after)],
+            [
+                *shape.messages(exchange.history, SYSTEM),
+                replay.kept.message,
+                *shape.messages(after),
+            ],
             tools=bool(exchange.tools),
             generation=True,
             setting=exchange.setting,
         )
-        here = bisect_right([*accumulate(len(span.text) for span in spans)], at)
-        if here >= len(spans) or spans[here].end == 0:
-            return None
-        return self._prober.template.text.count("\n", 0, spans[here].start) + 1
+        return line_at(spans, at, self._prober.template.text)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Return the next prompt with another message in the history; empty where it raises."""
