@@ -8,18 +8,18 @@ message, is named.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.format import Part, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.schema import type_of
 from autoparser.analysis.core.verdicts import Check, Failure
-from autoparser.analysis.describing.view import view_of
 from autoparser.analysis.inference.examples import Example, ShownFormat, learn_examples, turn_text
 from autoparser.analysis.reading.parsing import OutputParser, message_of
+from autoparser.analysis.taught_analysis import checked, taught_analysis
 
 __all__ = ["ExampleVerdict", "TaughtFormat", "learn"]
 
@@ -89,20 +89,9 @@ def learn(analysis: Analysis, examples: Sequence[Example]) -> TaughtFormat:
     base = analysis.format
     found = learn_examples(examples, base)
     shown = {part for each in examples for part in Part if _has(each.message, part)}
-    kinds = {part: EvidenceKind.EXAMPLE for part in Part if part in shown - base.shown}
-    format_ = replace(found.format, not_rendered={**base.not_rendered, **kinds})
-    each = tuple(format_ if old is base else _taught(old, format_) for old in analysis.formats)
-    fullest = each[analysis.formats.each.index(analysis.formats.fullest)]
-    formats = Formats(
-        each, analysis.formats.base, fullest=fullest, untried=analysis.formats.untried
-    )
-    nonnull = analysis.view.flags.requires_nonnull_content
-    taught = replace(
-        analysis, formats=formats, view=view_of(formats, requires_nonnull_content=nonnull)
-    )
-    verdicts = tuple(_verdict(each, format_, base, taught) for each in examples)
-    checks = (_check(verdicts), *analysis.checks[1:])
-    return TaughtFormat(replace(taught, checks=checks), verdicts, _worded(found))
+    taught = taught_analysis(analysis, found.format, frozenset(shown), EvidenceKind.EXAMPLE)
+    verdicts = tuple(_verdict(each, taught.format, base, taught) for each in examples)
+    return TaughtFormat(checked(taught, _check(verdicts)), verdicts, _worded(found))
 
 
 def _has(message: Message, part: Part) -> bool:
@@ -116,19 +105,6 @@ def _has(message: Message, part: Part) -> bool:
 
 def _worded(found: ShownFormat) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found.guesses))
-
-
-def _taught(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
-    """Let another setting's turns have the calls that the default's were learnt to have."""
-    if old.header != format_.header or old.calls is not None:
-        return old
-    called = {presence: layout for presence, layout in format_.layouts.items() if presence.calls}
-    return replace(
-        old,
-        layouts={**old.layouts, **called},
-        calls=format_.calls,
-        not_rendered=format_.not_rendered,
-    )
 
 
 def _verdict(

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.describing.export import Export, response_template
     from autoparser.analysis.describing.view import MarkerRegistry, View
     from autoparser.analysis.from_examples import TaughtFormat, learn
+    from autoparser.analysis.from_outputs import InferredFormat, learn_outputs
     from autoparser.analysis.history.renderer import (
         AsyncRenderer,
         BridgeRefusal,
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
         shipped_scenarios,
     )
     from autoparser.analysis.inference.examples import Example, given_examples
+    from autoparser.analysis.inference.outputs import LoggedOutput, given_outputs
     from autoparser.analysis.inference.phases import Evidence, Finding
     from autoparser.analysis.learnt import LearntFormat, SavedFormat, load_format
     from autoparser.analysis.loading.encoders import load_encoder
@@ -121,10 +123,12 @@ __all__ = [
     "Grammar",
     "GrammarBackend",
     "GrammarError",
+    "InferredFormat",
     "Json",
     "LearntFormat",
     "Limit",
     "Limits",
+    "LoggedOutput",
     "MarkerRegistry",
     "Message",
     "Outcome",
@@ -175,8 +179,10 @@ __all__ = [
     "document",
     "fetch",
     "given_examples",
+    "given_outputs",
     "isolated",
     "learn",
+    "learn_outputs",
     "load_encoder",
     "load_format",
     "load_template",
@@ -231,7 +237,9 @@ _HOMES = {
     "reading.parsing.reasoning_end": ("ReasoningEnd", "ReasoningState"),
     "inference.phases": ("Evidence", "Finding"),
     "from_examples": ("TaughtFormat", "learn"),
+    "from_outputs": ("InferredFormat", "learn_outputs"),
     "inference.examples": ("Example", "given_examples"),
+    "inference.outputs": ("LoggedOutput", "given_outputs"),
     "history.renderer": (
         "AsyncRenderer",
         "BridgeRefusal",

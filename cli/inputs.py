@@ -1,7 +1,7 @@
 """What a request is made of, from files: the model's output, the prompt, the tools.
 
-Contract: what cannot be read is an AutoparserError that names the file, the place in it and
-what was expected there.
+Contract: - stands for standard input wherever a file is named. What cannot be read is an
+AutoparserError that names the file, the place in it and what was expected there.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from autoparser.analysis.core.given_requests import given_messages, given_schema
 from .source import STANDARD_INPUT
 
 __all__ = [
+    "check_standard_input",
     "read_log",
     "read_messages",
     "read_output",
@@ -32,9 +33,7 @@ __all__ = [
 
 def read_output(path: Path | None) -> str:
     """Return what the model wrote, character for character; None reads standard input."""
-    if path is None or str(path) == STANDARD_INPUT:
-        return _decoded(sys.stdin.buffer.read(), "standard input")
-    return _read(path, "what the model wrote")
+    return _read(Path(STANDARD_INPUT) if path is None else path, "what the model wrote")
 
 
 def read_prompt(path: Path) -> str:
@@ -43,13 +42,22 @@ def read_prompt(path: Path) -> str:
 
 
 def read_log(path: Path) -> str:
-    """Return the lines of a log; - is standard input."""
+    """Return the lines of a log."""
     return _read(path, "the log")
 
 
 def read_tools(path: Path) -> list[Tool]:
     """Return the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
     return [*given_tools(read_value(path, "the tools"), str(path))]
+
+
+def check_standard_input(*named: object) -> None:
+    """Raise AutoparserError where more than one of these is standard input."""
+    if [str(each) for each in named].count(STANDARD_INPUT) > 1:
+        raise AutoparserError(
+            "standard input holds one file, and - stands for several here",
+            hint="name the others",
+        )
 
 
 def read_messages(path: Path) -> list[dict[str, Any]]:
@@ -76,15 +84,20 @@ def read_value(path: Path, what: str) -> object:
 
 
 def _read(path: Path, what: str) -> str:
+    """Return the text of a file, or of standard input, as long as it is not too much."""
+    from autoparser.analysis.loading.sources import read_bounded
+
+    hint = f"name a file that holds {what}"
+    if str(path) == STANDARD_INPUT:
+        content = read_bounded(sys.stdin.buffer, "standard input", hint)
+        return _decoded(content, "standard input")
     try:
-        content = path.read_bytes()
+        with path.open("rb") as stream:
+            return _decoded(read_bounded(stream, str(path), hint), str(path))
     except FileNotFoundError:
-        reason, hint = "there is no such file", f"name the file that holds {what}"
+        reason = "there is no such file"
     except OSError as error:
         reason = f"cannot be read ({error.strerror or type(error).__name__})"
-        hint = f"name a file that holds {what}"
-    else:
-        return _decoded(content, str(path))
     raise AutoparserError(reason, file=str(path), hint=hint)
 
 

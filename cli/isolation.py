@@ -43,6 +43,9 @@ def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Par
         time = "Processor time that the render may take."
     if seconds is None:
         time = "Processor time that the template's analysis may take, and a twelfth of it a render."
+    usual = f"{seconds or limits.seconds:g}"
+    if not one_render and seconds is not None:
+        usual += f", and {limits.render_seconds:g} a render"
     return [
         _option(
             "timeout",
@@ -50,7 +53,7 @@ def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Par
             typer.Option(
                 metavar="SECONDS",
                 min=0.1,
-                help=f"{time} [default: {seconds or limits.seconds:g}]",
+                help=f"{time} [default: {usual}]",
                 show_default=False,
             ),
         ),
@@ -142,10 +145,12 @@ def _with_options(
         if trusted or not isolation.get():
             return run(None, arguments)
         given = timeout or seconds or cast("float", DEFAULT_LIMITS.seconds)
+        soon = DEFAULT_LIMITS.render_seconds
         limits = Limits(
             # What is not the render comes on top, so that its own limit is the one that is hit.
             seconds=given + BESIDE_RENDER if one_render else given,
-            render_seconds=given if one_render else given / RENDERS,
+            # However long a command usually takes, a render that does not end is named soon.
+            render_seconds=given if one_render else given / RENDERS if timeout else soon,
             memory=DEFAULT_LIMITS.memory if memory is None else memory * MEGABYTE,
             characters=characters or DEFAULT_LIMITS.characters,
         )

@@ -1,16 +1,18 @@
-"""``autoparser learn``: a format from examples, where a template's renders do not show it."""
+"""``autoparser learn``: a format from outputs, where a template's renders do not show it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .inputs import read_value
+from .inputs import read_log, read_tools, read_value
 from .options import (
     EncoderOption,
     NameOption,
@@ -18,15 +20,22 @@ from .options import (
     RevisionOption,
     SourceArgument,
     TokenizerOption,
+    ToolsOption,
     format_option,
 )
 from .output import keep_source, print_report, report_width, result_to
 from .source import NamedSource
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.loading.template import ChatTemplate
+
 __all__ = ["learn"]
 
 ODD = 1
-"""The exit code where an example is not read as what it means."""
+"""The exit code where an example or an output does not fit the format that was learnt."""
 
 
 class LearntForm(StrEnum):
@@ -45,6 +54,15 @@ def learn(
             help="YAML or JSON: a list of {output: …, message: {content, reasoning, tool_calls}}.",
         ),
     ] = None,
+    outputs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A log: a line is a raw output, as text or a JSON string, or {completion: …,"
+            " prompt: …}; needs --tools.",
+        ),
+    ] = None,
+    tools: ToolsOption = None,
     form: Annotated[
         LearntForm | None,
         format_option("text, or file: the format, which load_format reads; with --output, file."),
@@ -55,38 +73,93 @@ def learn(
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
 ) -> int:
-    """Learn from examples how a model writes what its template never renders.
+    """Learn from what a model wrote how it writes what its template never renders.
 
-    An example is a raw output and the message that it means. Prints what is known from where, what
-    no example shows, and which examples are not as the others; or writes the format to a file, and
-    prints that on standard error.
+    --examples are raw outputs and the messages that they mean. --outputs are raw outputs alone:
+    where names of the --tools and keys of their schemas stand, there are calls. Prints what is
+    known from where, what nothing shows, and which outputs are not as the others; or writes the
+    format to a file, and prints that on standard error. A template that writes calls itself is
+    widened by outputs: the parser reads both ways, the grammar writes the template's.
 
-    Exit code: 0 if every example is read as what it means, 1 if one is not, 2 if there is nothing
-    to learn from.
+    Exit code: 0 if all fit the format that was learnt, 1 if one does not, 2 if there is nothing to
+    learn from.
     """
-    if examples is None:
+    if examples is None and outputs is None:
         raise AutoparserError(
-            "there are no examples", hint="add --examples FILE, with outputs and what they mean"
+            "there are no examples",
+            hint="add --examples FILE, with outputs and what they mean, or --outputs and --tools",
+        )
+    if examples is not None and outputs is not None:
+        raise AutoparserError(
+            "examples and outputs are two ways to learn", hint="leave one of them out"
+        )
+    if outputs is not None and tools is None:
+        raise AutoparserError(
+            "outputs say nothing without the tools that were offered", hint="add --tools FILE"
         )
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
-    value = read_value(examples, "the examples")
+    to_file = form is LearntForm.FILE or (form is None and output is not None)
+    read = (
+        _from_examples(examples)
+        if examples is not None
+        else _from_outputs(outputs or Path(), tools or Path())
+    )
+    learnt = read(asked_for.template(tokenizer))
+    with result_to(output) as outlet:
+        if to_file:
+            outlet.text(_file_text(learnt.analysis))
+        else:
+            outlet.report(learnt.report(outlet.width))
+    if to_file:
+        print_report(learnt.report(report_width()), beside=True)
+    return 0 if learnt.ok else ODD
 
-    # Imported here so that help does without the engine.
+
+class _Learnt(NamedTuple):
+    """What came of it."""
+
+    analysis: Analysis
+    ok: bool
+    report: Callable[[int], Text]
+
+
+def _file_text(analysis: Analysis) -> str:
+    """Return the text of the file that holds a format."""
+    from autoparser.analysis.learnt import file_text
+
+    return file_text(analysis.to_file())
+
+
+# The engine is imported when it is needed, so that help does without it.
+
+
+def _from_examples(path: Path) -> Callable[[ChatTemplate], _Learnt]:
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.from_examples import learn as taught
     from autoparser.analysis.inference.examples import given_examples
-    from autoparser.analysis.learnt import file_text
     from autoparser.reports import taught_report
 
-    given = given_examples(value, str(examples))
-    found = taught(analyzed(asked_for.template(tokenizer)), given)
-    to_file = form is LearntForm.FILE or (form is None and output is not None)
-    with result_to(output) as outlet:
-        if to_file:
-            outlet.text(file_text(found.analysis.to_file()))
-        else:
-            outlet.report(taught_report(found, outlet.width))
-    if to_file:
-        print_report(taught_report(found, report_width()), beside=True)
-    return 0 if found.ok else ODD
+    given = given_examples(read_value(path, "the examples"), str(path))
+
+    def learnt(template: ChatTemplate) -> _Learnt:
+        found = taught(analyzed(template), given)
+        return _Learnt(found.analysis, found.ok, partial(taught_report, found))
+
+    return learnt
+
+
+def _from_outputs(path: Path, tools: Path) -> Callable[[ChatTemplate], _Learnt]:
+    from autoparser.analysis.analysis import analyze as analyzed
+    from autoparser.analysis.from_outputs import learn_outputs
+    from autoparser.analysis.inference.outputs import given_outputs
+    from autoparser.reports import inferred_report
+
+    offered = read_tools(tools)
+    given = given_outputs(read_log(path), str(path))
+
+    def learnt(template: ChatTemplate) -> _Learnt:
+        found = learn_outputs(analyzed(template), given, offered)
+        return _Learnt(found.analysis, found.ok, partial(inferred_report, found))
+
+    return learnt

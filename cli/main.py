@@ -6,6 +6,7 @@ Contract of the exit code: 0 done, 1 done with findings that the command is ther
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, cast
@@ -13,6 +14,8 @@ from typing import Annotated, cast
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError, one_line
+from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.loading.isolation import DEFAULT_LIMITS
 
 from .analyze import analyze
 from .compare import compare
@@ -27,6 +30,7 @@ from .learn import learn
 from .lint import lint
 from .output import be_printable, quiet_standard_output
 from .parse import parse
+from .plugins import plugins
 from .probe import probe
 from .render import render
 from .report import report
@@ -55,7 +59,7 @@ app.command()(in_worker()(export))
 app.command()(in_worker()(learn))
 app.command()(in_worker(seconds=300)(roundtrip))
 app.command()(in_workers(decode))
-app.command()(in_worker(one_render=True)(render))
+app.command()(in_worker(seconds=DEFAULT_LIMITS.render_seconds, one_render=True)(render))
 app.command()(in_workers(debug))
 app.command()(fetch)
 app.command()(in_workers(engines))
@@ -66,6 +70,7 @@ app.command()(in_worker(seconds=300)(compare))
 app.command()(in_workers(survey))
 app.command()(in_workers(serve))
 app.command()(in_workers(probe))
+app.command()(plugins)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors
@@ -130,8 +135,15 @@ def _usage(error: BaseException) -> str:
     context: object = getattr(error, "ctx", None)
     path: str = getattr(context, "command_path", "autoparser")
     say: Callable[[], str] = getattr(error, "format_message", error.__str__)
-    words: str = say()
-    return f"{path}: {one_line(words).rstrip('.')}; see '{path} --help'"
+    words = one_line(say().replace("Value error, ", "", 1)).rstrip(".")
+    before, _, after = words.partition(_CHOICES)
+    given, known = _QUOTED.findall(before), _QUOTED.findall(after)
+    meant = suggest(given[-1], known) if given and known else ""
+    return f"{path}: {'; '.join(filter(None, (words, meant)))}; see '{path} --help'"
+
+
+_CHOICES, _QUOTED = "is not one of", re.compile(r"'([^']*)'")
+"""By these words typer says which values there are: it exports no class of such an error."""
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 
-from .inputs import read_messages, read_tools
+from .inputs import check_standard_input, read_messages, read_tools
 from .options import (
     EncoderOption,
     NameOption,
@@ -50,7 +50,8 @@ def render(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The conversation, as YAML or JSON: a list, or {messages: [...]}.",
+            help="The conversation, as YAML or JSON: a list, or {messages: [...]}; - is standard"
+            " input.",
         ),
     ] = None,
     tools: ToolsOption = None,
@@ -120,6 +121,7 @@ def render(
         if not passed:
             raise typer.Exit(1)
         return
+    check_standard_input(source, messages, tools)
     conversation = read_messages(messages) if messages is not None else []
     offered = None if tools is None else read_tools(tools)
     # Any other variables of the template, whose names mypy cannot know.

@@ -75,6 +75,13 @@ def serve(
             " nothing that a user says is written anywhere.",
         ),
     ] = None,
+    learnt: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A format that autoparser learn wrote for this template: answers are read by it.",
+        ),
+    ] = None,
     switch: SwitchOption = None,
     name: NameOption = None,
     revision: RevisionOption = None,
@@ -111,6 +118,7 @@ def serve(
             loosen=loosen,
             done=None if log is None else _logged_in(log),
             limits=limits,
+            learnt=learnt,
         )
         listening = opened.enter_context(_listening(host, port))
         where = listening.getsockname()
@@ -129,18 +137,23 @@ def _endpoint(
     loosen: bool,
     done: Callable[[AnsweredChat], None] | None,
     limits: Limits | None,
+    learnt: Path | None,
 ) -> ChatEndpoint:
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.constraining.decode import Server, ServerEngine
+    from autoparser.analysis.learnt import load_format
     from autoparser.analysis.serving import ChatPreparer
     from autoparser.analysis.serving.backend import CompletionBackend
     from autoparser.analysis.serving.chat_application import ChatEndpoint
+    from autoparser.analysis.taught_analysis import with_saved
 
     server, engine, served = backend
     kind = ServerEngine(engine.value)
     Server(server, kind, served).check()
     template = asked_for.template(tokenizer)
     analysis = analyzed(template, isolate=limits or False)
+    if learnt is not None:
+        analysis = with_saved(analysis, load_format(learnt))
     warn_of_switches(asked_for.label, template, switches)
     found = asked_for.tokenizer(tokenizer, template, segmenting=True)
     return ChatEndpoint(

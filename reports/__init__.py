@@ -16,7 +16,9 @@ from .explanation import explanation_report, explanations_document
 from .export import export_report
 from .fetch import fetch_report
 from .grammar import grammar_report, turn_expression
+from .inferred import inferred_report
 from .message import all_read, message_document, message_report
+from .plugins import PluginsDocument, plugins_document, plugins_report
 from .preserving import preserving_report, template_diff
 from .probe import probe_report
 from .probe_document import ProbeDocument, probe_document
@@ -40,6 +42,7 @@ __all__ = [
     "SECTIONS",
     "ComparisonDocument",
     "DecodeSetting",
+    "PluginsDocument",
     "ProbeDocument",
     "RenderTraceDocument",
     "RoundTripDocument",
@@ -66,10 +69,13 @@ __all__ = [
     "fetch_report",
     "format_comparison_report",
     "grammar_report",
+    "inferred_report",
     "json_text",
     "message_document",
     "message_report",
     "phases_report",
+    "plugins_document",
+    "plugins_report",
     "preserving_report",
     "probe_document",
     "probe_report",

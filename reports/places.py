@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from rich.style import Style
@@ -9,7 +10,9 @@ from rich.text import Text
 
 from .visible import visible
 
-__all__ = ["FilePlace", "place_of", "place_text"]
+__all__ = ["FilePlace", "lines_of", "place_of", "place_text"]
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +28,14 @@ class FilePlace:
         return f"{visible(self.path)}:{self.line}:{self.column}"
 
 
+def lines_of(text: str) -> list[str]:
+    """Cut a template into lines, as Jinja counts them."""
+    return _NEWLINE.split(text)
+
+
 def place_of(path: str, line: int, text: str = "") -> FilePlace:
     """Return where a line's own text begins; its first column where the `text` is not at hand."""
-    written = text.split("\n")[line - 1 : line]
+    written = lines_of(text)[line - 1 : line]
     indent = len(written[0]) - len(written[0].lstrip()) if written else 0
     return FilePlace(path, line, indent + 1)
 

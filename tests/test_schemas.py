@@ -16,6 +16,7 @@ from autoparser.analysis.learnt import FormatFile
 from autoparser.analysis.overview.survey import SurveyLine
 from autoparser.reports import (
     ComparisonDocument,
+    PluginsDocument,
     ProbeDocument,
     RenderTraceDocument,
     RoundTripDocument,
@@ -29,6 +30,7 @@ PUBLISHED = (
     Published(ComparisonDocument, "compare", "What changed between two chat templates"),
     Published(FormatFile, "format", "A saved format: what was learnt of a chat template"),
     Published(LintDocument, "lint", "Findings of autoparser lint"),
+    Published(PluginsDocument, "plugins", "Whether engines find the plugins"),
     Published(ProbeDocument, "probe", "A probe of a running server"),
     Published(RoundTripDocument, "roundtrip", "Round trips through a chat template"),
     Published(SurveyLine, "survey", "One line of a survey: one chat template"),

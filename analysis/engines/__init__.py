@@ -11,7 +11,7 @@ from .engine_process import (
     engines_of,
 )
 from .engines_tried import EnginesTried, try_engines
-from .parser_ranking import EngineRanking, ParserPart, UnusableParser, rank_parsers
+from .parser_ranking import EngineRanking, ParserPart, UnusableParser, auto_score, rank_parsers
 from .parser_score import DeliveryScore, PairScore, ParserFailure, TextDelivery
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "TextDelivery",
     "UnusableParser",
     "asked_texts",
+    "auto_score",
     "engines_of",
     "rank_parsers",
     "try_engines",

@@ -43,6 +43,8 @@ class AskedText:
     title: str
     prompt: str
     text: str
+    end: str
+    """What ended the turn, and is not in the text."""
     setting: Mapping[str, Json]
     """The template's variables that are set."""
     tools: bool
@@ -57,6 +59,7 @@ class AskedText:
         return {
             "prompt": self.prompt,
             "text": self.text,
+            "end": self.end,
             "setting": dict(self.setting),
             "tools": self.tools,
         }
@@ -141,13 +144,14 @@ class _Turns:
         shown = self._turns.shown(message)
         if shown.calls and self._alike(shown, replace(shown, calls=())):
             return None
-        text = self._stopped(text)
+        text, end = self._stopped(text)
         if hostile and (shown != message or not self._told(shown, text)):
             return None
         return AskedText(
             case.title,
             self._turns.prompt,
             text,
+            end,
             self._opening.setting,
             bool(self._tools),
             shown,
@@ -181,11 +185,12 @@ class _Turns:
         )
         return self._judge.judge(message, read).right
 
-    def _stopped(self, text: str) -> str:
+    def _stopped(self, text: str) -> tuple[str, str]:
+        """Cut off what ends the turn, and return it."""
         for end in self._ends:
             if text.rstrip().endswith(end):
-                return text.rstrip().removesuffix(end)
-        return text
+                return text.rstrip().removesuffix(end), end
+        return text, ""
 
     def _call(self) -> str:
         """Return a call as the template writes it; empty where it does not write one."""

@@ -8,6 +8,7 @@ what is exact to the letter, then for the fewer parsers, then by name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,6 +17,7 @@ from itertools import product
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.battery import loose_tools
 from autoparser.analysis.core.conversation import Message, ReadMessage
+from autoparser.analysis.loading.template import ChatTemplate
 
 from .asked_texts import AskedTexts
 from .engine_process import EngineProcess, ParserAnswer, ParserError, ParserPair
@@ -26,6 +28,7 @@ from .parser_score import (
     shortest_failure,
 )
 
+_IN_BRACKETS = re.compile(r"<[^<>\s]{1,40}>|\[[^\[\]\s]{1,40}\]")
 TRIED = 4
 """Parsers of a kind that are put together with those of the other."""
 
@@ -95,14 +98,19 @@ def rank_parsers(
 ) -> EngineRanking:
     """Ask one engine. Raises EngineError where it cannot be asked at all.
 
-    The engine's `auto` looks at the model's `vocabulary`, too; None stands for that of which only
-    the template's markers are known.
+    The engine's `auto` looks at the model's `vocabulary`, too; None: it is not known.
     """
-    known = vocabulary
-    if known is None:
-        markers = analysis.markers.items().values()
-        known = (*markers, *analysis.template.special_tokens.values())
-    return _Ranking(process, analysis, asked, known).ranked()
+    return _Ranking(process, analysis, asked, vocabulary).ranked()
+
+
+def auto_score(
+    process: EngineProcess,
+    analysis: Analysis,
+    asked: AskedTexts,
+    vocabulary: Sequence[str] | None = None,
+) -> PairScore | None:
+    """Ask an engine what it chooses by itself, and judge that alone. Raises EngineError."""
+    return _Ranking(process, analysis, asked, vocabulary).auto()
 
 
 class _Ranking:
@@ -113,13 +121,13 @@ class _Ranking:
         process: EngineProcess,
         analysis: Analysis,
         asked: AskedTexts,
-        vocabulary: Sequence[str],
+        vocabulary: Sequence[str] | None,
     ) -> None:
         self._process, self._texts = process, asked.texts
         self._offered = process.parsers()
-        self._auto = process.load(
+        self._chosen = process.load(
             analysis.template.text,
-            vocabulary,
+            _likely_tokens(analysis.template) if vocabulary is None else vocabulary,
             loose_tools(),
             [each.to_worker() for each in asked.texts],
         )
@@ -142,10 +150,14 @@ class _Ranking:
             len(self._offered.tools),
             len(self._offered.reasoning),
             tuple(scored),
-            None if self._auto is None else self._score(self._auto),
+            self.auto(),
             tuple(self._alike),
             tuple(self._unusable),
         )
+
+    def auto(self) -> PairScore | None:
+        """Judge what the engine chooses by itself; None where it chooses nothing."""
+        return None if self._chosen is None else self._score(self._chosen)
 
     def _best(
         self, part: ParserPart, names: Sequence[str], texts: Sequence[int]
@@ -201,6 +213,16 @@ class _Ranking:
         ]
         failure = shortest_failure(self._texts, scores)
         return PairScore(pair, scores[0], tuple(scores[1:]), failure)
+
+
+def _likely_tokens(template: ChatTemplate) -> list[str]:
+    """Return what may be a token of the model: all texts in brackets that its template holds.
+
+    Only an engine's own guess is made by them, and one token too few would make that a worse one
+    than it is.
+    """
+    found = (*_IN_BRACKETS.findall(template.text), *template.special_tokens.values())
+    return list(dict.fromkeys(found))
 
 
 def _worst_last(score: PairScore) -> tuple[object, ...]:

@@ -135,6 +135,9 @@ class FormatFile(JsonDocument, frozen=True):
     """Special tokens that are not known, and what stood for them."""
     phases: tuple[SavedPhaseDocument, ...]
     """What was concluded, and what kind of evidence says so."""
+    also: tuple[TurnDocument, ...] = ()
+    """The same formats with calls as outputs showed them: a parser reads both; empty: it reads
+    nothing but what the template writes."""
 
 
 def file_text(file: FormatFile) -> str:
@@ -214,6 +217,8 @@ def _contradiction(file: FormatFile) -> str:
         return f"fullest is {file.fullest}, and there are {len(file.formats)} formats"
     if len(file.checks) != len(file.formats):
         return f"there are {len(file.formats)} formats, and {len(file.checks)} checks"
+    if file.also and len(file.also) != len(file.formats):
+        return f"there are {len(file.formats)} formats, and {len(file.also)} beside them"
     for at, format_ in enumerate(file.formats):
         for layout in format_.layouts:
             if len(layout.literals) != len(layout.parts) + 1:

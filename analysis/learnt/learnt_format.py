@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
@@ -21,8 +21,8 @@ from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.format_document import turn_document
 from autoparser.analysis.describing.verdict_document import check_document, gate_document
 from autoparser.analysis.describing.view import MarkerRegistry, View
-from autoparser.analysis.reading.expression import belonging, build, request_of
-from autoparser.analysis.reading.parsing import OutputParser, after_reasoning
+from autoparser.analysis.reading.expression import Turn, belonging, build, request_of
+from autoparser.analysis.reading.parsing import EitherParser, OutputParser, after_reasoning
 
 from .format_file import (
     SCHEMA,
@@ -109,6 +109,9 @@ class LearntFormat(ABC):
     """Special tokens that the template reads and that are not known, and what stood for them."""
     renders: int
     """How many renders the analysis took."""
+    also: Formats | None = field(default=None, kw_only=True)
+    """The same turns with calls as outputs showed them: the parser reads both, and the grammar
+    writes the template's. None: nothing but what the template writes is read."""
 
     @property
     @abstractmethod
@@ -165,17 +168,25 @@ class LearntFormat(ABC):
             parallel_tool_calls=parallel_tool_calls,
             json_schema=json_schema,
         )
-        turn = build(self.formats, request)
-        return OutputParser(
-            after_reasoning(turn) if reasoning_over else turn,
-            offered=None if request.tools is None else frozenset(request.tools),
-            reasoning=reasoning,
-            whole_calls=call_deltas == "whole",
-            keeps_reasoning=unclosed_reasoning == "keep",
-            call_ids=call_ids,
-            tokenizer=None if tokenizer is None else _known(tokenizer),
-            strip_code_fence=strip_code_fence,
-        )
+        model = None if tokenizer is None else _known(tokenizer)
+
+        def parser_of(turn: Turn) -> OutputParser:
+            return OutputParser(
+                after_reasoning(turn) if reasoning_over else turn,
+                offered=None if request.tools is None else frozenset(request.tools),
+                reasoning=reasoning,
+                whole_calls=call_deltas == "whole",
+                keeps_reasoning=unclosed_reasoning == "keep",
+                call_ids=call_ids,
+                tokenizer=model,
+                strip_code_fence=strip_code_fence,
+            )
+
+        own = parser_of(build(self.formats, request))
+        if self.also is None or not request.calls:
+            return own
+        other = replace(request, begun=_same(request.begun, self.formats, self.also))
+        return EitherParser(own, parser_of(build(self.also, other)))
 
     def grammar(
         self,
@@ -338,6 +349,7 @@ class LearntFormat(ABC):
             string_arguments=self.string_arguments,
             stand_ins=dict(self.stand_ins),
             phases=convert(self.phases, tuple[SavedPhaseDocument, ...], from_attributes=True),
+            also=() if self.also is None else tuple(map(turn_document, self.also)),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -356,6 +368,14 @@ class LearntFormat(ABC):
     def ok(self) -> bool:
         """Whether every setting's format is as the template writes, and passes the gate."""
         return all(check.ok for check in self.checks) and self.gate.ok
+
+
+def _same(begun: Begun | None, formats: Formats, also: Formats) -> Begun | None:
+    """Return what belongs to a setting among formats that stand in the same order."""
+    if begun is None:
+        return None
+    at = next((at for at, each in enumerate(formats) if each is begun.format), 0)
+    return replace(begun, format=also.each[at])
 
 
 def _known(tokenizer: object, *, eos: Sequence[str] | None = None) -> ModelTokenizer:

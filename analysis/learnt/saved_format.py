@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,6 +31,12 @@ from .format_file import (
 from .learnt_format import LearntFormat
 
 __all__ = ["SavedFormat", "is_saved_format", "load_format"]
+
+
+_LARGEST = 64 << 20
+"""Bytes of a file that may be one."""
+_HEAD = 4096
+"""Bytes by which a file of anything else is told."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,13 @@ def load_format(path: str | os.PathLike[str]) -> SavedFormat:
 def is_saved_format(path: str | os.PathLike[str]) -> bool:
     """Whether a path names a file that holds a saved format, whatever its name and version."""
     try:
-        return Path(path).is_file() and is_format_text(Path(path).read_bytes())
+        file = Path(path)
+        if not file.is_file() or file.stat().st_size > _LARGEST:
+            return False
+        with file.open("rb") as stream:
+            head = stream.read(_HEAD)
+            # What cannot be one is not read to its end.
+            return head.lstrip()[:1] in (b"{", b"") and is_format_text(head + stream.read())
     except (OSError, ValueError):  # a name too long for a file, one that may not be read
         return False
 
@@ -111,6 +123,7 @@ def saved_format(file: FormatFile, name: str) -> SavedFormat:
     """Return what a file holds; messages call it `name`."""
     each = tuple(map(format_read, file.formats))
     formats = Formats(each, file.base, fullest=each[file.fullest], untried=file.untried_settings)
+    beside = tuple(map(format_read, file.also))
     return SavedFormat(
         template=file.template,
         formats=formats,
@@ -124,4 +137,5 @@ def saved_format(file: FormatFile, name: str) -> SavedFormat:
         renders=file.renders,
         file=name,
         saved_gate=gate_read(file.gate),
+        also=replace(formats, each=beside, fullest=beside[file.fullest]) if beside else None,
     )

@@ -24,8 +24,14 @@ class LintReport:
 
 
 def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
-    """Let the rules look at a template; None takes those that run by default."""
+    """Let the rules look at a template; None takes those that run by default.
+
+    Raises TemplateLimitError where no render of it ends in time.
+    """
     chosen = [rule for rule in all_rules() if rule.default] if rules is None else rules
+    if any(rule.needs is not Need.SOURCE for rule in chosen):
+        # Asked first: that nothing ends is known before any rule renders.
+        subject.has(Need.ANALYSIS)
     found: list[LintFinding] = []
     left_out: list[tuple[Rule, Need]] = []
     for rule in chosen:

@@ -38,9 +38,20 @@ def rule_of(code_or_name: str) -> Rule:
     for rule in all_rules():
         if wanted.upper() == rule.code or wanted.lower() == rule.name:
             return rule
-    names = [each for rule in all_rules() for each in (rule.code, rule.name)]
-    hint = suggest(wanted, names) or "'autoparser rule' lists all"
+    number = _digits(wanted)
+    # A code that is like another one but for its number is of another rule.
+    known = [
+        rule.code
+        for rule in all_rules()
+        if number and (number in rule.code or _digits(rule.code) in number)
+    ]
+    hint = suggest(wanted, [*known, *(rule.name for rule in all_rules())])
+    hint = hint or "'autoparser rule' lists all"
     raise UnknownRuleError(f"there is no rule {wanted!r}", hint=hint)
+
+
+def _digits(code: str) -> str:
+    return "".join(filter(str.isdigit, code))
 
 
 def rules_of(selector: str) -> tuple[Rule, ...]:

@@ -20,6 +20,8 @@ from autoparser.analysis.core.conversation import (
 )
 from autoparser.analysis.core.errors import (
     AutoparserError,
+    Limit,
+    TemplateLimitError,
     TemplateRenderError,
     TemplateSyntaxError,
     TemplateUnusableError,
@@ -92,11 +94,17 @@ class Subject:
         try:
             return analyze(self.template)
         except (TemplateRenderError, TemplateSyntaxError, TemplateUnusableError) as error:
+            if isinstance(error, TemplateLimitError) and error.limit is Limit.RENDER_TIME:
+                # No conversation ends; each rule would wait for its own.
+                raise
             return error
 
     @property
     def failure(self) -> AutoparserError | None:
-        """Why the template cannot be analysed; None where it can."""
+        """Why the template cannot be analysed; None where it can.
+
+        Raises TemplateLimitError where no render of it ends in time.
+        """
         return None if isinstance(self._outcome, Analysis) else self._outcome
 
     @property

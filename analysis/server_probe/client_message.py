@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.conversation import Json, Message, same_json
 
 __all__ = [
     "ClientCall",
@@ -146,23 +146,8 @@ def _differences(meant: ClientMessage, came: ClientMessage) -> Iterator[PartDiff
             )
     wanted_calls: list[Json] = [each.told for each in meant.calls]
     found_calls: list[Json] = [each.told for each in came.calls]
-    if not _same(wanted_calls, found_calls):
+    if not same_json(wanted_calls, found_calls):
         yield PartDifference(ReadPart.CALLS, Likeness.DIFFERENT, wanted_calls, found_calls)
-
-
-def _same(one: Json, other: Json) -> bool:
-    """Whether two values are the same in JSON, where 1 and 1.0 are, and 1 and true are not."""
-    match one, other:
-        case bool(), _:
-            return one is other
-        case _, bool():
-            return False
-        case dict(), dict():
-            return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-        case list(), list():
-            return len(one) == len(other) and all(map(_same, one, other))
-        case _:
-            return one == other
 
 
 def _object(value: Json) -> Mapping[str, Json]:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.reports.layout import Lines, wrapped
+from autoparser.reports.places import lines_of
 from autoparser.reports.visible import shown
 
 __all__ = ["excerpt_lines"]
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-"""What Jinja counts as the end of a line."""
-
 
 def excerpt_lines(text: str, line: int | None, width: int, indent: int) -> Lines:
     """Draw a line (from 1) after its number, cut at `width`; nothing where there is none."""
-    lines = _NEWLINE.split(text)
+    lines = lines_of(text)
     if line is None or not 1 <= line <= len(lines):
         return []
     number = f"{' ' * indent}{line} | "

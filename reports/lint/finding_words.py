@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint import LintFinding, Need, Severity
 from autoparser.analysis.lint.project import Ignore, Inspected, LintRun, Problem
+from autoparser.reports.places import FilePlace, place_of
 from autoparser.reports.visible import visible
 
 __all__ = [
     "counts",
+    "line_place",
     "many",
     "message_words",
     "notes",
@@ -32,6 +34,12 @@ def template_title(template: Inspected) -> str:
     """Name a template: its file, and its name where the source has several."""
     named = f" ({visible(template.name)})" if template.name is not None else ""
     return f"{visible(template.path)}{named}"
+
+
+def line_place(template: Inspected, line: int | None) -> FilePlace | None:
+    """Return where a line of a template begins in its file; None where it is none of the file."""
+    in_file = template.line_in_file(line)
+    return None if in_file is None else place_of(template.path, in_file, template.text)
 
 
 def message_words(template: Inspected, finding: LintFinding) -> str:

@@ -9,11 +9,20 @@ from rich.text import Text
 from autoparser.analysis.lint import LintFinding
 from autoparser.analysis.lint.project import Inspected, LintRun, Problem
 from autoparser.reports.layout import Lines, blank, prose, sentence
+from autoparser.reports.places import FilePlace, place_text
 from autoparser.reports.visible import LEGEND, visible
 
 from .evidence import evidence_lines
 from .excerpt import excerpt_lines
-from .finding_words import counts, notes, problem_words, summary_words, template_title, unused_words
+from .finding_words import (
+    counts,
+    line_place,
+    notes,
+    problem_words,
+    summary_words,
+    template_title,
+    unused_words,
+)
 from .page import page_lines
 from .styles import SEVERITY_STYLES
 
@@ -52,6 +61,14 @@ def _summary(run: LintRun) -> Text:
     return Text(f"{summary_words(run)}.", style=style)
 
 
+def _place(template: Inspected, line: int | None) -> Text:
+    """Return a place to click at; the template's line alone where it is not one of the file."""
+    place = line_place(template, line)
+    if place is None:
+        return Text("" if line is None else f"line {line}: ")
+    return sentence(place_text(place), ": ")
+
+
 @dataclass(slots=True)
 class _Writer:
     run: LintRun
@@ -66,21 +83,22 @@ class _Writer:
         for finding in template.findings:
             drawn += self.finding(template, finding)
         for ignore in template.unused:
-            words = f"line {ignore.line}: {unused_words(ignore)}"
-            drawn += prose(sentence(("note ", "dim"), words), self.width, hang=2)
+            place = _place(template, ignore.line)
+            words = sentence(("note ", "dim"), place, unused_words(ignore))
+            drawn += prose(words, self.width, hang=2)
         return drawn
 
     def finding(self, template: Inspected, finding: LintFinding) -> Lines:
         width = self.width
         style = SEVERITY_STYLES[finding.severity]
-        place = "" if finding.line is None else f"line {finding.line}: "
         head = sentence(
             (f"{finding.severity.value} {finding.code} ", style), (finding.rule.name, "bold")
         )
         if finding.confidence.value != "high":
             head.append(f" ({finding.confidence.value} confidence)", style="dim")
         drawn = prose(head, width, hang=2)
-        drawn += prose(f"{place}{visible(finding.message)}", width, INDENT)
+        told = sentence(_place(template, finding.line), visible(finding.message))
+        drawn += prose(told, width, INDENT)
         drawn += excerpt_lines(template.text, finding.line, width, INDENT)
         if finding.fix:
             fix = sentence(("fix: ", "green"), visible(finding.fix))
@@ -106,7 +124,9 @@ class _Writer:
     def problems(self, problems: tuple[Problem, ...]) -> Lines:
         drawn = prose(Text("Problems", style="bold underline"), self.width, indent=0)
         for each in problems:
-            line = "" if each.line is None else f"line {each.line}: "
-            words = sentence((f"{visible(each.path)}: ", "bold"), f"{line}{problem_words(each)}")
+            place = Text(visible(each.path), style="bold")
+            if each.line is not None:
+                place = place_text(FilePlace(each.path, each.line))
+            words = sentence(place, f": {problem_words(each)}")
             drawn += prose(words, self.width, hang=2)
         return drawn

@@ -93,6 +93,8 @@ SUSPICIONS = (
 
 READ_THERE = "a file of an engine, named as the place where its habits were read"
 
+IMPORTED = "a module of an engine, imported in that engine's own Python"
+
 HOSTILE = "a text of the self-check's battery that a format has to carry through unharmed"
 
 LAST_EVENT = "what ends a stream of events, by the protocol that clients and servers share"
@@ -125,6 +127,14 @@ ALLOWED: dict[tuple[str, str], str] = {
             "srt/entrypoints/openai/protocol.py",
             "srt/entrypoints/openai/serving_chat.py",
             "srt/function_call/qwen25_detector.py",
+        )
+    },
+    **{
+        (f"engines/engine_worker/{reader}.py", module): IMPORTED
+        for reader, module in (
+            ("sglang_reader", "sglang.srt.entrypoints.openai.protocol"),
+            ("sglang_reader", "sglang.srt.entrypoints.openai.serving_chat"),
+            ("vllm_reader", "vllm.entrypoints.openai.chat_completion.protocol"),
         )
     },
     (

@@ -36,6 +36,65 @@ def test_one_line_names_file_cause_and_advice(
     assert advice in ran.err
 
 
+@pytest.mark.parametrize("name", ["huge.jinja", "huge.json"])
+def test_a_huge_file_is_refused_before_it_is_read(
+    name: str, tmp_path: Path, autoparser: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / name
+    with source.open("wb") as file:
+        file.truncate(1 << 30)
+    # What is read of a file passes here; a byte would do to fail.
+    monkeypatch.setattr("autoparser.analysis.loading.sources.files.decoded", pytest.fail)
+    ran = autoparser("analyze", source)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        f"{source}: this is larger than 64 MiB, the most that is read of a text; pass a template,"
+        " or a directory of a model\n"
+    )
+    ran = autoparser("parse", GOOD, "--input", source)
+    assert f"{source}: this is larger than 64 MiB" in ran.err
+
+
+def test_a_program_is_called_binary(tmp_path: Path, autoparser: Run) -> None:
+    source = tmp_path / "model.jinja"
+    source.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\x3e\xd0\xff")
+    ran = autoparser("analyze", source)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{source}: this is a binary file, a program, not text; pass a template" in ran.err
+
+
+def test_a_misspelt_form_is_suggested(autoparser: Run) -> None:
+    ran = autoparser("grammar", GOOD, "--format", "gnbf")
+    assert (ran.code, ran.out) == (2, "")
+    assert "'gnbf' is not one of 'gbnf', " in ran.err
+    assert "; did you mean gbnf?; see 'autoparser grammar --help'\n" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("AP999", "'autoparser rule' lists all"),
+        ("assistant-content-striped", "did you mean assistant-content-stripped?"),
+        ("PA301", "did you mean AP301?"),
+    ],
+)
+def test_an_unknown_rule_names_no_unrelated_one(code: str, hint: str, autoparser: Run) -> None:
+    ran = autoparser("rule", code)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"there is no rule {code!r}; {hint}\n")
+
+
+def test_standard_input_is_one_file(autoparser: Run) -> None:
+    ran = autoparser("render", "-", "--messages", "-")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("standard input holds one file, and - stands for several here; ")
+
+
+def test_messages_come_from_standard_input(process: Run) -> None:
+    ran = process("render", GOOD, "--messages", "-", stdin=b"- {role: user, content: hi}")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+
+
 def test_broken_jinja_is_a_line_and_the_place_with_a_caret(autoparser: Run) -> None:
     ran = autoparser("analyze", "fixtures/broken/broken-syntax.jinja")
     assert (ran.code, ran.out) == (2, "")

@@ -38,3 +38,31 @@ def test_examples_are_needed(autoparser: Run) -> None:
     ran = autoparser("learn", CHAT)
     assert (ran.code, ran.out) == (2, "")
     assert "add --examples FILE" in ran.err
+
+
+OUTPUTS = "fixtures/learning/outputs.jsonl"
+TOOLS = "fixtures/learning/tools.yaml"
+
+
+def test_a_log_is_learnt_from_and_the_line_that_does_not_fit_is_named(
+    autoparser: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "model.format.json"
+    ran = autoparser("learn", CHAT, "--outputs", OUTPUTS, "--tools", TOOLS, "-o", file)
+    assert (ran.code, ran.out) == (1, "")
+    assert "9 of 10 outputs are read whole" in ran.err
+    assert "line 9  it is read with a fault: cut" in ran.err
+    read = load_format(file).parser().parse("[do look(city='Lima', days=2)]")
+    assert [call.name for call in read.tool_calls] == ["look"]
+
+
+def test_outputs_need_the_tools(autoparser: Run) -> None:
+    ran = autoparser("learn", CHAT, "--outputs", OUTPUTS)
+    assert (ran.code, ran.out) == (2, "")
+    assert "add --tools FILE" in ran.err
+
+
+def test_examples_and_outputs_are_not_given_together(autoparser: Run) -> None:
+    ran = autoparser("learn", CHAT, "--outputs", OUTPUTS, "--examples", EXAMPLES)
+    assert (ran.code, ran.out) == (2, "")
+    assert "leave one of them out" in ran.err

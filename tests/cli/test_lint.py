@@ -134,7 +134,7 @@ SELECT = ("--select", "AP101,AP306")
 def test_an_empty_directory_is_no_pass(autoparser: Run) -> None:
     ran = autoparser("lint", "empty", "--format", "concise")
     assert ran.code == 2
-    assert "empty:1: [problem] there is no template below this directory" in ran.out
+    assert "empty:1:1: [problem] there is no template below this directory" in ran.out
 
 
 def test_an_ignore_without_a_reason_is_told_with_its_line(project: Path, autoparser: Run) -> None:
@@ -142,7 +142,7 @@ def test_an_ignore_without_a_reason_is_told_with_its_line(project: Path, autopar
     (project / "chat.jinja").write_text(f"{{#- autoparser: ignore AP306 -#}}\n{text}", "utf-8")
     ran = autoparser("lint", ".", *SELECT, "--format", "concise")
     assert ran.code == 2
-    assert "chat.jinja:1: [problem] this ignore of AP306 gives no reason; say why" in ran.out
+    assert "chat.jinja:1:1: [problem] this ignore of AP306 gives no reason; say why" in ran.out
     assert "AP306 [error]" in ran.out
 
 
@@ -274,4 +274,4 @@ def read_all(terminal: int) -> Iterator[bytes]:
 def test_a_template_comes_from_standard_input(process: Run) -> None:
     ran = process("lint", "-", *TWO, "--format", "concise", stdin=(ROOT / DROPS).read_bytes())
     assert ran.code == 1
-    assert ran.out.startswith("standard input:6: AP306 [error]")
+    assert ran.out.startswith("standard input:6:13: AP306 [error]")

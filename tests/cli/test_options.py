@@ -22,6 +22,7 @@ OF_ITS_OWN = {
     "explain",  # more words, about what the command shows
     "fail_on",  # which of its findings are failures
     "show",  # the parser alone, every answer
+    "python",  # one, several
 }
 """Options whose help says more in some command."""
 
@@ -65,6 +66,7 @@ def test_json_is_a_short_form_where_text_is_the_only_other_one() -> None:
         "roundtrip",
         "fetch",
         "probe",
+        "plugins",
     }
 
 

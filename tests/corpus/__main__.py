@@ -15,7 +15,8 @@ second judge; the project's own templates are asked, too. With `--scoreboard`, t
 package canitoolcall are read, and counted by family beside what it publishes of engines. With
 `--triggers`, what a lazy grammar waits for is looked for in what each template writes. With
 `--learn`, what a template renders of calls and reasoning is hidden, and learnt from examples that
-it wrote; `--also` names other templates, such as fixtures/novel. With `--structural-tags`, xgrammar
+it wrote, with `--outputs` from outputs that nobody labelled; `--also` names other templates, such
+as fixtures/novel. With `--structural-tags`, xgrammar
 compiles the tags of four kinds of requests, and is asked what of each template's turns they take.
 With `--stops`, an engine runs along each turn, and has to stop where it is over. With `--parts`,
 what becomes of images, videos and audio is held against transformers' renders. With `--files`,
@@ -47,6 +48,7 @@ from .scoreboard import cases, unexplained_cases
 from .stops import judged_stops
 from .structural_tags import judged_tags
 from .triggers import judged_triggers
+from .unlabelled import judged_outputs
 
 
 def _played(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
@@ -59,6 +61,8 @@ def _learnt(asked: argparse.Namespace) -> Callable[[Sequence[Path], int], tuple[
     also = [path for place in asked.also for path in templates_in(place)]
 
     def judged(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
+        if asked.outputs:
+            return judged_outputs(also or paths, processes, noise=asked.noise, both=asked.both)
         return judged_learning(also or paths, processes, seed=asked.seed, noise=asked.noise)
 
     return judged
@@ -155,6 +159,12 @@ def _options() -> argparse.Namespace:
     options.add_argument("--triggers", action="store_true", help="judge lazy grammars' triggers")
     options.add_argument("--parts", action="store_true", help="judge what becomes of parts")
     options.add_argument("--learn", action="store_true", help="learn from examples, renders hidden")
+    options.add_argument(
+        "--outputs", action="store_true", help="with --learn: outputs that nobody has labelled"
+    )
+    options.add_argument(
+        "--both", action="store_true", help="with --outputs: hide reasoning as well as calls"
+    )
     options.add_argument("--noise", action="store_true", help="with --learn: spoil every tenth")
     options.add_argument("--seed", type=int, default=1, help="with --learn: which are drawn")
     options.add_argument("--files", action="store_true", help="compare saved formats")

@@ -69,7 +69,7 @@ class TemplateReadings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class ShownMessage:
     title: str
     text: str
     message: Message
@@ -84,8 +84,8 @@ def readings(path: Path, seed: int, noise: bool = False) -> TemplateReadings | N
     format_ = analysis.format
     if format_.calls is None or not analysis.check.ok or not format_.openings:
         return None
-    every = list(_shown(analysis))
-    analysed = _read(every, analysis.formats, 0)
+    every = list(shown_of(analysis))
+    analysed = read_of(every, analysis.formats, 0)
     # What the template writes so that nobody can tell it again is no question to examples.
     shown = [each for each in every if each.title not in analysed.missed]
     if not any(each.message.calls for each in shown):
@@ -99,7 +99,7 @@ def readings(path: Path, seed: int, noise: bool = False) -> TemplateReadings | N
     return TemplateReadings(path.stem, analysed, learnt)
 
 
-def _shown(analysis: Analysis) -> Iterator[_Shown]:
+def shown_of(analysis: Analysis) -> Iterator[ShownMessage]:
     """Return the messages of the battery, as the template writes them after its prompt."""
     format_ = analysis.format
     turns = turns_after(format_, format_.openings[0], analysis.prober())
@@ -109,7 +109,7 @@ def _shown(analysis: Analysis) -> Iterator[_Shown]:
         message = format_.with_naming_ids(case.message)
         text = turns.written(message).continuation
         if text is not None:
-            yield _Shown(case.title, text, turns.shown(message))
+            yield ShownMessage(case.title, text, turns.shown(message))
 
 
 def _chance(seed: int, path: Path, count: int) -> random.Random:
@@ -124,7 +124,7 @@ class _How(NamedTuple):
 
 
 def _learnt(
-    shown: Sequence[_Shown], hidden: TurnFormat, count: int, chance: random.Random, how: _How
+    shown: Sequence[ShownMessage], hidden: TurnFormat, count: int, chance: random.Random, how: _How
 ) -> Reading:
     found = _learnt_from(
         _drawn(shown, count, chance, chosen=how.chosen), shown, hidden, chance, how
@@ -133,8 +133,8 @@ def _learnt(
 
 
 def _learnt_from(
-    drawn: Sequence[_Shown],
-    shown: Sequence[_Shown],
+    drawn: Sequence[ShownMessage],
+    shown: Sequence[ShownMessage],
     hidden: TurnFormat,
     chance: random.Random,
     how: _How,
@@ -146,14 +146,14 @@ def _learnt_from(
         found = learn_examples(examples, hidden)
     except AutoparserError as error:
         return Reading(count, 0, len(shown), error=str(error))
-    reading = _read(shown, Formats.of(found.format), count)
+    reading = read_of(shown, Formats.of(found.format), count)
     named = sum(at in found.others for at in spoilt)
     return replace(reading, odd=len(spoilt), named=named)
 
 
 def _drawn(
-    shown: Sequence[_Shown], count: int, chance: random.Random, *, chosen: bool
-) -> list[_Shown]:
+    shown: Sequence[ShownMessage], count: int, chance: random.Random, *, chosen: bool
+) -> list[ShownMessage]:
     """Draw examples, the first with a call of two arguments; or choose each for what it shows.
 
     So a person chooses who is told what no example shows yet.
@@ -204,7 +204,7 @@ def _spoil(examples: list[Example], chance: random.Random) -> tuple[int, ...]:
     return tuple(places)
 
 
-def _read(shown: Sequence[_Shown], formats: Formats, count: int) -> Reading:
+def read_of(shown: Sequence[ShownMessage], formats: Formats, count: int) -> Reading:
     tools = loose_tools()
     parser = OutputParser(
         build(formats, request_of(tools, begun=formats.default)),
@@ -214,7 +214,7 @@ def _read(shown: Sequence[_Shown], formats: Formats, count: int) -> Reading:
     return Reading(count, len(shown) - len(missed), len(shown), missed=missed)
 
 
-def _reads(parser: OutputParser, each: _Shown) -> bool:
+def _reads(parser: OutputParser, each: ShownMessage) -> bool:
     try:
         message = message_of(parser.parse(each.text))
     except ValueError:

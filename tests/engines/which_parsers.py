@@ -88,11 +88,18 @@ def table(found: Sequence[Record]) -> Iterator[str]:
 
 def _row(engine: str, words: str, pairs: Sequence[Record]) -> str:
     total = sum(each["total"] for each in pairs)
-    right, streamed = (sum(each[key] for each in pairs) for key in ("right", "streamed"))
+    streams = [each["streamed"] for each in pairs if each["streamed"] is not None]
+    shares = f"{sum(each['right'] for each in pairs) / total:.0%}"
+    shares += f" | {sum(streams) / total:.0%}" if streams else " | not asked"
     whole = sum(each["all"] for each in pairs)
-    most = sum(min(each["right"], each["streamed"]) >= 0.9 * each["total"] for each in pairs)
-    shares = f"{right / total:.0%} | {streamed / total:.0%}"
+    most = sum(_least(each) >= 0.9 * each["total"] for each in pairs)
     return f"| {engine} | {words} | {len(pairs)} | {shares} | {whole} | {most} |"
+
+
+def _least(pair: Record) -> int:
+    """Return what was read right both at once and streamed; where nothing streamed, at once."""
+    counts: list[int | None] = [pair["right"], pair["streamed"]]
+    return min(each for each in counts if each is not None)
 
 
 def worst(found: Sequence[Record], most: int) -> Iterator[str]:

@@ -35,7 +35,7 @@ class LookedUpTokens:
     Which of them the model has, its template does not say; so none is refused here.
     """
 
-    bos_token = eos_token = pad_token = unk_token = "<end-of-text>"  # noqa: S105 - no secret
+    bos_token = eos_token = pad_token = unk_token = "(the end)"  # noqa: S105 - no secret
     bos_token_id = eos_token_id = pad_token_id = unk_token_id = 0
     all_special_tokens: tuple[str, ...] = ()
     all_special_ids: tuple[int, ...] = ()

@@ -100,9 +100,13 @@ class SglangPair:
                 tokenizer=tokenizer,
                 tool_call_parser_active=calls is not None,
             )
+        text = asked["text"]
+        # A stop token that closes a call is left in the text, where its parser looks for it.
+        if calls is not None and getattr(calls.detector, "eot_token", None) == asked["end"]:
+            text += asked["end"]
         if not step:
-            return _whole(thinks, calls, asked["text"])
-        ids = tokenizer.encode(asked["text"])
+            return _whole(thinks, calls, text)
+        ids = tokenizer.encode(text)
         deltas = [tokenizer.decode(ids[at : at + step]) for at in range(0, len(ids), step)]
         return _streamed(thinks, calls, deltas)
 

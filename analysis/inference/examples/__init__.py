@@ -1,12 +1,15 @@
 """A format learnt from examples: outputs, and the messages that they mean."""
 
+from .alignment import ArgumentStyle, Hypothesis
 from .concluding import ShownFormat, learn_examples, turn_text
 from .example import Example, ExampleError
 from .given_examples import given_examples
 
 __all__ = [
+    "ArgumentStyle",
     "Example",
     "ExampleError",
+    "Hypothesis",
     "ShownFormat",
     "given_examples",
     "learn_examples",

@@ -63,15 +63,17 @@ class ShownFormat:
         return self.format.shown
 
 
-def learn_examples(examples: Sequence[Example], base: TurnFormat) -> ShownFormat:
+def learn_examples(
+    examples: Sequence[Example], base: TurnFormat, guesses: Sequence[Hypothesis] | None = None
+) -> ShownFormat:
     """Learn from examples what turns look like, on what a template's renders say of them.
 
-    `base` has the header, the openings and the ends. Raises ExampleError where no example can be
-    held against its message.
+    `base` has the header, the openings and the ends. `guesses` are all that is tried where they are
+    given. Raises ExampleError where no example can be held against its message.
     """
     texts = [turn_text(example, base) for example in examples]
     best: ShownFormat | None = None
-    for guess in _hypotheses(examples):
+    for guess in _hypotheses(examples) if guesses is None else guesses:
         found = _under(guess, examples, texts, base)
         if found is not None and (best is None or _rank(found) > _rank(best)):
             best = found

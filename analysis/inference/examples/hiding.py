@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from autoparser.analysis.core.format import TurnFormat
 
-__all__ = ["without_parts"]
+__all__ = ["without_calls", "without_parts"]
 
 
 def without_parts(format_: TurnFormat) -> TurnFormat:
@@ -22,6 +22,21 @@ def without_parts(format_: TurnFormat) -> TurnFormat:
         reasoning_cut=None,
         reasoning_open="",
         reasoning_close="",
+        not_rendered={},
+        elsewhere=frozenset(),
+    )
+
+
+def without_calls(format_: TurnFormat) -> TurnFormat:
+    """Leave content and reasoning alone."""
+    return replace(
+        format_,
+        layouts={
+            presence: layout
+            for presence, layout in format_.layouts.items()
+            if not presence.calls and not layout.refusal
+        },
+        calls=None,
         not_rendered={},
         elsewhere=frozenset(),
     )

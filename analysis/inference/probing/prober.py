@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Tool, User
-from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
+from autoparser.analysis.core.errors import Limit, TemplateLimitError, TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting, Shape, offered
 from autoparser.analysis.loading.template import ChatTemplate, RenderTrace, Sandbox, SourceSpan
 
@@ -151,7 +151,9 @@ class Prober:
         except TemplateRenderError as error:
             if isinstance(error, TemplateLimitError):
                 self.meter.beyond += 1
-                if self.meter.beyond > MOST_BEYOND:
+                # Where none has ended, the next would not either, and each takes its whole time.
+                endless = error.limit is Limit.RENDER_TIME and not self.meter.characters
+                if endless or self.meter.beyond > MOST_BEYOND:
                     raise
             return Probe(dialogue, tools, generation, setting, error=error)
         return Probe(dialogue, tools, generation, setting, text=text)

@@ -11,11 +11,10 @@ from autoparser.analysis.core.errors import (
     TemplateNotFoundError,
     TemplateReadError,
 )
-from autoparser.analysis.loading.sources import load_templates
+from autoparser.analysis.loading.sources import kind_of, load_templates
 from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.analysis.loading.tokens import tokenizer_beside
 
-from .file_kinds import kind_of
 from .gathering import MODEL_FILES, Source, nothing_below
 from .problem import Problem, problem_of
 

@@ -8,10 +8,13 @@ out of the directory that it is part of.
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, BinaryIO
 
 from autoparser.analysis.core.errors import TemplateReadError
 from autoparser.analysis.core.value_kind import is_mapping
+
+from .file_kinds import binary_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +32,8 @@ __all__ = [
 
 LARGEST = 64 << 20
 """Bytes of a text that is read; the largest of real models have a few million."""
+
+TEMPLATE_HINT = "pass a template, or a directory of a model"
 
 JSON_KINDS: dict[type[object], str] = {
     bool: "true or false",
@@ -64,16 +69,28 @@ def part_of(directory: Path, name: str) -> Path | None:
     )
 
 
-def read_bounded(stream: BinaryIO, file: str) -> bytes:
-    """Return all of a stream. Raises TemplateReadError for more than `LARGEST` bytes."""
-    content = stream.read(LARGEST + 1)
-    if len(content) <= LARGEST:
-        return content
+def read_bounded(stream: BinaryIO, file: str, hint: str = TEMPLATE_HINT) -> bytes:
+    """Return all of a stream. Raises TemplateReadError for more than `LARGEST` bytes.
+
+    A file that says itself that it is larger is not read at all.
+    """
+    if _size(stream) <= LARGEST:
+        content = stream.read(LARGEST + 1)
+        if len(content) <= LARGEST:
+            return content
     raise TemplateReadError(
         f"this is larger than {LARGEST >> 20} MiB, the most that is read of a text",
         file=file,
-        hint="pass a template, or a directory of a model",
+        hint=hint,
     )
+
+
+def _size(stream: BinaryIO) -> int:
+    """Return the bytes of a file; 0 of what has no size, such as a pipe."""
+    try:
+        return os.fstat(stream.fileno()).st_size
+    except OSError:  # a stream in memory
+        return 0
 
 
 def read_text(path: Path) -> str:
@@ -96,6 +113,11 @@ def decoded(content: bytes, file: str) -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
+        kind = binary_kind(content)
+        if kind is not None:
+            raise TemplateReadError(
+                f"this is {kind}, not text", file=file, hint=TEMPLATE_HINT
+            ) from None
         raise TemplateReadError(
             f"this is not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
             file=file,

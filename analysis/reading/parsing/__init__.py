@@ -3,6 +3,7 @@
 from autoparser.analysis.reading.text import Span, SpanKind
 
 from .call_ids import CallIds
+from .either import EitherParser
 from .message import CallAttempt, Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
 from .message_read import message_of
 from .parser import OutputParser, after_reasoning
@@ -13,6 +14,7 @@ __all__ = [
     "CallIds",
     "Delta",
     "DeltaKind",
+    "EitherParser",
     "FinishReason",
     "OutputParser",
     "ParsedCall",

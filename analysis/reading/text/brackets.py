@@ -12,7 +12,9 @@ def quotes_of(notation: Notation) -> dict[str, str]:
     """Return what opens a string, and what then closes it, at the top or inside a container."""
     inner = (notation, notation.array.values, notation.object.values)
     strings = [each.string for each in inner if each is not None]
-    quotes = {text.open.strip(): text.close.strip() for text in strings if text.open.strip()}
+    pairs = ((text.open.strip(), text.close.strip()) for text in strings)
+    # What nothing closes encloses nothing.
+    quotes = {opening: close for opening, close in pairs if opening and close}
     if any(text.escape is Escape.PYTHON for text in strings):
         quotes |= {"'": "'", '"': '"'}
     return quotes

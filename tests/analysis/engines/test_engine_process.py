@@ -19,7 +19,10 @@ from autoparser.analysis.engines import (
 )
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
-TEXTS = [{"prompt": "p", "text": text, "setting": {}, "tools": True} for text in (CALL, "Hello.")]
+TEXTS = [
+    {"prompt": "p", "text": text, "end": "<end>", "setting": {}, "tools": True}
+    for text in (CALL, "Hello.")
+]
 
 
 @pytest.fixture
@@ -85,6 +88,13 @@ def test_bad_parsers_cost_their_own_answers_alone(engine: EngineProcess) -> None
 
 def test_an_unknown_parser_is_an_error_of_its_own(engine: EngineProcess) -> None:
     assert engine.read(ParserPair("nobody"), [0], 0) == ParserError("KeyError: 'nobody'")
+
+
+def test_what_closes_a_call_is_left_to_the_parser_that_looks_for_it(
+    engine: EngineProcess,
+) -> None:
+    assert engine.read(ParserPair("echo"), [1], 0) == [ReadMessage("Hello.<end>")]
+    assert engine.read(ParserPair("blind"), [1], 0) == [ReadMessage("Hello.")]
 
 
 def test_a_process_ends_with_its_block(fake_engines: None) -> None:

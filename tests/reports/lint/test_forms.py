@@ -141,17 +141,17 @@ def test_lines_keep_to_the_width(form: str, width: int) -> None:
 def test_concise_is_a_line_for_each_finding() -> None:
     lines = concise_report(plain()).splitlines()
     assert lines[:4] == [
-        "models/a b.jinja:2: AP306 [error] the model does not see what it said",
-        "models/a b.jinja:1: AP101 [warning] it may fail",
-        "models/a b.jinja:1: AP101 [info] good to know",
-        "models/a b.jinja:1: [note] nothing to ignore for AP101 any more: remove the comment",
+        "models/a b.jinja:2:2: AP306 [error] the model does not see what it said",
+        "models/a b.jinja:1:1: AP101 [warning] it may fail",
+        "models/a b.jinja:1:1: AP101 [info] good to know",
+        "models/a b.jinja:1:1: [note] nothing to ignore for AP101 any more: remove the comment",
     ]
     assert lines[4] == (
-        "models/tokenizer_config.json:1: AP306 [error] tool_use: it raises (template line 3)"
+        "models/tokenizer_config.json:1:1: AP306 [error] tool_use: it raises (template line 3)"
     )
     assert lines[5:7] == [
-        "bad.jinja:1: [problem] byte 3: this is not UTF-8; save it as UTF-8",
-        "c.jinja:3: [problem] this ignore of AP101 gives no reason; say why",
+        "bad.jinja:1:1: [problem] byte 3: this is not UTF-8; save it as UTF-8",
+        "c.jinja:3:1: [problem] this ignore of AP101 gives no reason; say why",
     ]
     assert lines[-1] == (
         "3 templates, 4 findings: 2 errors, 1 warning, 1 info; 1 in the baseline, 1 ignored;"
@@ -236,7 +236,8 @@ def test_a_text_report_shows_line_fix_evidence_and_page() -> None:
     written = text(plain())
     for expected in (
         "error AP306 content-dropped-beside-calls",
-        "line 2: the model does not see what it said",
+        "models/a b.jinja:2:2: the model does not see what it said",
+        "    line 3: it raises",
         "2 | {{ message.content }}",
         "(medium confidence)",
         "fix: do it",

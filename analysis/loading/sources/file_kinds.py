@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["kind_of"]
+__all__ = ["binary_kind", "kind_of"]
 
 _HEAD = 64
 """Bytes at the beginning of a file that tell its kind."""
@@ -47,6 +47,9 @@ _SUFFIXES: Mapping[str, str] = {
     ".yml": "YAML",
 }
 
+BINARY = "a binary file"
+_TEXTS = ("text in UTF-16", "a script")
+
 _SAFETENSORS_HEADER = 9
 """Eight bytes of a length, then the brace of a JSON object."""
 
@@ -62,7 +65,20 @@ def kind_of(path: Path) -> str | None:
         return "an empty file"
     if path.suffix.lower() == ".safetensors" and head[_SAFETENSORS_HEADER - 1 :][:1] == b"{":
         return "a file of weights"
-    known = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+    known = _by_magic(head)
     if known is not None:
         return known
-    return "a binary file" if b"\0" in head else _SUFFIXES.get(path.suffix.lower())
+    return BINARY if b"\0" in head else _SUFFIXES.get(path.suffix.lower())
+
+
+def binary_kind(content: bytes) -> str | None:
+    """Name the kind of what is no text, by its first bytes; None where it may be meant as text."""
+    head = content[:_HEAD]
+    known = _by_magic(head)
+    if b"\0" not in head or known in _TEXTS:
+        return None
+    return BINARY if known is None else f"{BINARY}, {known}"
+
+
+def _by_magic(head: bytes) -> str | None:
+    return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)

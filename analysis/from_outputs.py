@@ -1,0 +1,343 @@
+"""A template's analysis with what unlabelled outputs show: raw texts, and the tools offered.
+
+Contract: the outputs are the judge. A format counts by how many of them it reads whole, calls
+and all, as messages that the tools' schemas allow and that it writes back as they are; each output
+of which that is not so is named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.alignment import prefix_length
+from autoparser.analysis.core.conversation import Message, Tool
+from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.verdicts import Check, Failure
+from autoparser.analysis.inference.examples import (
+    Example,
+    ExampleError,
+    ShownFormat,
+    learn_examples,
+    turn_text,
+)
+from autoparser.analysis.inference.examples.hiding import without_calls
+from autoparser.analysis.inference.outputs import (
+    LoggedOutput,
+    OfferedTools,
+    OutputError,
+    Proposal,
+    holds_call,
+    misread,
+    proposals,
+)
+from autoparser.analysis.reading.expression import build, request_of
+from autoparser.analysis.reading.parsing import OutputParser, message_of
+from autoparser.analysis.taught_analysis import checked, taught_analysis, with_calls_of
+
+__all__ = ["InferredFormat", "LoggedReading", "ReadFormat", "format_of_outputs", "learn_outputs"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedReading:
+    """What a format makes of one output."""
+
+    output: LoggedOutput
+    message: Message | None
+    """None: its arguments are not JSON."""
+    written: str | None
+    """What the format writes of the message."""
+    expected: str
+    """The whole turn, what the prompt has written of it, too."""
+    problem: str = ""
+    """Why it does not count, in words; empty: it is read whole, and written as it is."""
+
+    @property
+    def departs(self) -> int:
+        """Where in the turn the output departs from what the format writes."""
+        return prefix_length(self.written or "", self.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFormat:
+    """A format, and what it makes of all outputs."""
+
+    shown: ShownFormat
+    readings: tuple[LoggedReading, ...]
+
+    @property
+    def format(self) -> TurnFormat:
+        """The format."""
+        return self.shown.format
+
+    @property
+    def guesses(self) -> tuple[str, ...]:
+        """What no output shows, in words."""
+        words = (each.replace("no example", "no output") for each in self.shown.guesses)
+        return tuple(dict.fromkeys(words))
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Count outputs with calls that are read, all that are read, and what is not markup."""
+        read = [each for each in self.readings if not each.problem and each.message is not None]
+        called = sum(bool(each.message and each.message.calls) for each in read)
+        return called, len(read), -sum(_free(each.message) for each in read if each.message)
+
+
+@dataclass(frozen=True, slots=True)
+class InferredFormat:
+    """What was learnt from a template and unlabelled outputs."""
+
+    analysis: Analysis
+    """With the learnt format; its phases are the template's."""
+    readings: tuple[LoggedReading, ...]
+    """What became of every output, in the order given."""
+    guesses: tuple[str, ...]
+    """What no output shows, in words."""
+    own: int = 0
+    """So many outputs are read as the template itself writes them."""
+
+    @property
+    def widened(self) -> bool:
+        """Whether the template has a way of its own, and the parser reads both."""
+        return self.analysis.also is not None
+
+    @property
+    def odd(self) -> tuple[LoggedReading, ...]:
+        """The outputs that do not fit."""
+        return tuple(each for each in self.readings if each.problem)
+
+    @property
+    def calls(self) -> int:
+        """How many calls are read in the outputs that fit."""
+        fitting = [each.message for each in self.readings if not each.problem]
+        return sum(len(message.calls) for message in fitting if message is not None)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every output fits."""
+        return not self.odd
+
+
+def learn_outputs(
+    analysis: Analysis, outputs: Sequence[LoggedOutput], tools: Sequence[Tool]
+) -> InferredFormat:
+    """Learn from unlabelled outputs how a model writes calls, where names of tools stand in them.
+
+    A template that writes calls itself is widened: the parser reads both ways, the grammar writes
+    the template's. Raises OutputError where no output shows a call, or no format reads any.
+    """
+    base, offered = analysis.format, OfferedTools(tools)
+    if base.calls is None:
+        found = format_of_outputs(outputs, base, tools)
+        taught = taught_analysis(analysis, found.format, found.format.shown, EvidenceKind.OUTPUT)
+        return InferredFormat(
+            checked(taught, _check(found.readings)), found.readings, found.guesses
+        )
+    own = tuple(_readings(base, outputs, base, tools, offered))
+    rest = [each.output for each in own if each.problem]
+    if not rest:
+        return InferredFormat(analysis, own, (), len(own))
+    found = format_of_outputs(rest, without_calls(base), tools)
+    also = with_calls_of(
+        analysis.formats, replace(found.format, not_rendered={Part.CALLS: EvidenceKind.OUTPUT})
+    )
+    widened = replace(analysis, also=also)
+    read = iter(found.readings)
+    readings = tuple(
+        _read_beside(next(read), widened, tools) if each.problem else each for each in own
+    )
+    return InferredFormat(widened, readings, found.guesses, len(own) - len(rest))
+
+
+def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool]) -> LoggedReading:
+    """Let the parser that reads both ways judge, too."""
+    if reading.problem:
+        return reading
+    output = reading.output
+    parser = widened.parser(tools, prompt=output.prompt or None, call_ids=_without_id)
+    try:
+        same = message_of(parser.parse(output.text), output.text) == reading.message
+    except ValueError:
+        same = False
+    return reading if same else replace(reading, problem="the template's own way reads more of it")
+
+
+def _without_id(_name: str, _number: int) -> str:
+    return ""
+
+
+def _check(readings: Sequence[LoggedReading]) -> Check:
+    """Count the outputs as the self-check counts the messages of the battery."""
+    failures = tuple(
+        Failure(
+            each.output.place, each.message or Message(), each.written, each.expected, each.problem
+        )
+        for each in readings
+        if each.problem
+    )
+    return Check(len(readings), len(readings) - len(failures), 0, 0, (), failures)
+
+
+def _free(message: Message) -> int:
+    calls = sum(len(call.id) + len(json.dumps(dict(call.arguments))) for call in message.calls)
+    return len(message.content) + len(message.reasoning) + calls
+
+
+def format_of_outputs(
+    outputs: Sequence[LoggedOutput], base: TurnFormat, tools: Sequence[Tool]
+) -> ReadFormat:
+    """Learn how calls are written from outputs alone.
+
+    `base` has the header, the openings and the ends, and what the template writes of reasoning.
+    Raises OutputError where no output holds what may be a call, or no format reads any.
+    """
+    offered = OfferedTools(tools)
+    begun = _reader(base, tools) if Part.REASONING in base.shown else None
+    proposed = proposals(
+        outputs, base, offered, None if begun is None else lambda text: _said(begun, text)
+    )
+    if not proposed:
+        raise OutputError(
+            "no output holds the name of a tool and arguments that fit it",
+            hint="give the tools that were offered when the outputs were written",
+        )
+    best: ReadFormat | None = None
+    for each in proposed:
+        found = _concluded(each, outputs, base, tools, offered)
+        if found is not None and (best is None or found.rank > best.rank):
+            best = found
+        if best is not None and not any(reading.problem for reading in best.readings):
+            break
+    if best is None or not best.rank[0]:
+        raise OutputError(
+            "no format reads the calls of any output and writes it back",
+            hint="give more outputs, or examples with their messages: --examples",
+        )
+    return best
+
+
+def _concluded(
+    proposal: Proposal,
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    tools: Sequence[Tool],
+    offered: OfferedTools,
+) -> ReadFormat | None:
+    """Conclude a format from what outputs may mean, then again from what it reads of them."""
+    best: ReadFormat | None = None
+    examples: Sequence[Example] = proposal.examples
+    for _ in range(_ROUNDS):
+        try:
+            shown = learn_examples(_telling(examples), base, [proposal.guess])
+        except ExampleError:
+            break
+        found = ReadFormat(shown, tuple(_readings(shown.format, outputs, base, tools, offered)))
+        if best is not None and found.rank < best.rank:
+            break
+        # What was concluded from what was read knows more than what was concluded from guesses.
+        known, best = best, found
+        examples = [
+            Example(each.output.text, each.message, each.output.prompt, each.output.place)
+            for each in found.readings
+            if not each.problem and each.message is not None
+        ]
+        if not examples or (known is not None and known.rank == found.rank):
+            break
+    return best
+
+
+_ROUNDS = 3
+_MOST = 24
+"""From so many outputs is learnt, of those that show most; all are read."""
+
+
+def _telling(examples: Sequence[Example]) -> list[Example]:
+    """Choose outputs that show what others do not."""
+    rest = sorted(examples, key=lambda each: len(each.output))
+    chosen: list[Example] = []
+    told: dict[str, int] = {}
+    while rest and len(chosen) < _MOST:
+        best = min(
+            rest, key=lambda each: min((told.get(one, 0) for one in _features(each)), default=_MOST)
+        )
+        rest.remove(best)
+        chosen.append(best)
+        for one in _features(best):
+            told[one] = told.get(one, 0) + 1
+    return chosen
+
+
+def _features(example: Example) -> Iterator[str]:
+    message = example.message
+    yield str(message.presence)
+    yield f"{min(len(message.calls), 3)} calls"
+    for call in message.calls:
+        yield f"{min(len(call.arguments), 2)} arguments"
+        yield from (f"{type(value).__name__} {value is None}" for value in call.arguments.values())
+
+
+def _reader(format_: TurnFormat, tools: Sequence[Tool], prompt: str = "") -> OutputParser:
+    formats = Formats.of(format_)
+    request = request_of(tools, prompt=prompt or None, begun=None if prompt else formats.default)
+    return OutputParser(build(formats, request), offered=frozenset(request.tools or ()))
+
+
+def _said(reader: OutputParser, text: str) -> Message:
+    """Read what stands before calls; what the template's format reads as a call is content."""
+    try:
+        read = message_of(reader.parse(text, complete=False))
+    except ValueError:
+        return Message(text)
+    return replace(read, calls=())
+
+
+def _readings(
+    format_: TurnFormat,
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    tools: Sequence[Tool],
+    offered: OfferedTools,
+) -> Iterator[LoggedReading]:
+    readers: dict[str, OutputParser] = {}
+    for output in outputs:
+        if output.prompt not in readers:
+            readers[output.prompt] = _reader(format_, tools, output.prompt)
+        yield _reading(output, format_, base, readers[output.prompt], offered)
+
+
+def _reading(
+    output: LoggedOutput,
+    format_: TurnFormat,
+    base: TurnFormat,
+    reader: OutputParser,
+    offered: OfferedTools,
+) -> LoggedReading:
+    expected, _ = turn_text(Example(output.text, Message(), output.prompt), base)
+    parsed = reader.parse(output.text)
+    try:
+        message = message_of(parsed, output.text)
+    except ValueError:
+        return LoggedReading(output, None, None, expected, "a call's arguments cannot be read")
+    try:
+        written = format_.write(message)
+    except (RefusedMessageError, KeyError):
+        written = None
+    found = LoggedReading(output, message, written, expected)
+    wrong = [
+        call.name for call in message.calls if not offered.fits(call.name, dict(call.arguments))
+    ]
+    if wrong:
+        return replace(found, problem=f"the arguments of {wrong[0]} do not fit its schema")
+    if any(misread(call.name, call.arguments, offered) for call in message.calls):
+        return replace(found, problem="an argument holds another one")
+    if not parsed.status.regular:
+        return replace(found, problem=f"it is read with a fault: {parsed.status}")
+    if holds_call(message.content, offered) or holds_call(message.reasoning, offered):
+        return replace(found, problem="a call stands in it that is written otherwise")
+    if written is None or written.rstrip() != expected.rstrip():
+        return replace(found, problem="its message is written otherwise")
+    return found

@@ -1,0 +1,78 @@
+"""Reasoning that no render shows: a block at the front of turns, between two markers.
+
+What stands before the calls is content. Where much of it begins with one marker, or the prompt has
+written that, and holds another marker later, what is between the two is taken for reasoning.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autoparser.analysis.core.alignment import edge_units, is_unit
+
+from .majority import shared_beginning, shared_end
+
+__all__ = ["ReasoningBlock", "find_reasoning"]
+
+_SHARE = 0.6
+"""So many of the texts that begin alike have to close the block."""
+_FEWEST = 2
+"""So many texts have to show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningBlock:
+    """What opens and closes reasoning, whitespace included."""
+
+    open: str
+    """Empty: the prompt has written it."""
+    close: str
+
+    def split(self, text: str) -> tuple[str, str] | None:
+        """Return the reasoning and what follows it; None where the text has no such block."""
+        core = self.close.strip()
+        at = text.find(core)
+        if at < 0 or not text.startswith(self.open.rstrip()):
+            return None
+        begin, end = len(self.open.rstrip()), at + len(core)
+        before = self.close[: self.close.find(core)]
+        after = self.close[self.close.find(core) + len(core) :]
+        inner = text[begin:at].removeprefix(self.open[begin:]).removesuffix(before)
+        return inner, text[end:].removeprefix(after)
+
+
+def find_reasoning(texts: Sequence[str]) -> ReasoningBlock | None:
+    """Find the block that most of these texts begin with; `texts` are what stands before calls."""
+    units = [(text, edge_units(text)) for text in texts if text.strip()]
+    firsts = Counter(row[0] for _, row in units if row and is_unit(row[0]))
+    for opening, count in firsts.most_common(1):
+        begun = [(text, row[1:]) for text, row in units if row[0] == opening]
+        if count >= _FEWEST and (closing := _closing(begun)):
+            return _block(opening, closing, [text for text, _ in begun])
+    closing = _closing(units)
+    return _block("", closing, [text for text, _ in units]) if closing else None
+
+
+def _closing(begun: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """Return the marker that nearly all have once, the first of several."""
+    seen = Counter(unit for _, row in begun for unit in dict.fromkeys(row) if is_unit(unit))
+    found = [unit for unit, count in seen.items() if count >= max(_FEWEST, _SHARE * len(begun))]
+    return found[0] if found else ""
+
+
+def _block(opening: str, closing: str, texts: Sequence[str]) -> ReasoningBlock:
+    held = [text for text in texts if closing in text]
+    inside = [text[len(opening) : text.find(closing)] for text in held]
+    after = [text[text.find(closing) + len(closing) :] for text in held]
+    full = [text for text in inside if text.strip()] or inside
+    rest = [text for text in after if text.strip()] or after
+    return ReasoningBlock(
+        opening + _space(shared_beginning(full)) if opening else "",
+        _space(shared_end(full)[::-1])[::-1] + closing + _space(shared_beginning(rest)),
+    )
+
+
+def _space(text: str) -> str:
+    return text[: len(text) - len(text.lstrip())]

@@ -1,0 +1,80 @@
+"""A template's analysis with what something else than its renders shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.format import Formats, Part, TurnFormat
+from autoparser.analysis.core.verdicts import Check
+from autoparser.analysis.describing.view import view_of
+from autoparser.analysis.learnt import SavedFormat
+
+__all__ = ["checked", "taught_analysis", "with_calls_of", "with_saved"]
+
+
+def taught_analysis(
+    analysis: Analysis, format_: TurnFormat, shown: frozenset[Part], kind: EvidenceKind
+) -> Analysis:
+    """Let the default's turns be written as a format says; `shown` are parts that it is new for."""
+    base = analysis.format
+    new = {part: kind for part in Part if part in shown - base.shown}
+    format_ = replace(format_, not_rendered={**base.not_rendered, **new})
+    each = tuple(format_ if old is base else _taught(old, format_) for old in analysis.formats)
+    formats = _among(analysis.formats, each)
+    nonnull = analysis.view.flags.requires_nonnull_content
+    return replace(
+        analysis, formats=formats, view=view_of(formats, requires_nonnull_content=nonnull)
+    )
+
+
+def with_calls_of(formats: Formats, format_: TurnFormat) -> Formats:
+    """Return the formats of a template with the calls of another format in place of their own."""
+    each = tuple(_called(old, format_) for old in formats)
+    return _among(formats, each)
+
+
+def checked(analysis: Analysis, check: Check) -> Analysis:
+    """Put a verdict in the place of the self-check of the default's format."""
+    return replace(analysis, checks=(check, *analysis.checks[1:]))
+
+
+def _among(formats: Formats, each: tuple[TurnFormat, ...]) -> Formats:
+    fullest = each[formats.each.index(formats.fullest)]
+    return Formats(each, formats.base, fullest=fullest, untried=formats.untried)
+
+
+def _taught(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
+    """Let another setting's turns have the calls that the default's were learnt to have."""
+    if old.header != format_.header or old.calls is not None:
+        return old
+    return _called(old, format_)
+
+
+def _called(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
+    called = {presence: layout for presence, layout in format_.layouts.items() if presence.calls}
+    return replace(
+        old,
+        layouts={**old.layouts, **called},
+        calls=format_.calls,
+        not_rendered=format_.not_rendered,
+    )
+
+
+def with_saved(analysis: Analysis, saved: SavedFormat) -> Analysis:
+    """Return an analysis with the formats of a file that was learnt from the same template.
+
+    Raises AutoparserError where it was made of another template.
+    """
+    if saved.sha256 != analysis.sha256:
+        made = saved.template.origin or "another template"
+        raise AutoparserError(
+            f"the format was learnt from {made}, whose text is not this template's",
+            file=saved.file,
+            hint="learn it again from this template",
+        )
+    return replace(
+        analysis, formats=saved.formats, view=saved.view, checks=saved.checks, also=saved.also
+    )

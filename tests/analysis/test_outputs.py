@@ -1,0 +1,178 @@
+"""Formats learnt from unlabelled outputs: on small logs of formats that a few lines show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+
+from autoparser import AutoparserError, ChatTemplate, analyze, load_format
+from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.format import Part
+from autoparser.analysis.from_outputs import InferredFormat, learn_outputs
+from autoparser.analysis.inference.outputs import LoggedOutput, OutputError, given_outputs
+from autoparser.analysis.taught_analysis import with_saved
+
+ROOT = Path(__file__).parents[2]
+CHAT = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")
+TOOLS = yaml.safe_load((ROOT / "fixtures" / "learning" / "tools.yaml").read_text("utf-8"))
+LOG = (ROOT / "fixtures" / "learning" / "outputs.jsonl").read_text("utf-8")
+
+
+def learnt(lines: Sequence[str], template: str = CHAT) -> InferredFormat:
+    outputs = [LoggedOutput(line, place=f"line {at}") for at, line in enumerate(lines, start=1)]
+    return learn_outputs(analyze(ChatTemplate(template)), outputs, TOOLS)
+
+
+def called(found: InferredFormat, text: str) -> list[tuple[str, object]]:
+    read = found.analysis.parser(TOOLS).parse(text)
+    return [(call.name, json.loads(call.arguments)) for call in read.tool_calls]
+
+
+FORMATS = {
+    "an object after the name": (
+        "look <- {arguments}",
+        ['{"city": "Oslo", "days": 3}', '{"city": "Rome"}', '{"city": "Lima", "days": 9}'],
+        '{"city": "Bonn", "days": 1}',
+    ),
+    "a bar between a key and its value": (
+        "<<run look>>{arguments}<</run>>",
+        ["* city | Oslo;* days | 3;", "* city | San José;* days | 12;", "* city | Rio;* days | 7;"],
+        "* city | Bonn;* days | 1;",
+    ),
+    "a tag that names the key": (
+        "<go to='look'>{arguments}</go>",
+        [
+            "<v of='city'>Oslo</v><v of='days'>3</v>",
+            "<v of='city'>San José</v><v of='days'>4</v>",
+            "<v of='city'>Lima</v><v of='days'>5</v>",
+        ],
+        "<v of='city'>Bonn</v><v of='days'>1</v>",
+    ),
+    "an envelope with the arguments first": (
+        '[{{"with": {arguments}, "do": "look"}}]',
+        ['{"city": "Oslo", "days": 3}', '{"city": "Rome"}', '{"city": "Lima", "days": 9}'],
+        '{"city": "Bonn", "days": 1}',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_few_outputs_show_how_calls_are_written(name: str) -> None:
+    frame, shown, new = FORMATS[name]
+    fronts = ("", "I look it up.\n", "One moment.\n")
+    lines = [
+        front + frame.format(arguments=arguments) + "<|eot|>"
+        for front, arguments in zip(fronts, shown, strict=True)
+    ]
+    found = learnt([*lines, "You are welcome.<|eot|>"])
+    assert found.ok, [(each.output.place, each.problem) for each in found.odd]
+    assert found.calls == 3
+    read = called(found, "Let us see.\n" + frame.format(arguments=new) + "<|eot|>")
+    assert read == [("look", {"city": "Bonn", "days": 1})]
+    assert found.analysis.format.evidence[Part.CALLS] is EvidenceKind.OUTPUT
+
+
+def test_ids_that_vary_are_ids() -> None:
+    lines = [
+        f"@@look#{made}({json.dumps({'city': city})})@@<|eot|>"
+        for made, city in (("a81f", "Oslo"), ("77c0", "Rome"), ("9e9d", "Lima"), ("b2b2", "Bonn"))
+    ]
+    found = learnt(lines)
+    assert found.ok
+    message = found.analysis.parser(TOOLS).parse('@@note#ffff({"text": "x"})@@')
+    assert [(call.name, call.id) for call in message.tool_calls] == [("note", "ffff")]
+
+
+def test_a_log_shows_reasoning_and_names_the_line_that_was_cut() -> None:
+    found = learn_outputs(analyze(ChatTemplate(CHAT)), given_outputs(LOG, "log"), TOOLS)
+    assert [each.output.place for each in found.odd] == ["line 9"]
+    read = found.analysis.parser(TOOLS).parse(
+        "[mull]\nWhy not.\n[/mull]\nYes.[do note(text='no', urgent=True)]"
+    )
+    assert read.reasoning_content == "Why not."
+    assert read.content == "Yes."
+    assert [call.name for call in read.tool_calls] == ["note"]
+
+
+def test_an_output_of_another_format_is_named() -> None:
+    lines = [
+        f"[[look]]{json.dumps({'city': city})}[[done]]<|eot|>"
+        for city in ("Oslo", "Rome", "Lima", "Bonn", "Nice")
+    ]
+    other = 'Action: look\nAction Input: {"city": "Cairo"}<|eot|>'
+    found = learnt([*lines, other])
+    assert [each.output.text for each in found.odd] == [other]
+    assert called(found, lines[0]) == [("look", {"city": "Oslo"})]
+
+
+JSON_CALLS = """\
+{%- for message in messages %}
+    {{- '<|' + message.role + '|>' + (message.content or '') }}
+    {%- for call in message.tool_calls or [] %}
+        {{- '<call>' + call.function.name + ' ' + (call.function.arguments | tojson) + '</call>' }}
+    {%- endfor %}
+    {{- '<|eot|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}
+"""
+
+
+def test_a_template_with_calls_is_widened(tmp_path: Path) -> None:
+    own = '<call>look {"city": "Oslo"}</call><|eot|>'
+    others = [f"Well. [do look(city='{city}')]<|eot|>" for city in ("Rome", "Lima", "Bonn")]
+    found = learnt([own, *others], JSON_CALLS)
+    assert found.ok
+    assert (found.own, found.widened) == (1, True)
+    found.analysis.save(tmp_path / "widened.json")
+    for analysis in (found.analysis, load_format(tmp_path / "widened.json")):
+        parser = analysis.parser(TOOLS)
+        for text, city in ((own, "Oslo"), (others[0], "Rome")):
+            read = parser.parse(text)
+            assert [(call.name, call.arguments) for call in read.tool_calls] == [
+                ("look", json.dumps({"city": city}))
+            ]
+            stream = parser.stream()
+            deltas = [delta for char in text for delta in stream.feed(char)] + stream.finish()
+            content = "".join(delta.text for delta in deltas if delta.kind.value == "content")
+            assert content == (read.content or "")
+            assert stream.message.tool_calls[0].arguments == read.tool_calls[0].arguments
+        assert "<call>" in analysis.grammar(TOOLS).gbnf()
+        assert "[do " not in analysis.grammar(TOOLS).gbnf()
+
+
+def test_a_server_reads_with_what_was_learnt_of_its_template_alone(tmp_path: Path) -> None:
+    file = tmp_path / "model.format.json"
+    learn_outputs(analyze(ChatTemplate(CHAT)), given_outputs(LOG, "log"), TOOLS).analysis.save(file)
+    served = with_saved(analyze(ChatTemplate(CHAT)), load_format(file))
+    read = served.parser(TOOLS).parse("[do look(city='Lima', days=2)]")
+    assert [call.arguments for call in read.tool_calls] == ['{"city": "Lima", "days": 2}']
+    with pytest.raises(AutoparserError, match="text is not this template's"):
+        with_saved(analyze(ChatTemplate(JSON_CALLS)), load_format(file))
+
+
+def test_outputs_without_calls_are_an_error() -> None:
+    with pytest.raises(OutputError, match="no output holds the name of a tool"):
+        learnt(["Hello.<|eot|>", "I could look that up.<|eot|>"])
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ('"a\\nb"', "a\nb"),
+        ('{"completion": "c", "prompt": "p"}', "c"),
+        ('{"output": "d"}', "d"),
+        ('{"name": "look", "arguments": {}}', '{"name": "look", "arguments": {}}'),
+        ("plain [text]", "plain [text]"),
+    ],
+)
+def test_a_line_of_a_log(line: str, text: str) -> None:
+    assert [each.text for each in given_outputs(line, "log")] == [text]
+
+
+def test_a_log_without_lines_is_an_error() -> None:
+    with pytest.raises(OutputError, match="there are no outputs"):
+        given_outputs("\n\n", "log")

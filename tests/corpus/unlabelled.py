@@ -1,0 +1,196 @@
+"""How well a format that was learnt from unlabelled outputs reads what the template writes.
+
+What a template's renders say of calls is hidden; with `both`, of reasoning, too. Walks through its
+grammar, three tools offered, are messages; what the template writes of each after its prompt is an
+output. So many outputs are given with the tools, and nobody says what they mean. The judge is what
+learning from examples is judged by: the messages of the battery, as the template writes them.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import yaml
+
+from autoparser import AutoparserError
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.constraining.constrained import ConstraintError
+from autoparser.analysis.constraining.decode import DecodingTrial, made_tokenizer
+from autoparser.analysis.core.conversation import Tool
+from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.from_outputs import format_of_outputs
+from autoparser.analysis.inference.examples.hiding import without_calls, without_parts
+from autoparser.analysis.inference.outputs import LoggedOutput
+from autoparser.analysis.reading.parsing import message_of
+
+from .learning import Reading, ShownMessage, read_of, shown_of
+from .outcomes import read_template
+
+COUNTS = (5, 20, 100)
+TOOLS: list[Tool] = yaml.safe_load(
+    (Path(__file__).parents[2] / "fixtures" / "tools.yaml").read_text("utf-8")
+)
+CALLING = 4
+"""One of so many walks may say something without a call."""
+_LIMIT = 1500
+"""Tokens of a walk."""
+WRONG_EVERY = 10
+"""One of so many outputs is spoilt, where noise is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateOutputs:
+    """What came of one template."""
+
+    name: str
+    analysed: Reading
+    learnt: tuple[Reading, ...]
+
+
+def unlabelled_readings(
+    path: Path, noise: bool = False, both: bool = False, counts: Sequence[int] = COUNTS
+) -> TemplateOutputs | None:
+    """Learn from so many outputs; None where nothing is analysed, or calls are not written."""
+    try:
+        analysis = analyze(read_template(path))
+    except AutoparserError:
+        return None
+    format_ = analysis.format
+    if format_.calls is None or not analysis.check.ok or not format_.openings:
+        return None
+    every = list(shown_of(analysis))
+    analysed = read_of(every, analysis.formats, 0)
+    shown = [each for each in every if each.title not in analysed.missed]
+    if not any(each.message.calls for each in shown):
+        return None
+    outputs = _outputs(analysis, max(counts))
+    if len(outputs) < min(counts):
+        return None
+    hidden = without_parts(format_) if both else without_calls(format_)
+    learnt: list[Reading] = []
+    for count in counts:
+        chance = random.Random(f"{path.stem} {count}")
+        given, spoilt = _spoilt(outputs[:count], chance) if noise else (outputs[:count], set[str]())
+        learnt.append(_learnt(given, spoilt, hidden, shown, count))
+    return TemplateOutputs(path.stem, analysed, tuple(learnt))
+
+
+def _learnt(
+    outputs: Sequence[LoggedOutput],
+    spoilt: set[str],
+    hidden: TurnFormat,
+    shown: Sequence[ShownMessage],
+    count: int,
+) -> Reading:
+    try:
+        found = format_of_outputs(outputs, hidden, TOOLS)
+    except AutoparserError as error:
+        return Reading(count, 0, len(shown), error=str(error), odd=len(spoilt))
+    odd = {each.output.place for each in found.readings if each.problem}
+    reading = read_of(shown, Formats.of(found.format), count)
+    return Reading(
+        count,
+        reading.read,
+        reading.asked,
+        missed=reading.missed,
+        odd=len(spoilt),
+        named=len(odd & spoilt),
+    )
+
+
+def _outputs(analysis: Analysis, count: int) -> list[LoggedOutput]:
+    """Return what the template writes of walks, those with calls and others in turn."""
+    kinds = {choice: _walked(analysis, count, choice) for choice in ("required", "auto")}
+    found: list[str] = []
+    for at in range(count):
+        text = next(kinds["auto" if at % CALLING == CALLING - 1 else "required"], None)
+        if text is None:
+            break
+        found.append(text)
+    return [LoggedOutput(text, place=f"line {at}") for at, text in enumerate(found, start=1)]
+
+
+def _walked(analysis: Analysis, count: int, choice: str) -> Iterator[str]:
+    grammar = analysis.grammar(TOOLS, tool_choice=choice)
+    parser = analysis.parser(TOOLS, tool_choice=choice)
+    turns = analysis.turns(TOOLS)
+    begun = analysis.begun(TOOLS)[0]
+    try:
+        trial = DecodingTrial(begun, grammar, parser, made_tokenizer(grammar), turns)
+        for answer in trial.walks(4 * count, seed=0, limit=_LIMIT):
+            if answer.broken or not answer.ended:
+                continue
+            try:
+                message = message_of(parser.parse(answer.text))
+                text = turns.written(message).continuation
+            except ValueError:
+                continue
+            if text is not None and (message.calls or choice == "auto"):
+                yield text
+    except (AutoparserError, ConstraintError):
+        return
+
+
+def _spoilt(
+    outputs: Sequence[LoggedOutput], chance: random.Random
+) -> tuple[list[LoggedOutput], set[str]]:
+    """Cut, garble or replace the calls of every so many-th output; return which."""
+    given = list(outputs)
+    spoilt: set[str] = set()
+    names = [str(tool["function"]["name"]) for tool in TOOLS]  # type: ignore[index,call-overload]
+    for at in range(WRONG_EVERY // 2, len(given), WRONG_EVERY):
+        text = given[at].text
+        name = next((name for name in names if name in text), "")
+        if not name:
+            continue
+        place = text.index(name)
+        texts = (
+            text[: place + len(name) // 2],
+            text[: place - 3] + text[place + 3 :],
+            f'Action: {names[0]}\nAction Input: {{"city": "Oslo", "days": 3}}',
+        )
+        given[at] = LoggedOutput(chance.choice(texts), place=given[at].place)
+        spoilt.add(given[at].place)
+    return given, spoilt
+
+
+def judged_outputs(
+    paths: Sequence[Path], processes: int, *, noise: bool = False, both: bool = False
+) -> tuple[str, bool]:
+    """Learn from every template's own outputs; return the table, and whether nothing crashed."""
+    context = multiprocessing.get_context("spawn")
+    work = partial(unlabelled_readings, noise=noise, both=both)
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        found = list(pool.map(work, paths, chunksize=4))
+    return "\n".join(_table([each for each in found if each is not None])) + "\n", True
+
+
+def _table(found: Sequence[TemplateOutputs]) -> Iterator[str]:
+    yield f"{len(found)} templates that render calls after their prompt, and write their walks"
+    yield f"{'outputs':>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learnt"
+    yield _row("analysed", [each.analysed for each in found])
+    for at, count in enumerate(COUNTS):
+        yield _row(str(count), [each.learnt[at] for each in found])
+    odd = [reading for each in found for reading in each.learnt if reading.odd]
+    if odd:
+        named = sum(each.named for each in odd)
+        yield f"spoilt outputs: {sum(each.odd for each in odd)}, of them named: {named}"
+    for each in found:
+        reading = each.learnt[COUNTS.index(20)]
+        if not reading.enough:
+            words = reading.error or "; ".join(reading.missed[:3])
+            yield f"  {each.name}: {reading.read} of {reading.asked}: {words}"
+
+
+def _row(name: str, found: Sequence[Reading]) -> str:
+    enough = sum(each.enough for each in found)
+    asked, read = sum(each.asked for each in found), sum(each.read for each in found)
+    failed = sum(bool(each.error) for each in found)
+    share = f"{enough} ({enough / max(len(found), 1):.0%})"
+    return f"{name:>9}  {share:>24}  {read / max(asked, 1):>14.1%}  {failed}"
