@@ -60,6 +60,7 @@ def numbered(text: str, sandbox: Sandbox) -> SourceMap:
 
     Raises what Jinja raises.
     """
+    text = NEWLINE.sub("\n", text)
     environment: SandboxedEnvironment = chat_environment(sandbox).overlay()
     environment.code_generator_class = _NumberingGenerator
     tree = environment.parse(text)
