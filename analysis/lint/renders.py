@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -37,6 +37,17 @@ class Render:
     def emissions(self) -> Sequence[Emission]:
         """The text piece by piece, each with the template's line that wrote it."""
         return self.retrace()
+
+    @property
+    def origins(self) -> tuple[tuple[int, int], ...]:
+        """Where in the text another line of the template begins to write, and which line."""
+        found: list[tuple[int, int]] = []
+        at = 0
+        for each in self.emissions:
+            if not found or found[-1][1] != each.line:
+                found.append((at, each.line))
+            at += len(each.text)
+        return tuple(found)
 
     @property
     def rendered(self) -> bool:
@@ -80,7 +91,12 @@ class Render:
 
 def compared(one: Render, label: str, other: Render, other_label: str) -> HitEvidence:
     """Put two renders side by side."""
-    return HitEvidence(one.shown(label), other.shown(other_label))
+    shown, other_shown = one.shown(label), other.shown(other_label)
+    if not (one.rendered and other.rendered) or one.text == other.text:
+        return HitEvidence(shown, other_shown)
+    return HitEvidence(
+        replace(shown, origins=one.origins), replace(other_shown, origins=other.origins)
+    )
 
 
 def alone(render: Render, label: str) -> HitEvidence:
