@@ -171,8 +171,9 @@ class _ForcedAsChoice:
     server: VllmProbe
     rung = Rung.FORCED
     sees_reasoning = False
-    streams = True
+    streams = False
     blind = (
+        "the stream: where the reasoning is left out, it may leave out calls as well",
         "the reasoning: a grammar holds from the beginning only where that is left out",
         "the model's own tokens: a grammar lets others pass",
         "stop strings: the answer ends where the grammar does",
@@ -187,8 +188,9 @@ class _ForcedAsChoice:
         return message
 
     def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
-        """Have it write the text as a stream."""
-        return message_of_events(self.server.client.events(CHAT, self._body(chat, known.text)))
+        """Raise TextRefusedError: it would not be the stream that clients see."""
+        del chat, known
+        raise TextRefusedError(self.blind[0])
 
     def _body(self, chat: ProbedChat, text: str) -> dict[str, Json]:
         choice: Json = {"choice": [text]}
