@@ -23,6 +23,7 @@ from autoparser.analysis.inference.examples import (
     ShownFormat,
     learn_examples,
     turn_text,
+    with_worded_calls,
 )
 from autoparser.analysis.inference.examples.hiding import without_calls
 from autoparser.analysis.inference.outputs import (
@@ -131,8 +132,8 @@ def learn_outputs(
     the template's. Raises OutputError where no output shows a call, or no format reads any.
     """
     base, offered = analysis.format, OfferedTools(tools)
-    if base.calls is None:
-        found = format_of_outputs(outputs, base, tools)
+    if base.calls is None or Part.CALLS in base.unconfirmed:
+        found = _confirmed(outputs, base, tools, offered)
         taught = taught_analysis(analysis, found.format, found.format.shown, EvidenceKind.OUTPUT)
         return InferredFormat(
             checked(taught, _check(found.readings)), found.readings, found.guesses
@@ -151,6 +152,32 @@ def learn_outputs(
         _read_beside(next(read), widened, tools) if each.problem else each for each in own
     )
     return InferredFormat(widened, readings, found.guesses, len(own) - len(rest))
+
+
+def _confirmed(
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    tools: Sequence[Tool],
+    offered: OfferedTools,
+) -> ReadFormat:
+    """Learn from outputs; what the prompt's words spell out counts where outputs confirm it."""
+    silent = without_calls(base)
+    suggested: ReadFormat | None = None
+    if base.calls is not None:
+        worded = with_worded_calls(base)
+        readings = tuple(_readings(worded, outputs, silent, tools, offered))
+        suggested = ReadFormat(ShownFormat(worded, (), ()), readings)
+        if not any(each.problem for each in readings) and suggested.rank[0]:
+            return suggested
+    try:
+        found = format_of_outputs(outputs, silent, tools)
+    except OutputError:
+        if suggested is None or not suggested.rank[0]:
+            raise
+        return suggested
+    if suggested is not None and suggested.rank > found.rank:
+        return suggested
+    return found
 
 
 def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool]) -> LoggedReading:

@@ -15,7 +15,7 @@ from .layout import Lines, Row, heading, joined, prose, rows, sentence
 from .setting_words import value_words
 from .visible import quoted, visible
 
-__all__ = ["screen_switches"]
+__all__ = ["screen_switches", "switch_sentences"]
 
 LONGEST = 8
 """Lines of all switches together."""
@@ -28,14 +28,19 @@ def screen_switches(learnt: LearntFormat, width: int) -> Lines:
     drawn = heading("Switches, set as chat_template_kwargs", width)
     most = max(len(switch.name) for switch in learnt.switches)
     left = LONGEST
-    for at, switch in enumerate(learnt.switches):
-        lines = rows([_row(learnt.formats, switch)], width, label=most)
+    for at, row in enumerate(switch_sentences(learnt)):
+        lines = rows([row], width, label=most)
         if len(lines) > left or (len(lines) == left and at + 1 < len(learnt.switches)):
             more = f"… {len(learnt.switches) - at} more: --show switches"
             return [*drawn, *prose(Text(more, style="dim"), width)]
         drawn += lines
         left -= len(lines)
     return drawn
+
+
+def switch_sentences(learnt: LearntFormat) -> Iterator[Row]:
+    """Say of each switch what is the default and what the other values do."""
+    return (_row(learnt.formats, switch) for switch in learnt.switches)
 
 
 def _row(formats: Formats, switch: Switch) -> Row:

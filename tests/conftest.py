@@ -31,15 +31,20 @@ from tests.analysis.loading.sources.hub_server import Hub, running_hub  # noqa: 
 SLOW = ("browser", "ci", "corpus")
 """Folders of which every test is slow; elsewhere a file says so itself."""
 
+VOCABULARIES = frozenset({"qwen_backend", "deepseek_backend"})
+"""Fixtures that take seconds to load, and hundreds of MB: real vocabularies."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the slow folders, also with the folder's name."""
+    """Mark the tests of slow folders, also with the folder's name, and of real vocabularies."""
     here = Path(__file__).parent
     for item in items:
         folder = item.path.relative_to(here).parts[0]
         if folder in SLOW:
             item.add_marker(pytest.mark.slow)
             item.add_marker(getattr(pytest.mark, folder))
+        if VOCABULARIES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

@@ -23,6 +23,13 @@ class PageSection:
     body: Element
     note: str = ""
     """A word on it, beside its title in the contents."""
+    folded: bool = False
+    """Whether a click, a key or a link of the contents opens it."""
+
+    @property
+    def place(self) -> str:
+        """Where links to it lead; a browser opens what is folded around that."""
+        return f"{self.anchor}-inside" if self.folded else self.anchor
 
 
 @cache
@@ -74,7 +81,7 @@ def _contents(sections: Sequence[PageSection]) -> Element:
                 "a",
                 each.title,
                 fragment(" ", h("small", each.note)) if each.note else None,
-                href=f"#{each.anchor}",
+                href=f"#{each.place}",
             ),
         )
         for each in sections
@@ -86,11 +93,24 @@ def _main(sections: Sequence[PageSection]) -> Element:
     drawn = [
         h(
             "section",
-            h("h2", each.title, id=f"{each.anchor}-title"),
-            each.body,
+            _folded(each) if each.folded else (_title(each), each.body),
             id=each.anchor,
             aria_labelledby=f"{each.anchor}-title",
         )
         for each in sections
     ]
     return h("main", drawn, id="main", tabindex="-1")
+
+
+def _title(section: PageSection) -> Element:
+    return h("h2", section.title, id=f"{section.anchor}-title")
+
+
+def _folded(section: PageSection) -> Element:
+    note = h("small", section.note) if section.note else None
+    return h(
+        "details",
+        h("summary", _title(section), note),
+        h("div", section.body, id=section.place),
+        class_="part printed",
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
@@ -15,11 +16,12 @@ from .page_shell import PageSection, document
 from .parser import grammar, parser
 from .phases import conclusions, phases
 from .plots import conversation, masks
+from .screen import screen
 from .settings import gate, settings
 from .strips import round_trips
 from .tables import markers, modes, switches
 from .traced_prompt import traced_prompt
-from .turn import turn
+from .turn import turn_details
 
 __all__ = ["report_page", "saved_page"]
 
@@ -29,7 +31,7 @@ def report_page(portrait: Portrait, version: str) -> str:
     return document(
         f"{name_of(portrait.analysis)} · autoparser report",
         top(portrait),
-        list(_sections(portrait, version)),
+        list(_folded(_sections(portrait, version))),
         h("p", f"autoparser {version}. This page is one file: it loads nothing and runs nothing."),
     )
 
@@ -39,6 +41,7 @@ def saved_page(
 ) -> str:
     """Write the page on a saved format: all but what takes renders."""
     sections = [
+        PageSection("screen", "At a glance", screen(saved)),
         PageSection("summary", "Summary", summary(saved)),
         *_format(saved),
         PageSection("phases", "Phases", conclusions(saved), str(len(saved.phases))),
@@ -50,13 +53,21 @@ def saved_page(
     return document(
         f"{name_of(saved)} · autoparser report",
         saved_top(saved),
-        sections,
+        list(_folded(sections)),
         h("p", f"autoparser {version}. This page is one file: it loads nothing and runs nothing."),
     )
 
 
+_OPEN = ("screen", "findings")
+"""Sections that tell first things; the others unfold."""
+
+
+def _folded(sections: Iterable[PageSection]) -> Iterator[PageSection]:
+    return (replace(each, folded=each.anchor not in _OPEN) for each in sections)
+
+
 def _format(learnt: LearntFormat) -> Iterator[PageSection]:
-    yield PageSection("turn", "The turn", turn(learnt))
+    yield PageSection("turn", "The turn, taken apart", turn_details(learnt))
     yield PageSection("markers", "Markers", markers(learnt), str(len(learnt.markers.items())))
     yield PageSection("modes", "Modes", modes(learnt))
     yield PageSection("switches", "Switches", switches(learnt), str(len(learnt.switches)))
@@ -76,11 +87,12 @@ def _sections(portrait: Portrait, version: str) -> Iterator[PageSection]:
     analysis = portrait.analysis
     rows, talk = portrait.round_trip.rows, portrait.conversation
     held = sum(row.verdict.holds for row in rows)
-    yield PageSection("summary", "Summary", summary(analysis))
+    yield PageSection("screen", "At a glance", screen(analysis))
     count = len(portrait.lint.findings)
     yield PageSection(
         "findings", "Findings", findings(portrait.lint, analysis.template.text), str(count)
     )
+    yield PageSection("summary", "Summary", summary(analysis))
     yield from _format(analysis)
     yield PageSection("lines", "Which line wrote what", traced_prompt(portrait.trace))
     yield PageSection("phases", "Phases", phases(analysis), str(len(analysis.phases)))

@@ -17,11 +17,11 @@ from .element import Element, Node, fragment, h
 from .page_parts import lead, table
 from .signs import inline, literal, shown
 
-__all__ = ["turn"]
+__all__ = ["drawn_turn", "turn_details"]
 
 
-def turn(analysis: LearntFormat) -> Element:
-    """Draw the turn, one of its calls, the joints and the generation prompts."""
+def drawn_turn(analysis: LearntFormat) -> Element:
+    """Draw a whole turn as blocks."""
     return fragment(
         lead(
             "An invented message as this template writes it, every character of it. ",
@@ -29,6 +29,12 @@ def turn(analysis: LearntFormat) -> Element:
         ),
         [h("p", note, class_="note") for note in _notes(analysis)],
         _blocks(analysis),
+    )
+
+
+def turn_details(analysis: LearntFormat) -> Element:
+    """Take a call of the turn apart, and show the joints and the generation prompts."""
+    return fragment(
         _call(analysis),
         _openings(analysis),
         _joints(analysis),

@@ -109,24 +109,42 @@ def test_the_sections_are_there_and_the_contents_lead_to_them(browser: Any, page
         assert links.count() == page.locator("main > section").count() > 10
         for at in range(links.count()):
             target = links.nth(at).get_attribute("href")
-            assert page.locator(f"main > section{target}").is_visible()
+            links.nth(at).click()
+            inside = f"main > section{target}, main > section > details[open] > {target}"
+            assert page.locator(inside).is_visible()
+
+
+def test_a_report_begins_with_a_turn_and_folds_what_is_long(browser: Any, pages: Path) -> None:
+    with opened(browser, pages, "report", viewport={"width": 1280, "height": 900}) as page:
+        assert page.locator("main > section").first.locator(".turn").is_visible()
+        opened_sections = page.locator("main > section:has(> h2)")
+        assert [each.get_attribute("id") for each in opened_sections.all()] == [
+            "screen",
+            "findings",
+        ]
+        short = page.evaluate("document.documentElement.scrollHeight")
+        everything_open(page)
+        assert page.evaluate("document.documentElement.scrollHeight") > 3 * short
 
 
 def test_the_keyboard_opens_a_phase_without_any_script(browser: Any, pages: Path) -> None:
     with opened(browser, pages, "report", java_script_enabled=False) as page:
-        phase = page.locator("#phases summary").nth(4)
+        section = page.locator("#phases > details > summary")
+        phase = page.locator("#phases details details summary").nth(3)
         assert not page.locator("#phases .sides").first.is_visible()
-        phase.focus()
-        page.keyboard.press("Enter")
-        assert page.locator("#phases details[open] .sides").first.is_visible()
+        for folded in (section, phase):
+            folded.focus()
+            page.keyboard.press("Enter")
+        assert page.locator("#phases details details[open] .sides").first.is_visible()
         page.keyboard.press("Tab")
         assert page.locator("pre:focus").count() == 1
 
 
 def test_a_link_to_a_phase_opens_it(browser: Any, pages: Path) -> None:
     with opened(browser, pages, "report") as page:
+        page.locator("nav a[href^='#markers']").click()
         page.locator("#markers a").first.click()
-        assert page.locator("#phases details[open]").count() == 1
+        assert page.locator("#phases details details[open]").count() == 1
 
 
 def test_print_shows_what_is_closed(browser: Any, pages: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import pytest
 
+from autoparser.analysis.loading import isolation as isolation_engine
 from autoparser.cli.isolation import isolation
 from autoparser.cli.main import run
 
@@ -37,6 +38,9 @@ def autoparser(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     Without workers, whose output no capture of this process sees; `process` has them.
     """
     monkeypatch.chdir(ROOT)
+    # As on a machine with one processor: a process with threads, as those of pytest-xdist are,
+    # starts each worker as a new Python.
+    monkeypatch.setattr(isolation_engine, "usual_jobs", lambda: 1)
     for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
 

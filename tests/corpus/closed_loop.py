@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoparser import AutoparserError
-from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import RefusedMessageError
 from autoparser.analysis.inference.check import battery
@@ -15,7 +14,7 @@ from tests.analysis.reading.parsing.loop import difference
 from tests.analysis.reading.parsing.messages import random_messages
 
 from .each_template import of_each
-from .outcomes import PROCESSES, read_template
+from .outcomes import PROCESSES, analysis_at
 
 ENOUGH = 0.99
 """How many of a template's messages have to come back."""
@@ -98,7 +97,7 @@ def _cases() -> Iterator[tuple[str, Message]]:
 def loop_of(path: Path) -> Loop | None:
     """Send messages around the loop; None where the analysis does not hold."""
     try:
-        analysis = analyze(read_template(path))
+        analysis = analysis_at(path)
     except AutoparserError:
         return None
     if not analysis.check.ok:

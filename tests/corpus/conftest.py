@@ -1,4 +1,4 @@
-"""The corpus is analysed once for all tests."""
+"""The corpus, for those who ask all of it or a sample."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .outcomes import PACKAGE, Outcome, corpus_paths, outcomes
+from .outcomes import PACKAGE, corpus_paths
 
 
 @pytest.fixture(scope="session")
@@ -14,8 +14,3 @@ def corpus() -> list[Path]:
     """The templates; without the package the tests skip, and say so."""
     pytest.importorskip(PACKAGE, reason=f"the corpus is the package {PACKAGE}")
     return corpus_paths()
-
-
-@pytest.fixture(scope="session")
-def surveyed(corpus: list[Path]) -> list[Outcome]:
-    return outcomes(corpus)

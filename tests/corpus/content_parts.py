@@ -15,7 +15,7 @@ from typing import Any
 from transformers.utils.chat_template_utils import render_jinja_template
 
 from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import MEDIA_FORMS, MediaKind
 from autoparser.analysis.core.format import (
     ContentParts,
@@ -26,7 +26,7 @@ from autoparser.analysis.core.format import (
 )
 
 from .each_template import of_each
-from .outcomes import PROCESSES, read_template
+from .outcomes import PROCESSES, analysis_at
 
 DATA = "https://example.org/seen.bin"
 FIRST, LAST = "Look at this:", "What do you see?"
@@ -46,7 +46,7 @@ class JudgedParts:
 def judged_parts(path: Path) -> JudgedParts | None:
     """Ask of one template; None where there is no analysis."""
     try:
-        analysis = analyze(read_template(path))
+        analysis = analysis_at(path)
     except AutoparserError:
         return None
     return judged(path.stem, analysis)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.describing.export import response_template, try_out
 from tests.engines.export_reader import ExportReader, RefusedExportError
 
-from .outcomes import read_template
+from .outcomes import analysis_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def _read(paths: Sequence[Path], engines: Mapping[str, str]) -> list[EngineExpor
         }
         for path in paths:
             try:
-                analysis = analyze(read_template(path))
+                analysis = analysis_at(path)
             except AutoparserError:
                 continue
             if analysis.check.ok:

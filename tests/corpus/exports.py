@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoparser import AutoparserError
-from autoparser.analysis.analysis import analyze
 from autoparser.analysis.describing.export import response_template, transformers_parser, try_out
 
 from .each_template import of_each
-from .outcomes import PROCESSES, read_template
+from .outcomes import PROCESSES, analysis_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ def export_of(path: Path) -> Exported | None:
     parse = transformers_parser()
     assert parse is not None, "transformers is a test requirement"
     try:
-        analysis = analyze(read_template(path))
+        analysis = analysis_at(path)
     except AutoparserError:
         return None
     if not analysis.check.ok:

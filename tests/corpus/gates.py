@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.format import Formats
 
 from .each_template import of_each
 from .gate_judge import Verdict, Way, default_differs, verdicts
-from .outcomes import PROCESSES, read_template
+from .outcomes import PROCESSES, analysis_at
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -99,7 +99,7 @@ class Gated:
 def gated(path: Path) -> Gated:
     """Analyse a template, and ask both judges."""
     try:
-        analysis = analyze(read_template(path))
+        analysis = analysis_at(path)
     except AutoparserError as error:
         return Gated(path.stem, error=str(error))
     try:

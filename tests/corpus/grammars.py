@@ -9,11 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from autoparser import AutoparserError
-from autoparser.analysis.analysis import analyze
 from tests.analysis.constraining.grammar.proofs import USUAL, Fault, prove, prove_gbnf, so_many
 
 from .each_template import of_each
-from .outcomes import PROCESSES, read_template
+from .outcomes import PROCESSES, analysis_at
 
 ENOUGH = 0.97
 """Of the templates whose self-check passes."""
@@ -84,7 +83,7 @@ def proof_of(
     for each tokenizer; none: what the battery calls, and strict ones.
     """
     try:
-        analysis = analyze(read_template(path))
+        analysis = analysis_at(path)
     except AutoparserError:
         return None
     if not analysis.check.ok:

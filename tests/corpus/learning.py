@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import Formats, TurnFormat
 from autoparser.analysis.core.schema import type_of
@@ -27,7 +27,7 @@ from autoparser.analysis.inference.examples.hiding import without_parts
 from autoparser.analysis.reading.expression import build, request_of
 from autoparser.analysis.reading.parsing import OutputParser, message_of
 
-from .outcomes import read_template
+from .outcomes import analysis_at
 
 COUNTS = (1, 2, 5, 20)
 ENOUGH = 0.99
@@ -78,7 +78,7 @@ class ShownMessage:
 def readings(path: Path, seed: int, noise: bool = False) -> TemplateReadings | None:
     """Learn from so many examples; None where nothing is analysed, or calls are not written."""
     try:
-        analysis = analyze(read_template(path))
+        analysis = analysis_at(path)
     except AutoparserError:
         return None
     format_ = analysis.format

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -61,15 +62,25 @@ def corpus_paths() -> list[Path]:
     return sorted((Path(spec.origin).parent / "templates").glob("*.jinja"))
 
 
+@lru_cache(maxsize=1)
 def read_template(path: Path) -> ChatTemplate:
-    """Read one file of the corpus."""
+    """Read one file of the corpus; several questions about it have it parsed once."""
     return ChatTemplate(path.read_text(encoding="utf-8"), name=path.stem)
+
+
+@lru_cache(maxsize=1)
+def analysis_at(path: Path) -> Analysis:
+    """Analyse one file of the corpus; several questions about it have one analysis.
+
+    Only the last one is kept: all of them would not fit. Raises what `analyze` raises.
+    """
+    return analyze(read_template(path))
 
 
 def outcome_of(path: Path) -> Outcome:
     """Analyse one template and probe it; whatever happens is an outcome."""
     template = read_template(path)
-    found = _analysed(path.stem, template)
+    found = _ending(path)
     try:
         shows_call, shows_reasoning = renders_call(template), renders_reasoning(template)
     except AutoparserError:
@@ -95,9 +106,10 @@ def outcomes(paths: Sequence[Path], processes: int = PROCESSES) -> list[Outcome]
     return of_each(outcome_of, paths, processes, chunk=16)
 
 
-def _analysed(name: str, template: ChatTemplate) -> Outcome:
+def _ending(path: Path) -> Outcome:
+    name = path.stem
     try:
-        analysis = analyze(template)
+        analysis = analysis_at(path)
     except AutoparserError as error:
         return Outcome(name, Ending.UNUSABLE, _cause_of_error(error), str(error))
     except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for

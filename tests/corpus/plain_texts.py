@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoparser import AutoparserError, ChatTemplate
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.format import Part, RefusedMessageError
 from autoparser.analysis.reading.parsing.stop_marks import content_stops
 from tests.analysis.reading.parsing.loop import TOOLS, generated, streamed
 
 from .closed_loop import AMBIGUOUS, UNOPENED
-from .outcomes import read_template
+from .outcomes import analysis_at, read_template
 
 SPACES = (" ", " ", " ", "  ", "\n", "\n\n", "\t")
 LONGEST = 40
@@ -59,7 +59,7 @@ def lost_texts(path: Path, words: Sequence[str], count: int) -> tuple[int, list[
     if AMBIGUOUS.get(path.stem) == UNOPENED:
         return 0, []
     try:
-        analysis = analyze(read_template(path))
+        analysis = analysis_at(path)
     except AutoparserError:
         return 0, []
     layout = analysis.format.layouts.get(Presence(content=True))

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoparser import AutoparserError
-from autoparser.analysis.analysis import analyze
 from autoparser.analysis.history.roundtrip import Cause, Outcome, round_trip, shipped_scenarios
 
 from .each_template import of_each
-from .outcomes import PROCESSES, read_template
+from .outcomes import PROCESSES, analysis_at
 
 NAMED = 8
 """How many templates are named for a cause that explains nothing."""
@@ -39,7 +38,7 @@ class Played:
 def played(path: Path) -> Played | None:
     """Play the scenarios; None where there is no analysis."""
     try:
-        analysis = analyze(read_template(path))
+        analysis = analysis_at(path)
     except AutoparserError:
         return None
     try:

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import ToolCall
 
 from .behind import Behind
 from .each_template import of_each
-from .outcomes import PROCESSES, read_template
+from .outcomes import PROCESSES, analysis_at
 from .rendered_turns import RenderedTurns, calls_written, rendered_turns
 from .triggers import refused, started
 
@@ -81,7 +81,7 @@ def read_by_xgrammar(tag: Mapping[str, object]) -> Takes:
 def tagged(path: Path) -> Tagged | None:
     """Ask of one template; None where its analysis does not hold, or it writes no call."""
     try:
-        analysis = analyze(read_template(path))
+        analysis = analysis_at(path)
     except AutoparserError:
         return None
     if not analysis.check.ok or analysis.format.calls is None:

@@ -1,4 +1,8 @@
-"""The real templates: each ends in an analysis or in one clear line, most reproduce themselves."""
+"""The real templates: each ends in an analysis or in one clear line, most reproduce themselves.
+
+What they write is read back, and what is exported of them is read back by transformers. All that
+is asked of the whole corpus stands here, since a file's tests share one pass over it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from .__main__ import table
+from .closed_loop import AMBIGUOUS, ENOUGH, Loop, loop_table
+from .exports import Exported, export_table
 from .outcomes import Ending, Outcome
+from .whole_pass import TemplateAnswers, whole_pass
 
 TEMPLATES = 786
 MOST_RENDERS = 1500
@@ -17,6 +26,46 @@ MOST_RENDERS = 1500
 RENDER_CALLS, PASS_WITH_CALLS = 381, 362
 RENDER_REASONING, PASS_WITH_REASONING = 213, 203
 """The numbers of an earlier count, by other probes, and how many of these have to pass."""
+
+LEAST_GOOD = 0.99
+"""Of all messages, those of the templates that cannot do better included."""
+
+LEAST_WHOLE = 0.9
+"""Of all templates, those that are expressed whole."""
+
+
+STRANGE_NAMES = 1
+"""The battery's message with a strange argument name, read only where arguments are JSON."""
+
+
+BEGUN_OTHERWISE = {
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use",
+    "Reka-Edge",
+    "RekaAI-reka-edge-2603",
+    "meituan-longcat-LongCat-2.0",
+    "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese",
+}
+"""Templates with a setting under which a turn is begun otherwise than the export expresses."""
+
+
+@pytest.fixture(scope="module")
+def answers(corpus: list[Path]) -> list[TemplateAnswers]:
+    return whole_pass(corpus)
+
+
+@pytest.fixture
+def surveyed(answers: list[TemplateAnswers]) -> list[Outcome]:
+    return [each.outcome for each in answers]
+
+
+@pytest.fixture
+def rounds(answers: list[TemplateAnswers]) -> list[Loop]:
+    return [each.loop for each in answers if each.loop is not None]
+
+
+@pytest.fixture
+def exported(answers: list[TemplateAnswers]) -> list[Exported]:
+    return [each.exported for each in answers if each.exported is not None]
 
 
 def names(outcomes: list[Outcome]) -> str:
@@ -72,6 +121,54 @@ def test_the_table_names_every_template_that_did_not_pass(surveyed: list[Outcome
     left = [each.name for each in surveyed if each.ending is not Ending.PASSED]
     assert left
     assert [name for name in left if name not in text] == []
+
+
+def test_every_template_gives_its_messages_back(rounds: list[Loop]) -> None:
+    short = [each for each in rounds if not each.ok and not each.cause]
+    lines = [f"{each.name}: {each.good} of {each.total}, {each.titles[0]}" for each in short]
+    assert not short, "\n".join([*lines, short[0].first])
+
+
+def test_almost_all_messages_come_back(rounds: list[Loop]) -> None:
+    assert len(rounds) >= 760
+    good = sum(each.good for each in rounds)
+    assert good >= LEAST_GOOD * sum(each.total for each in rounds)
+
+
+def test_nothing_crashes(rounds: list[Loop]) -> None:
+    assert not [each.name for each in rounds if "crash:" in each.first]
+
+
+def test_the_table_of_causes_holds_no_template_that_does_better(rounds: list[Loop]) -> None:
+    by_name = {each.name: each for each in rounds}
+    assert set(AMBIGUOUS) <= set(by_name)
+    better = [name for name in AMBIGUOUS if by_name[name].ok]
+    assert not better, f"at least {ENOUGH:.0%} of their messages come back: {better}"
+
+
+def test_the_printed_table_names_those_with_a_cause(rounds: list[Loop]) -> None:
+    text = loop_table(rounds)
+    assert [name for name in AMBIGUOUS if name not in text] == []
+
+
+def test_every_message_that_is_promised_comes_back(exported: list[Exported]) -> None:
+    broken = [each for each in exported if not each.kept]
+    told = "\n".join(f"{each.name}: {each.first}" for each in broken)
+    assert {each.name for each in broken} == BEGUN_OTHERWISE, told
+
+
+def test_almost_all_templates_are_expressed_whole(exported: list[Exported]) -> None:
+    assert len(exported) >= 760
+    whole = [each for each in exported if not each.limits]
+    assert len(whole) >= LEAST_WHOLE * len(exported)
+    assert all(each.promised and each.left_out <= STRANGE_NAMES for each in whole)
+
+
+def test_the_table_names_what_is_expressed_in_part(exported: list[Exported]) -> None:
+    text = export_table(exported)
+    part = [each for each in exported if each.limits]
+    assert [each.name for each in part if each.name not in text] == []
+    assert [limit for each in part for limit in each.limits if limit not in text] == []
 
 
 SAMPLE = 40

@@ -18,7 +18,7 @@ from pathlib import Path
 from llguidance import LLMatcher
 
 from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.constraining.grammar.triggers import GrammarTrigger, TriggerKind
 from autoparser.analysis.loading.tokens import OpaqueTokens
@@ -26,7 +26,7 @@ from autoparser.analysis.loading.tokens import OpaqueTokens
 from .behind import Behind
 from .each_template import of_each
 from .gate_judge import byte_tokens
-from .outcomes import PROCESSES, read_template
+from .outcomes import PROCESSES, analysis_at
 from .plain_texts import plain_texts, words_of
 from .rendered_turns import RenderedTurns, answer, calls_written, rendered_turns
 
@@ -62,7 +62,7 @@ class Triggered:
 def triggered(path: Path, words: Sequence[str]) -> Triggered | None:
     """Ask of one template; None where its analysis does not hold, or it writes no call."""
     try:
-        analysis = analyze(read_template(path))
+        analysis = analysis_at(path)
     except AutoparserError:
         return None
     if not analysis.check.ok or analysis.format.calls is None:

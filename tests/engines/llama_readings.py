@@ -19,6 +19,7 @@ from .parrot import Parrot
 from .running_llama import running_llama
 
 VERSION = "llama.cpp b11549"
+OWN = "its own"
 USER = {"role": "user", "content": "Please look into it."}
 
 
@@ -49,6 +50,6 @@ def llama_record(path: Path, texts: Sequence[AskedText]) -> Mapping[str, Any]:
             exact += found.agreement == "exact"
             if not found.right:
                 failure = failure or (asked.title, found.part)
-    best: dict[str, Any] = {"tool": "its own", "reasoning": None, "total": total, "exact": exact}
+    best: dict[str, Any] = {"tool": OWN, "reasoning": None, "total": total, "exact": exact}
     best |= {"right": right, "streamed": None, "all": right == total, "failure": failure}
     return {"template": path.name, "engine": VERSION, "best": best, "auto": None}

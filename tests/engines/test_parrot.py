@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from .padding import ScriptTooLongError, padded_message
 from .parrot import Parrot
@@ -60,13 +61,15 @@ def test_a_prompt_without_the_script_is_refused() -> None:
         padded_message(Parrot(MARKERS), "abc", lambda message: message.upper())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_transformers_writes_the_script(script: str, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed (the extra gpu)")
     parrot = Parrot(MARKERS, lag=400)
     parrot.save_directory(tmp_path)
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    model = AutoModelForCausalLM.from_pretrained(tmp_path)
+    transformers: Any = importlib.import_module("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
     prompt = prompt_of(padded_message(parrot, script, prompt_of))
     ids = tokenizer(prompt, return_tensors="pt").input_ids
     length = len(parrot.tokenizer.encode(script).ids)

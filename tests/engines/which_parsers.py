@@ -28,13 +28,18 @@ from autoparser.analysis.engines import (
 )
 from tests.corpus.outcomes import corpus_paths
 
+from .llama_readings import OWN, llama_record
+
 Record = Mapping[str, Any]
 
 
 def records(
-    paths: Sequence[Path], processes: Sequence[EngineProcess], until: float
+    paths: Sequence[Path], processes: Sequence[EngineProcess], until: float, *, llama: bool
 ) -> Iterator[Record]:
-    """Ask the engines about one template after the other, until a time."""
+    """Ask the engines about one template after the other, until a time.
+
+    With `llama`, llama.cpp's own server is started for each, and asked as well.
+    """
     for path in paths:
         if time.monotonic() > until:
             return
@@ -49,6 +54,12 @@ def records(
             continue
         for process in processes:
             yield _record(path.name, rank_parsers(process, analysis, asked))
+        if llama:
+            try:
+                yield llama_record(path, asked.texts)
+            except (AssertionError, AutoparserError) as error:
+                # What the server said when it did not start.
+                yield {"template": path.name, "error": str(error).splitlines()[-1]}
 
 
 def _record(name: str, ranking: EngineRanking) -> Record:
@@ -76,14 +87,15 @@ def _pair(score: PairScore) -> Record:
 def table(found: Sequence[Record]) -> Iterator[str]:
     """Count by engine, for the best pair and for what `auto` chooses."""
     asked = [each for each in found if "error" not in each]
-    yield "| engine | choice | templates | right at once | streamed | reads all | nine in ten |"
+    yield "| engine | choice | templates | right at once | streamed | all at once | nine in ten |"
     yield "|---|---|---|---|---|---|---|"
     for engine in dict.fromkeys(each["engine"] for each in asked):
         of = [each for each in asked if each["engine"] == engine]
         for choice, words in (("best", "the best pair"), ("auto", "its `auto`")):
             pairs = [each[choice] for each in of if each[choice] is not None]
             if pairs:
-                yield _row(engine, words, pairs)
+                own = pairs[0]["tool"] == OWN
+                yield _row(engine, "its own, of the template" if own else words, pairs)
 
 
 def _row(engine: str, words: str, pairs: Sequence[Record]) -> str:
@@ -91,7 +103,7 @@ def _row(engine: str, words: str, pairs: Sequence[Record]) -> str:
     streams = [each["streamed"] for each in pairs if each["streamed"] is not None]
     shares = f"{sum(each['right'] for each in pairs) / total:.0%}"
     shares += f" | {sum(streams) / total:.0%}" if streams else " | not asked"
-    whole = sum(each["all"] for each in pairs)
+    whole = sum(each["right"] == each["total"] for each in pairs)
     most = sum(_least(each) >= 0.9 * each["total"] for each in pairs)
     return f"| {engine} | {words} | {len(pairs)} | {shares} | {whole} | {most} |"
 
@@ -123,6 +135,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--python", action="append", default=[], help="an engine's Python")
     asked.add_argument("--templates", type=int, default=40, help="how many, evenly spread")
+    asked.add_argument("--llama", action="store_true", help="ask llama.cpp's server, too")
     asked.add_argument("--minutes", type=float, default=20.0)
     asked.add_argument("--records", type=Path, default=Path("which-parsers.jsonl"))
     asked.add_argument("--table", action="store_true")
@@ -148,7 +161,8 @@ def _ask(given: argparse.Namespace) -> None:
             for engine in engines_of(python)
         ]
         left = [path for path in sample if path.name not in known]
-        for record in records(left, processes, time.monotonic() + 60 * given.minutes):
+        until = time.monotonic() + 60 * given.minutes
+        for record in records(left, processes, until, llama=given.llama):
             file.write(json.dumps(record) + "\n")
             file.flush()
 

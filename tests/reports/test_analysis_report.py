@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-from functools import cache
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from autoparser import Analysis, ChatTemplate, analyze, load_template
+from autoparser import ChatTemplate, analyze
 from autoparser.reports import analysis_report, phases_report
+from tests.fixture_analyses import analysed
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jinja"))
@@ -26,11 +26,6 @@ HOSTILE = {
     "carriage return": ("<a>\\r", "<b>\\x0b\\x0c"),
     "emoji codes and links": (":smile:", "[link=file:///etc/passwd]x[/link]"),
 }
-
-
-@cache
-def analysed(name: str) -> Analysis:
-    return analyze(load_template(FOLDER / f"{name}.jinja"))
 
 
 @pytest.mark.parametrize("marks", HOSTILE.values(), ids=HOSTILE)

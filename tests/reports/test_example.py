@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from autoparser import Analysis, analyze, load_template
 from autoparser.reports.example import example_message, turn_spans
 from autoparser.reports.example_call import call_spans, example_call
+from tests.fixture_analyses import analysed
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jinja"))
-
-
-@cache
-def analysed(name: str) -> Analysis:
-    return analyze(load_template(FOLDER / f"{name}.jinja"))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from autoparser import Analysis, analyze, load_template
 from autoparser.analysis.reading.expression import expression_document
 from autoparser.reports import grammar_report, turn_expression
+from tests.fixture_analyses import analysed
 
 TEMPLATES = Path(__file__).parents[2] / "fixtures" / "templates"
 
@@ -26,11 +25,6 @@ RULES = [
     ("j5-name-is-key", "{name: arguments}"),
     ("reasoning-in-prompt-words", "content    text"),
 ]
-
-
-@cache
-def analysed(name: str) -> Analysis:
-    return analyze(load_template(TEMPLATES / f"{name}.jinja"))
 
 
 @pytest.mark.parametrize(("name", "line"), RULES)

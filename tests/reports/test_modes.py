@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from enum import StrEnum
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from autoparser import Analysis, MarkerRegistry, analyze, load_template
+from autoparser import MarkerRegistry
 from autoparser.analysis.core.switches import Effect
 from autoparser.analysis.describing.view.modes import (
     CallIdPosition,
@@ -20,6 +19,7 @@ from autoparser.analysis.describing.view.modes import (
 )
 from autoparser.analysis.describing.view.summary import Flags
 from autoparser.reports.html.tables import MEANINGS
+from tests.fixture_analyses import analysed
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "modes.md").read_text("utf-8")
@@ -45,11 +45,6 @@ def code(cell: str) -> str:
     return cell[1:-1]
 
 
-@cache
-def analysis_of(fixture: str) -> Analysis:
-    return analyze(load_template(str(ROOT / "fixtures" / "templates" / f"{fixture}.jinja")))
-
-
 @pytest.mark.parametrize("title", MODES)
 def test_every_mode_is_explained(title: str) -> None:
     assert [code(row[0]) for row in table(title)] == [*MODES[title][1]]
@@ -60,7 +55,7 @@ def test_every_mode_is_explained(title: str) -> None:
     [(title, code(row[0]), code(row[2])) for title in MODES for row in table(title)],
 )
 def test_a_mode_is_shown_by_its_template(title: str, mode: str, fixture: str) -> None:
-    assert getattr(analysis_of(fixture).view, MODES[title][0]) == mode
+    assert getattr(analysed(fixture).view, MODES[title][0]) == mode
 
 
 def test_every_marker_is_explained() -> None:
@@ -74,13 +69,13 @@ def test_every_marker_is_explained() -> None:
     [(code(row[0]), code(row[2]), code(row[3])) for row in table("Markers")],
 )
 def test_a_marker_is_in_its_template(marker: str, text: str, fixture: str) -> None:
-    assert getattr(analysis_of(fixture).markers, marker) == text
+    assert getattr(analysed(fixture).markers, marker) == text
 
 
 def test_every_flag_effect_and_phase_is_explained() -> None:
     assert [code(row[0]) for row in table("Flags")] == [each.name for each in fields(Flags)]
     assert [code(row[0]) for row in table("What a switch changes")] == [*Effect]
-    phases = [finding.phase for finding in analysis_of("a1-function-parameter").phases]
+    phases = [finding.phase for finding in analysed("a1-function-parameter").phases]
     assert [code(row[0]) for row in table("Phases")] == phases
 
 

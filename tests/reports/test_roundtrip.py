@@ -11,7 +11,6 @@ import pytest
 from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 
-from autoparser import analyze, load_template
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.history.roundtrip import (
     Cause,
@@ -24,6 +23,7 @@ from autoparser.analysis.history.roundtrip import (
 from autoparser.reports import roundtrip_document, roundtrip_report
 from autoparser.reports.roundtrip import ABOUT, FAULTS
 from tests.analysis.history.roundtrip.vocabularies import tiny
+from tests.fixture_analyses import analysed
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "roundtrip.schema.json").read_text("utf-8"))
@@ -42,7 +42,7 @@ NAMES = (
 
 @cache
 def played(name: str, *, tokens: bool = False) -> tuple[Analysis, RoundTrip]:
-    analysis = analyze(load_template(ROOT / "fixtures" / "templates" / f"{name}.jinja"))
+    analysis = analysed(name)
     tokenizer = tiny(*analysis.format.stop_strings) if tokens else None
     return analysis, round_trip(analysis, shipped_scenarios(), tokenizer=tokenizer)
 

@@ -43,12 +43,6 @@ class Sandbox(StrEnum):
     """The same, but such changes are made."""
 
 
-_ENVIRONMENTS: dict[Sandbox, type[SandboxedEnvironment]] = {
-    Sandbox.IMMUTABLE: ImmutableSandboxedEnvironment,
-    Sandbox.MUTABLE: SandboxedEnvironment,
-}
-
-
 class Refusal(TemplateError):
     """The template called ``raise_exception``; the first argument is what it said."""
 
@@ -109,6 +103,46 @@ class TemplateNamespace(Namespace):
     def __setitem__(self, name: str, value: object) -> None:
         _refuse_private(name)
         super().__setitem__(name, value)
+
+
+_PLAIN = frozenset({dict, list, str, TemplateDict, TemplateNamespace})
+"""Classes of which every object has the same safe attributes: their names alone decide."""
+_MOST_NAMES = 4096
+"""A template may invent names of a namespace without end."""
+
+
+class _Remembering(SandboxedEnvironment):
+    """A sandbox that asks once whether an attribute of a plain class is safe.
+
+    Jinja asks anew at each access, by a dozen questions of class; half the time of a render went
+    into them.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._safe: dict[tuple[type, str], bool] = {}
+
+    def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
+        """Answer as Jinja's own sandbox does."""
+        kind = type(obj)
+        if kind not in _PLAIN:
+            return super().is_safe_attribute(obj, attr, value)
+        safe = self._safe.get((kind, attr))
+        if safe is None:
+            if len(self._safe) >= _MOST_NAMES:
+                self._safe.clear()
+            safe = self._safe[kind, attr] = super().is_safe_attribute(obj, attr, value)
+        return safe
+
+
+class _ImmutableSandbox(_Remembering, ImmutableSandboxedEnvironment):
+    """That of transformers."""
+
+
+_ENVIRONMENTS: dict[Sandbox, type[SandboxedEnvironment]] = {
+    Sandbox.IMMUTABLE: _ImmutableSandbox,
+    Sandbox.MUTABLE: _Remembering,
+}
 
 
 @cache

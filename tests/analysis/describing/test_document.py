@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +23,11 @@ from autoparser.analysis.core.format import (
 )
 from autoparser.analysis.core.verdicts import Failure
 from autoparser.analysis.inference.phases import Finding
+from tests.fixture_analyses import analysed
 
 ROOT = Path(__file__).parents[3]
 TEMPLATES = sorted((ROOT / "fixtures" / "templates").glob("*.jinja"))
 SCHEMA = json.loads((ROOT / "docs" / "analysis.schema.json").read_text("utf-8"))
-
-
-@cache
-def analysed(name: str) -> Analysis:
-    return analyze(load_template(ROOT / "fixtures" / "templates" / f"{name}.jinja"))
 
 
 def as_read(analysis: Analysis) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from autoparser.analysis.overview.portrait import portray
 from autoparser.analysis.overview.survey import Record, summary_of
 from autoparser.reports.html import comparison_page, report_page, survey_page
 from tests.analysis.history.roundtrip.vocabularies import tiny
+from tests.fixture_analyses import analysed
 
 from .hostile import hostile
 
@@ -82,6 +83,7 @@ TAGS = frozenset(
 )
 EMPTY = frozenset({"br", "link", "meta"})
 SECTIONS = (
+    "screen",
     "summary",
     "findings",
     "turn",
@@ -147,7 +149,7 @@ def checked(text: str) -> Page:
 
 @cache
 def page_of(name: str) -> str:
-    return report_page(portray(analyze(load_template(FOLDER / f"{name}.jinja"))), "1.2.3")
+    return report_page(portray(analysed(name)), "1.2.3")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -169,11 +171,7 @@ def test_a_hostile_template_is_text() -> None:
     checked(text)
     assert "&lt;script&gt;document.title=&quot;owned&quot;&lt;/script&gt;" in text
     assert "\\u202e\\u200b\\u115f" in text.replace('</span><span class="sign">', "")
-    checked(
-        comparison_page(
-            compare(analysis, analyze(load_template(FOLDER / "content-plain.jinja"))), "1"
-        )
-    )
+    checked(comparison_page(compare(analysis, analysed("content-plain")), "1"))
 
 
 def test_a_hostile_corpus_is_text() -> None:
@@ -196,7 +194,7 @@ def test_a_hostile_corpus_is_text() -> None:
 
 
 def test_with_a_tokenizer_strips_are_tokens_and_masks_are_timed() -> None:
-    analysis = analyze(load_template(FOLDER / "history-last-query.jinja"))
+    analysis = analysed("history-last-query")
     portrait = portray(
         analysis, tokenizer=tiny("<|im_start|>", "<|im_end|>"), tokenizer_name="tiny"
     )

@@ -96,7 +96,9 @@ TABLE: list[tuple[str, Constraint, list[str], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize("real", [False, True], ids=["bytes", "qwen"])
+@pytest.mark.parametrize(
+    "vocabulary", ["bytes_backend", pytest.param("qwen_backend", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("constraint", "taken", "refused"),
     [row[1:] for row in TABLE],
@@ -106,11 +108,10 @@ def test_each_kind_takes_what_it_says(
     constraint: Constraint,
     taken: list[str],
     refused: list[str],
-    real: bool,
-    bytes_backend: GrammarBackend,
-    qwen_backend: GrammarBackend,
+    vocabulary: str,
+    request: pytest.FixtureRequest,
 ) -> None:
-    backend = qwen_backend if real else bytes_backend
+    backend: GrammarBackend = request.getfixturevalue(vocabulary)
     grammar = backend.grammar(constraint)
     for text in taken:
         tokens = backend.tokenizer.encode_plain(text.encode())

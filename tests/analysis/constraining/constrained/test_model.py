@@ -6,6 +6,7 @@ skipped with that reason; the others of this folder need none.
 
 from __future__ import annotations
 
+import importlib
 import json
 from typing import Any
 
@@ -30,8 +31,7 @@ from autoparser.analysis.constraining.constrained.model import (
 )
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
-torch = pytest.importorskip("torch", reason="torch is not installed (the extra gpu)")
-transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.slow
 
 SCHEMA = {
     "type": "object",
@@ -46,11 +46,23 @@ SCHEMA = {
 CONSTRAINT = Constraint.json_schema(SCHEMA, whitespace="compact")
 
 
-def devices() -> list[str]:
-    return ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+@pytest.fixture
+def torch() -> Any:
+    """Load torch when a test runs: to collect this file must not take seconds and 200 MB."""
+    return pytest.importorskip("torch", reason="torch is not installed (the extra gpu)")
 
 
-def random_model(tokenizer: ModelTokenizer, device: str) -> Any:
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest, torch: Any) -> str:
+    """Name each device that is there."""
+    name: str = request.param
+    if name == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    return name
+
+
+def random_model(torch: Any, tokenizer: ModelTokenizer, device: str) -> Any:
+    transformers = importlib.import_module("transformers")
     config = transformers.Qwen2Config(
         # Wider than the vocabulary, as real models are.
         vocab_size=tokenizer.vocab_size + 37,
@@ -73,10 +85,11 @@ def is_valid(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("device", devices())
-def test_masked_all_are_valid_and_unmasked_none(device: str, bytes_backend: GrammarBackend) -> None:
+def test_masked_all_are_valid_and_unmasked_none(
+    torch: Any, device: str, bytes_backend: GrammarBackend
+) -> None:
     tokenizer = bytes_backend.tokenizer
-    model = random_model(tokenizer, device)
+    model = random_model(torch, tokenizer, device)
     prompts = [tokenizer.encode(text) for text in ("Go", "Where to?", "a", "<think>")]
     grammars = [bytes_backend.grammar(CONSTRAINT) for _ in prompts]
     masked = measure(grammars, tokenizer, ModelSampler(model, prompts, seed=1), 120)
@@ -87,10 +100,10 @@ def test_masked_all_are_valid_and_unmasked_none(device: str, bytes_backend: Gram
     assert not any(is_valid(walk.text) for walk in unmasked.walks)
 
 
-def test_a_batch_writes_what_each_would_alone(bytes_backend: GrammarBackend) -> None:
+def test_a_batch_writes_what_each_would_alone(torch: Any, bytes_backend: GrammarBackend) -> None:
     """Padding on the left and answers that end early change nothing: the choice is greedy here."""
     tokenizer = bytes_backend.tokenizer
-    model = random_model(tokenizer, "cpu")
+    model = random_model(torch, tokenizer, "cpu")
     prompts = [tokenizer.encode(text) for text in ("Go", "Where to go today?", "a")]
 
     def written(chosen: list[list[int]]) -> list[str]:
@@ -101,9 +114,9 @@ def test_a_batch_writes_what_each_would_alone(bytes_backend: GrammarBackend) -> 
     assert written(prompts) == [written([prompt])[0] for prompt in prompts]
 
 
-def test_one_seed_gives_one_batch(bytes_backend: GrammarBackend) -> None:
+def test_one_seed_gives_one_batch(torch: Any, bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
-    model = random_model(tokenizer, "cpu")
+    model = random_model(torch, tokenizer, "cpu")
 
     def written(seed: int) -> list[str]:
         sampler = ModelSampler(model, [[1], [2]], seed=seed)
@@ -113,9 +126,8 @@ def test_one_seed_gives_one_batch(bytes_backend: GrammarBackend) -> None:
     assert written(3) == written(3) != written(4)
 
 
-@pytest.mark.parametrize("device", devices())
 @pytest.mark.parametrize("width", [31, 64, 70, 96, 100])
-def test_the_mask_on_the_device(width: int, device: str) -> None:
+def test_the_mask_on_the_device(torch: Any, width: int, device: str) -> None:
     words = np.random.default_rng(width).integers(-(2**31), 2**31, (3, 3), dtype=np.int32)
     mask = torch.from_numpy(words)
     logits = apply_mask(torch.zeros((3, width), device=device), mask.to(device)).cpu()
@@ -124,7 +136,7 @@ def test_the_mask_on_the_device(width: int, device: str) -> None:
         assert torch.isfinite(logits[row]).nonzero().flatten().tolist() == allowed
 
 
-def test_a_mask_in_a_tensor_is_the_same(bytes_backend: GrammarBackend) -> None:
+def test_a_mask_in_a_tensor_is_the_same(torch: Any, bytes_backend: GrammarBackend) -> None:
     words = bytes_backend.tokenizer.mask_words
     grammar = bytes_backend.grammar(CONSTRAINT)
     tensor = torch.zeros((2, words), dtype=torch.int32)
@@ -134,7 +146,7 @@ def test_a_mask_in_a_tensor_is_the_same(bytes_backend: GrammarBackend) -> None:
     assert (tensor.numpy() == numbers).all()
 
 
-def test_devices_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_devices_that_are_not_there(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     assert choose_device("auto").type == "cpu"

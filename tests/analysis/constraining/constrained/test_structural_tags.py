@@ -202,7 +202,14 @@ FORMATS: list[tuple[str, dict[str, Any], list[str], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize("markers", ["tokens", "text", "qwen"])
+@pytest.mark.parametrize(
+    "markers",
+    [
+        pytest.param("bytes_backend", id="tokens"),
+        pytest.param("plain_backend", id="text"),
+        pytest.param("qwen_backend", id="qwen", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(
     ("form", "taken", "refused"), [row[1:] for row in FORMATS], ids=[row[0] for row in FORMATS]
 )
@@ -211,12 +218,10 @@ def test_each_format_takes_what_it_says(
     taken: list[str],
     refused: list[str],
     markers: str,
-    bytes_backend: GrammarBackend,
-    plain_backend: GrammarBackend,
-    qwen_backend: GrammarBackend,
+    request: pytest.FixtureRequest,
 ) -> None:
     """As the tokenizer writes it: with added tokens where it has them."""
-    backend = {"tokens": bytes_backend, "text": plain_backend, "qwen": qwen_backend}[markers]
+    backend: GrammarBackend = request.getfixturevalue(markers)
     tokenizer = backend.tokenizer
     grammar = backend.grammar(tag(form))
     for text in taken:
@@ -229,6 +234,7 @@ def test_each_format_takes_what_it_says(
 SHARED = [row for row in FORMATS if "start:" not in str(row[1])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "taken", "refused"), [row[1:] for row in SHARED], ids=[row[0] for row in SHARED]
 )

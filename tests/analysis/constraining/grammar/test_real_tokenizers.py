@@ -24,6 +24,8 @@ from .offers import BATTERY
 from .proofs import grammar_for, request_for
 from .tokens import ids
 
+pytestmark = pytest.mark.slow
+
 EOS = "<｜end▁of▁sentence｜>"
 
 

@@ -220,6 +220,7 @@ NAMED = {"type": "function", "function": {"name": "list_rooms"}}
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "taken", "refused"),
     [

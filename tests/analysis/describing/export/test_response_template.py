@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 from transformers.utils.chat_parsing import ResponseParser, parse_response
 
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import RefusedMessageError
 from autoparser.analysis.describing.export import (
     MessagePiece,
@@ -22,7 +20,7 @@ from autoparser.analysis.describing.export import (
 from autoparser.analysis.describing.export.export_trial import prompted, tools
 from autoparser.analysis.inference.check import BatteryCase, battery
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
-from tests.analysis.reading.parsing.messages import messages
+from tests.analysis.reading.parsing.messages import random_messages
 from tests.analysis.tiny import CONTENT, REASONING, turn
 
 RANDOM = 40
@@ -86,21 +84,7 @@ def test_random_messages_come_back(name: str) -> None:
     export = response_template(format_)
     parse = transformers_parser()
     assert parse is not None
-    cases: list[BatteryCase] = []
-
-    @settings(
-        max_examples=RANDOM,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(messages)
-    def collect(message: Message) -> None:
-        cases.append(BatteryCase("random", message))
-
-    collect()
+    cases = [BatteryCase("random", message) for message in random_messages(RANDOM)]
     trial = try_out(format_, export, parse, analysis_of(name).prober(), cases)
     assert trial.ok, trial.mismatches[0]
 

@@ -48,7 +48,15 @@ def prompt_of(made: Renderer, messages: list[dict[str, object]]) -> tuple[int, .
     return made.render(messages, tools(), add_generation_prompt=True).token_ids
 
 
-@pytest.mark.parametrize("vocabulary", [small, qwen, deepseek], ids=["small", "qwen", "deepseek"])
+@pytest.mark.parametrize(
+    "vocabulary",
+    [
+        small,
+        pytest.param(qwen, marks=pytest.mark.slow),
+        pytest.param(deepseek, marks=pytest.mark.slow),
+    ],
+    ids=["small", "qwen", "deepseek"],
+)
 @pytest.mark.parametrize(
     ("before", "turn", "new"),
     [

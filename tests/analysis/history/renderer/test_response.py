@@ -26,7 +26,15 @@ from tests.analysis.history.renderer.tokenizers_here import deepseek, qwen, smal
 XML = "a1-function-parameter"
 
 
-@pytest.mark.parametrize("vocabulary", [small, qwen, deepseek], ids=["small", "qwen", "deepseek"])
+@pytest.mark.parametrize(
+    "vocabulary",
+    [
+        small,
+        pytest.param(qwen, marks=pytest.mark.slow),
+        pytest.param(deepseek, marks=pytest.mark.slow),
+    ],
+    ids=["small", "qwen", "deepseek"],
+)
 @pytest.mark.parametrize(
     "turn",
     [

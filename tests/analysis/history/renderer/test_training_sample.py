@@ -39,7 +39,9 @@ def played(made: Renderer) -> list[TrajectoryStep]:
     return [TrajectoryStep(prompt, first), TrajectoryStep(bridged.token_ids, second)]
 
 
-@pytest.mark.parametrize("vocabulary", [small, qwen], ids=["small", "qwen"])
+@pytest.mark.parametrize(
+    "vocabulary", [small, pytest.param(qwen, marks=pytest.mark.slow)], ids=["small", "qwen"]
+)
 def test_a_sample_is_the_render_of_the_conversation_and_its_loss_mask(vocabulary: Any) -> None:
     made = renderer(XML, vocabulary())
     sample = made.training_sample(played(made), tools())
@@ -55,6 +57,7 @@ def test_a_sample_is_the_render_of_the_conversation_and_its_loss_mask(vocabulary
     assert said_by_model.endswith("</tool_call>")
 
 
+@pytest.mark.slow
 def test_every_call_and_every_failed_attempt_has_its_tokens_and_status() -> None:
     made = renderer(XML, qwen())
     text = f"Hm 🚀.\n</think>\n\n{CALL.format('Zürich 🚀')}\n{BROKEN} x {CALL.format('Rome')[:50]}"

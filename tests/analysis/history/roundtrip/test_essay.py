@@ -21,6 +21,9 @@ from tests.corpus.outcomes import PACKAGE, corpus_paths, read_template
 from .played import fixture, verdict
 from .vocabularies import deepseek, qwen, stand_in
 
+pytestmark = pytest.mark.slow
+"""Real vocabularies take seconds to load."""
+
 
 def glm() -> Tokenizer:
     """Qwen's vocabulary with GLM's special tokens."""

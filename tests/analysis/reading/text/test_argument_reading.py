@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.format import Arguments, type_of
 from autoparser.analysis.reading.text import ReadOutcome, Tape, read_arguments
+from tests.analysis.reading.parsing.loop import analysis_of
 
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "templates"
 STOP = "\n<the end of it>"
@@ -38,8 +38,7 @@ CANNOT = {
 def formats() -> dict[str, Arguments]:
     found: dict[str, Arguments] = {}
     for path in sorted(FIXTURES.glob("*.jinja")):
-        template = ChatTemplate(path.read_text(encoding="utf-8"), {"eos_token": "</s>"})
-        calls = analyze(template).format.calls
+        calls = analysis_of(path.stem).format.calls
         if calls is not None:
             found[path.stem] = calls.arguments
     return found

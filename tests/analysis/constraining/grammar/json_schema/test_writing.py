@@ -171,10 +171,10 @@ def test_others_beside_many_long_names() -> None:
 
 def test_others_beside_many_different_names() -> None:
     rng = random.Random(0)
-    names = ["".join(rng.choices(string.ascii_letters, k=12)) for _ in range(300)]
+    names = ["".join(rng.choices(string.ascii_letters, k=12)) for _ in range(100)]
     judge = Judge.of({"type": "object", "properties": {name: {"type": "null"} for name in names}})
-    assert judge.takes({names[0]: None, names[0][:7]: 1, names[299] + "x": 1})
-    assert not judge.takes({names[299]: 1})
+    assert judge.takes({names[0]: None, names[0][:7]: 1, names[99] + "x": 1})
+    assert not judge.takes({names[99]: 1})
 
 
 def test_rules_of_several_schemas_share_what_is_equal() -> None:
