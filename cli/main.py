@@ -24,6 +24,7 @@ from .decode import decode
 from .engines import engines
 from .export import export
 from .fetch import fetch
+from .fix import fix
 from .grammar import grammar
 from .isolation import in_worker, in_workers
 from .learn import learn
@@ -64,6 +65,7 @@ app.command()(in_workers(debug))
 app.command()(fetch)
 app.command()(in_workers(engines))
 app.command()(in_workers(lint))
+app.command()(in_workers(fix))
 app.command()(rule)
 app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))
 app.command()(in_worker(seconds=300)(compare))

@@ -15,6 +15,8 @@ from .engines import engines_document, engines_report
 from .explanation import explanation_report, explanations_document
 from .export import export_report
 from .fetch import fetch_report
+from .fixing import fix_diff, fix_report
+from .fixing_document import fix_document
 from .grammar import grammar_report, turn_expression
 from .inferred import inferred_report
 from .message import all_read, message_document, message_report
@@ -67,6 +69,9 @@ __all__ = [
     "explanations_document",
     "export_report",
     "fetch_report",
+    "fix_diff",
+    "fix_document",
+    "fix_report",
     "format_comparison_report",
     "grammar_report",
     "inferred_report",

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
@@ -103,6 +104,13 @@ def alone(render: Render, label: str) -> HitEvidence:
     return HitEvidence(render.shown(label))
 
 
+class AskedRender(NamedTuple):
+    """A render, and what it was made with."""
+
+    variables: Mapping[str, object]
+    render: Render
+
+
 class LintRenders:
     """Renders conversations through one template, as transformers prepares them."""
 
@@ -111,6 +119,7 @@ class LintRenders:
         self._template = template
         self._tokens = tokens
         self._known: dict[str, Render] = {}
+        self._asked: list[AskedRender] = []
         self._tools: dict[str, list[object] | None] = {}
 
     def render(
@@ -141,7 +150,13 @@ class LintRenders:
             )
             known = self._render(tuple(messages), variables)
             self._known[key] = known
+            self._asked.append(AskedRender(variables, known))
         return known
+
+    @property
+    def asked(self) -> Sequence[AskedRender]:
+        """Every render so far, in their order."""
+        return self._asked
 
     def variables(
         self,
