@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import Any
 
-from autoparser.analysis.core.conversation import Json, Message, Tool, tool_for
+from autoparser.analysis.core.conversation import Json, Message, Tool, function_of, tool_for
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
     TemplateRenderError,
@@ -90,12 +90,11 @@ class Analysis(LearntFormat):
         begun = self.begun(tools, prompt=prompt, chat_template_kwargs=chat_template_kwargs)[0]
         opening = begun.opening
         known = begun.format.setting if opening is None else opening.setting
-        given = cast("Mapping[str, Json]", chat_template_kwargs or {})
-        offered = [cast("Mapping[str, object]", tool) for tool in tools or ()]
+        given: Mapping[str, Any] = chat_template_kwargs or {}
         return TemplateTurns(
             self.prober(),
             setting={**known, **given},
-            tools=[cast("Tool", tool.get("function", tool)) for tool in offered],
+            tools=[*map(function_of, tools or ())],
             named=begun.format.with_naming_ids,
         )
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall, tool_for
+from autoparser.analysis.core.conversation import (
+    Json,
+    Message,
+    Tool,
+    ToolCall,
+    tool_for,
+    with_properties,
+)
 
 
 class BatteryCase(NamedTuple):
@@ -143,14 +150,5 @@ def loose_tools() -> tuple[Json, ...]:
         "labels": {"type": "array"},
         "options": {"type": "object"},
     }
-    offered: list[Json] = []
-    for tool in battery_tools():
-        parameters = cast("dict[str, Json]", tool["parameters"])
-        properties = cast("dict[str, Json]", parameters["properties"])
-        met: dict[str, Json] = {key: loose.get(key, each) for key, each in properties.items()}
-        function: dict[str, Json] = {
-            **tool,
-            "parameters": {**parameters, "properties": met, "required": []},
-        }
-        offered.append({"type": "function", "function": function})
-    return tuple(offered)
+    functions = [with_properties(each, loose.get, required=[]) for each in battery_tools()]
+    return tuple({"type": "function", "function": each} for each in functions)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-__all__ = ["is_list", "is_mapping", "kind_of"]
+__all__ = ["is_list", "is_mapping", "is_row", "kind_of"]
 
 _KINDS: Mapping[type[object], str] = {
     bool: "true or false",
@@ -23,7 +23,7 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), f"a {type(value).__name__}")
 
 
-def is_mapping(value: object) -> TypeGuard[Mapping[Any, object]]:
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
     """Say whether a value is an object, whatever its members are."""
     return isinstance(value, Mapping)
 
@@ -31,3 +31,8 @@ def is_mapping(value: object) -> TypeGuard[Mapping[Any, object]]:
 def is_list(value: object) -> TypeGuard[list[object]]:
     """Say whether a value is a list, whatever its items are."""
     return isinstance(value, list)
+
+
+def is_row(value: object) -> TypeGuard[Sequence[object]]:
+    """Say whether a value is a list or a tuple, whatever its items are."""
+    return isinstance(value, list | tuple)

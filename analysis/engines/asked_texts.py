@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import cast
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.battery import BatteryCase, battery, loose_tools
@@ -208,7 +207,7 @@ def _hostile_texts(analysis: Analysis) -> list[str]:
 @cache
 def _checks() -> Mapping[str, Validate]:
     """Return the checks of arguments, by the names of tools; what makes them takes seconds."""
-    functions = [function_of(cast("Mapping[str, Json]", tool)) for tool in loose_tools()]
+    functions = map(function_of, loose_tools())
     return {each["name"]: validator(each["parameters"]) for each in functions}
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import convert
 
@@ -281,7 +281,7 @@ class LearntFormat(ABC):
         rendered, where the template is at hand: TemplateNeededError where it is not. Switches that
         change neither make no difference.
         """
-        given = cast("Mapping[str, Json]", setting)
+        given: Mapping[str, Any] = setting
         known = self.formats.under(given, tools=tools)
         return self._learn(given, tools=tools) if known is None else known
 

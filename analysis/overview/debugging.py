@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.core.given_requests import given_messages, given_tools
 from autoparser.analysis.core.switches import Switch
+from autoparser.analysis.core.value_kind import is_mapping
 from autoparser.analysis.loading.template import ChatTemplate, RenderTrace
 
 __all__ = [
@@ -88,9 +89,8 @@ class DebuggedConversation:
     def edited(self, given: object, name: str) -> DebuggedConversation:
         """Return it with the messages and tools of `as_yaml`. Raises AutoparserError."""
         messages = tuple(given_messages(given, name))
-        # What holds messages and is no list of them is a mapping.
-        keys = cast("Mapping[str, object]", {} if isinstance(given, list) else given)
-        tools = tuple(given_tools(keys, name)) if "tools" in keys else None
+        there = is_mapping(given) and "tools" in given
+        tools = tuple(given_tools(given, name)) if there else None
         return replace(self, name=name, messages=messages, tools=tools)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
+
+from autoparser.analysis.core.conversation import function_of
+from autoparser.analysis.core.value_kind import is_mapping
 
 __all__ = ["ServedRequest", "served_request"]
 
@@ -37,8 +40,8 @@ class ServedRequest:
     @property
     def strict(self) -> bool:
         """Whether arguments of a call that may be made are held to a schema."""
-        marked = [cast("Mapping[str, object]", tool.get("function", tool)) for tool in self.tools]
-        return self.tool_choice == "auto" and any(tool.get("strict") is True for tool in marked)
+        marked = any(function_of(tool).get("strict") is True for tool in self.tools)
+        return self.tool_choice == "auto" and marked
 
 
 def served_request(
@@ -48,9 +51,9 @@ def served_request(
     settings: Mapping[str, object] | None = None,
 ) -> ServedRequest:
     """Read a request of Chat Completions or Responses; `tools` stand for its own where given."""
-    offered: object = getattr(request, "tools", None) if tools is None else tools
+    offered: Any = getattr(request, "tools", None) if tools is None else tools
     choice = _plain(getattr(request, "tool_choice", None))
-    plain = tuple(map(_tool, cast("Sequence[object]", offered or ())))
+    plain = tuple(map(_tool, offered or ()))
     return ServedRequest(
         tools=plain,
         tool_choice="none" if not plain else choice or "auto",
@@ -66,24 +69,22 @@ def _plain(value: object) -> object:
 
 def _tool(tool: object) -> Mapping[str, object]:
     """Return a tool as Chat Completions have it; Responses have no `function` around it."""
-    plain = cast("Mapping[str, object]", _plain(tool))
-    if isinstance(plain.get("function"), Mapping):
-        function = cast("Mapping[str, object]", plain["function"])
-    else:
+    plain: Any = _plain(tool)
+    function = plain.get("function")
+    if not is_mapping(function):
         function = {name: value for name, value in plain.items() if name != "type"}
     kept = {name: value for name, value in function.items() if value is not None}
     return {"type": "function", "function": kept}
 
 
 def _answer_schema(form: object) -> Mapping[str, object] | None:
-    if not isinstance(form, Mapping):
+    if not is_mapping(form):
         return None
-    members = cast("Mapping[str, object]", form)
-    if members.get("type") == "json_object":
+    if form.get("type") == "json_object":
         return {"type": "object"}
-    if members.get("type") != "json_schema":
+    if form.get("type") != "json_schema":
         return None
-    held: object = members.get("json_schema")
-    described = cast("Mapping[str, object]", held) if isinstance(held, Mapping) else members
-    schema: object = described.get("json_schema", described.get("schema"))
-    return cast("Mapping[str, object]", schema) if isinstance(schema, Mapping) else None
+    held = form.get("json_schema")
+    described = held if is_mapping(held) else form
+    schema = described.get("json_schema", described.get("schema"))
+    return schema if is_mapping(schema) else None

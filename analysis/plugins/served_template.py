@@ -7,9 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from autoparser.analysis.core.errors import TemplateNotFoundError
+from autoparser.analysis.core.value_kind import is_mapping
 from autoparser.analysis.loading.sources import load_template
 from autoparser.analysis.loading.template import ChatTemplate
 
@@ -42,8 +42,8 @@ def served_template(
         found = load_template(given)
         return replace(found, special_tokens={**known, **found.special_tokens})
     held: object = getattr(tokenizer, "chat_template", None)
-    if isinstance(held, Mapping):
-        held = cast("Mapping[str, object]", held).get("default")
+    if is_mapping(held):
+        held = held.get("default")
     if isinstance(held, str) and held:
         return ChatTemplate(held, known)
     raise TemplateNotFoundError(
@@ -65,7 +65,5 @@ def _option(arguments: Sequence[str]) -> str | None:
 
 def _special_tokens(tokenizer: object) -> dict[str, str]:
     held: object = getattr(tokenizer, "special_tokens_map", None)
-    if not isinstance(held, Mapping):
-        return {}
-    tokens = cast("Mapping[str, object]", held)
-    return {name: text for name, text in tokens.items() if isinstance(text, str)}
+    tokens = held.items() if is_mapping(held) else ()
+    return {name: text for name, text in tokens if isinstance(text, str)}

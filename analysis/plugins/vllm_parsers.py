@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.reading.expression import RequestError
@@ -132,7 +132,7 @@ class WholeParser:
         after: Any = super()
         after.__init__(tokenizer, tools, *args, **kwargs)
         self._known = served_format(tokenizer)
-        self._settings = cast("Mapping[str, object]", kwargs.get("chat_template_kwargs") or {})
+        self._settings: Mapping[str, object] = kwargs.get("chat_template_kwargs") or {}
         self._prompt: Sequence[int] | None = None
         self._stream: StreamParser | None = None
         self._last: Sequence[int] = ()
@@ -296,8 +296,7 @@ class ReasoningHalf:
         after: Any = super()
         after.__init__(tokenizer, *args, **kwargs)
         self._known = served_format(tokenizer)
-        settings = cast("Mapping[str, object]", kwargs.get("chat_template_kwargs") or {})
-        self._asked = ServedRequest(settings=settings)
+        self._asked = ServedRequest(settings=kwargs.get("chat_template_kwargs") or {})
         self._prompt: Sequence[int] | None = None
         self._end: ReasoningEnd | None = None
         self._states: dict[int, ReasoningState] = {}

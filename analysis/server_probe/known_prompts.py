@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
@@ -13,7 +13,6 @@ from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
     Message,
-    Tool,
     ToolCall,
     ToolResult,
     User,
@@ -105,7 +104,7 @@ def _rendered(
 ) -> str | None:
     """Return the template's prompt; None where it refuses, or crashes."""
     shape = replace(analysis.shape, system=bool(system))
-    functions = [function_of(cast("Tool", each)) for each in loose_tools()] if tools else []
+    functions = [*map(function_of, loose_tools())] if tools else []
     given: Mapping[str, Any] = settings
     try:
         return analysis.rendering.render(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.battery import CITY_TOOL, BatteryCase, battery, loose_tools
-from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall, function_of
+from autoparser.analysis.core.conversation import Json, Message, ToolCall, function_of
 from autoparser.analysis.core.schema import validator
 from autoparser.analysis.inference.check.template_turns import QUESTION, TemplateTurns
 
@@ -86,7 +85,7 @@ def _other(turns: TemplateTurns, message: Message, tools: Sequence[Json]) -> Mes
 
     Where texts stand bare and the schema allows a text or null, `null` is either.
     """
-    functions = [function_of(cast("Tool", each)) for each in tools]
+    functions = map(function_of, tools)
     schemas = {each["name"]: each["parameters"]["properties"] for each in functions}
 
     def as_text(call: ToolCall, key: str, value: Json) -> Json:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import cast
 
 import yaml
 
@@ -132,4 +131,5 @@ def _sorted(scores: Iterable[ParserScore]) -> tuple[list[ParserScore], list[str]
 
 @cache
 def _listed() -> Mapping[str, Sequence[str]]:
-    return cast("Mapping[str, Sequence[str]]", yaml.safe_load(LISTED.read_text("utf-8")))
+    listed: Mapping[str, Sequence[str]] = yaml.safe_load(LISTED.read_text("utf-8"))
+    return listed

@@ -15,7 +15,7 @@ from functools import cached_property
 from http import HTTPStatus
 from ipaddress import ip_address
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 from urllib.parse import urlsplit
 
 import httpx2
@@ -85,9 +85,10 @@ class ServerReply:
     def value(self) -> Json:
         """Its JSON; None where it is not JSON."""
         try:
-            return cast("Json", json.loads(self.text))
+            value: Json = json.loads(self.text)
         except ValueError:
             return None
+        return value
 
     @property
     def object(self) -> Mapping[str, Json]:
@@ -213,9 +214,9 @@ def _events(text: str) -> Iterator[Mapping[str, Json]]:
         data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
         if data:
             try:
-                event: object = json.loads(data)
+                event: Json = json.loads(data)
             except ValueError:
                 # What ends a stream is not JSON.
                 continue
             if isinstance(event, dict):
-                yield cast("Mapping[str, Json]", event)
+                yield event

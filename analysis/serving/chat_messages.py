@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall, function_of
+from autoparser.analysis.core.conversation import Json, Message, ToolCall, function_of
 from autoparser.analysis.core.message_shape import Shape
 from autoparser.analysis.core.value_kind import is_list, is_mapping
 
@@ -36,7 +36,7 @@ def shaped_messages(messages: Sequence[Mapping[str, Any]], shape: Shape) -> list
 
 def shaped_tools(tools: Iterable[Mapping[str, Any]], shape: Shape) -> list[Json]:
     """Return the tools as the template takes them."""
-    return [shape.tool(cast("Tool", function_of(tool))) for tool in tools]
+    return [shape.tool(function_of(tool)) for tool in tools]
 
 
 def _other(given: Mapping[str, Any], names: Mapping[str, str], shape: Shape) -> Mapping[str, Any]:
@@ -72,7 +72,7 @@ def _call(given: object) -> ToolCall | None:
             return None
     if not isinstance(name, str) or not is_mapping(arguments):
         return None
-    return ToolCall(name, cast("Mapping[str, Json]", arguments), str(given.get("id") or ""))
+    return ToolCall(name, arguments, str(given.get("id") or ""))
 
 
 def _text(content: object) -> str | None:

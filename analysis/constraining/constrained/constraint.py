@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, cast
+from typing import Any
 
 from autoparser.analysis.constraining.grammar import Grammar
+from autoparser.analysis.core.value_kind import is_mapping
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
 from .errors import ConstraintError
@@ -70,11 +71,11 @@ class Constraint:
                 raise ConstraintError(
                     f"the structural tag is not valid JSON: {error}", place="structural_tag"
                 ) from error
-        if not isinstance(tag, Mapping):
+        if not is_mapping(tag):
             raise ConstraintError(
                 f"a structural tag is an object, not {type(tag).__name__}", place="structural_tag"
             )
-        document = {"whitespace": whitespace, "tag": dict(cast("Mapping[str, Any]", tag))}
+        document = {"whitespace": whitespace, "tag": dict(tag)}
         text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
         return cls(ConstraintKind.STRUCTURAL_TAG, text)
 
@@ -148,9 +149,9 @@ def _response_format(given: Mapping[str, Any] | None) -> tuple[str, object] | No
             return "json_schema", {"type": "object"}
         case "json_schema":
             inner = given.get("json_schema")
-            if not isinstance(inner, Mapping):
+            if not is_mapping(inner):
                 raise ConstraintError("has no object json_schema", place="response_format")
-            return "json_schema", cast("Mapping[str, Any]", inner).get("schema", ANY_JSON)
+            return "json_schema", inner.get("schema", ANY_JSON)
         case "regex" | "ebnf" as kind:
             return kind, given.get(kind)
         case "structural_tag":

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
 from llguidance.gbnf_to_lark import (
     AlternativeNode,
@@ -102,7 +101,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 def _literal_text(escaped: str) -> str:
     r"""Return the text of a literal as the converter keeps it: with JSON's escapes and ``\xNN``."""
-    return cast("str", json.loads('"' + "".join(_json_escapes(escaped)) + '"'))
+    return str(json.loads('"' + "".join(_json_escapes(escaped)) + '"'))
 
 
 def _json_escapes(escaped: str) -> Iterator[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import cache
-from typing import Any, cast
+from typing import Any
+
+from autoparser.analysis.core.value_kind import is_list, is_mapping
 
 from .errors import ConstraintError
 
@@ -40,13 +41,13 @@ def read_schema(schema: object, place: str = "json_schema") -> dict[str, Any]:
         return {}
     if schema is False:
         raise ConstraintError("the schema is false: no answer can satisfy it", place=place)
-    if not isinstance(schema, Mapping):
+    if not is_mapping(schema):
         raise ConstraintError(
             f"a schema is an object, not {type(schema).__name__}",
             place=place,
             hint=f"give a JSON schema, or {ANY_JSON} for any JSON",
         )
-    return dict(cast("Mapping[str, Any]", schema))
+    return dict(schema)
 
 
 def with_whitespace(schema: dict[str, Any], whitespace: Whitespace) -> dict[str, Any]:
@@ -67,8 +68,7 @@ def with_whitespace(schema: dict[str, Any], whitespace: Whitespace) -> dict[str,
         options = {"whitespace_flexible": False}
     else:
         options = {"whitespace_flexible": True, "whitespace_pattern": whitespace}
-    given = cast("dict[str, Any]", schema.get("x-guidance") or {})
-    return {**schema, "x-guidance": {**options, **given}}
+    return {**schema, "x-guidance": {**options, **(schema.get("x-guidance") or {})}}
 
 
 @cache
@@ -92,17 +92,15 @@ def schema_text(schema: dict[str, Any]) -> str:
 
 
 def _normal(schema: object) -> object:
-    if isinstance(schema, list):
-        return [_normal(part) for part in cast("list[object]", schema)]
-    if not isinstance(schema, Mapping):
+    if is_list(schema):
+        return [_normal(part) for part in schema]
+    if not is_mapping(schema):
         return schema
-    members = cast("Mapping[str, object]", schema)
     normal: dict[str, object] = {}
-    for keyword in sorted(members):
-        value = members[keyword]
-        if keyword in _ORDERED and isinstance(value, Mapping):
-            properties = cast("Mapping[str, object]", value)
-            normal[keyword] = {name: _normal(part) for name, part in properties.items()}
+    for keyword in sorted(schema):
+        value = schema[keyword]
+        if keyword in _ORDERED and is_mapping(value):
+            normal[keyword] = {name: _normal(part) for name, part in value.items()}
         else:
             normal[keyword] = value if keyword in _VALUES else _normal(value)
     return normal

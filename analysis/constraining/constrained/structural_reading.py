@@ -8,10 +8,11 @@ and ``{"type": "structural_tag", "format": {...}}`` with the formats that xgramm
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeGuard, cast
+from typing import Any
 
 from autoparser.analysis.constraining.grammar.lark import write_embedding
 from autoparser.analysis.constraining.grammar.rules import Embedded, JsonValue
+from autoparser.analysis.core.value_kind import is_list, is_mapping, is_row
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
 from .ebnf import lark_grammar
@@ -140,9 +141,8 @@ class _TagReader:
         raise ConstraintError(f"{given!r} is not an added token of the tokenizer", place=place)
 
     def text_or_token(self, given: object, place: str) -> str:
-        if isinstance(given, Mapping):
-            form = cast("Mapping[str, Any]", given)
-            return self.token(_field(form, "token", place), f"{place}.token")
+        if is_mapping(given):
+            return self.token(_field(given, "token", place), f"{place}.token")
         return _text(given, place)
 
     def tag(self, given: object, place: str) -> tuple[str, Ways]:
@@ -151,7 +151,7 @@ class _TagReader:
         begin = self.text_or_token(_field(form, "begin", place), f"{place}.begin")
         content = self.part(_field(form, "content", place), f"{place}.content")
         ends = _field(form, "end", place)
-        listed = cast("list[object]", ends) if isinstance(ends, list) else [ends]
+        listed = ends if is_list(ends) else [ends]
         texts = tuple(self.text_or_token(end, f"{place}.end") for end in listed)
         if not texts:
             raise ConstraintError("there is no end", place=f"{place}.end")
@@ -270,17 +270,13 @@ def _field(form: Mapping[str, Any], name: str, place: str) -> Any:
 
 
 def _object(given: object, place: str) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping):
+    if not is_mapping(given):
         raise ConstraintError(f"is not an object but {type(given).__name__}", place=place)
-    return cast("Mapping[str, Any]", given)
-
-
-def _is_list(given: object) -> TypeGuard[Sequence[Any]]:
-    return isinstance(given, list | tuple)
+    return given
 
 
 def _list(given: object, place: str) -> Sequence[Any]:
-    if not _is_list(given):
+    if not is_row(given):
         raise ConstraintError(f"is not a list but {type(given).__name__}", place=place)
     return given
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Protocol, cast
+from typing import Protocol
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.format import Begun, RefusedMessageError, TurnFormat
@@ -109,7 +109,7 @@ class Rewriter:
     def compare(self, text: str, parsed: ParsedMessage) -> RenderedAgain:
         """Say what is written of the message, and where that is other text."""
         message = message_of(parsed, text)
-        if not all(map(_finite, (call.arguments for call in message.calls))):
+        if not all(_finite(dict(call.arguments)) for call in message.calls):
             reason = "a number in it is beyond what a template can be given"
             return RenderedAgain(Rendering.UNWRITTEN, reason)
         turn = self._turns.written(message)
@@ -236,15 +236,15 @@ def _lead_words(lead: Rendering, turn: WrittenTurn, text: str) -> str:
     return f"the prompt ends in {turn.prompt[-40:]!r}, and no turn goes on from there"
 
 
-def _finite(value: object) -> bool:
+def _finite(value: Json) -> bool:
     """Say whether no number in a value is beyond what a template can be given."""
     match value:
         case float():
             return isfinite(value)
         case dict():
-            return all(map(_finite, cast("dict[str, object]", value).values()))
+            return all(map(_finite, value.values()))
         case list():
-            return all(map(_finite, cast("list[object]", value)))
+            return all(map(_finite, value))
         case _:
             return True
 

@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import cast
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, build_opener
@@ -143,8 +142,7 @@ class Server:
 
     def _read(self, content: bytes) -> tuple[str, bool]:
         try:
-            value: object = json.loads(content)
-            choice = cast("Mapping[str, list[Mapping[str, object]]]", value)["choices"][0]
+            choice = json.loads(content)["choices"][0]
             text, reason = choice["text"], choice.get("finish_reason")
         except (ValueError, LookupError, TypeError, AttributeError):
             text = reason = None

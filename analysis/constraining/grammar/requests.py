@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any
 
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun, Formats
 from autoparser.analysis.core.schema import Schema, mapped
@@ -23,7 +23,7 @@ def grammar_of(
     begun: Begun | None = None,
     tool_choice: object = "auto",
     parallel_tool_calls: bool = True,
-    json_schema: Mapping[str, object] | None = None,
+    json_schema: Mapping[str, Any] | None = None,
     strict: bool | None = None,
     lazy: bool = False,
     loosen: bool = False,
@@ -52,14 +52,15 @@ def grammar_of(
             hint="give one of tool_choice and json_schema",
         )
     marked = {
-        name: _says_strict(tool) for name, tool in zip(_names(tools), tools or (), strict=True)
+        function["name"]: function.get("strict") is True
+        for function in map(function_of, tools or ())
     }
     return Grammar(
         build(formats, request),
         {name: _held(schema, strict, marked[name]) for name, schema in offered.items()},
         parallel=request.parallel,
         required=request.required,
-        json_schema=cast("Json", dict(json_schema)) if json_schema is not None else None,
+        json_schema=dict(json_schema) if json_schema is not None else None,
         lazy=lazy,
         loosen=loosen,
     )
@@ -84,19 +85,6 @@ _SAMPLE: Json = {
         "properties": {"text": _TEXT, "texts": {"type": "array", "items": _TEXT}},
     },
 }
-
-
-def _names(tools: Sequence[object] | None) -> Sequence[str]:
-    return [str(_function(tool).get("name")) for tool in tools or ()]
-
-
-def _function(tool: object) -> Mapping[str, object]:
-    members = cast("Mapping[str, object]", tool)
-    return cast("Mapping[str, object]", members.get("function", members))
-
-
-def _says_strict(tool: object) -> bool:
-    return _function(tool).get("strict") is True
 
 
 def _held(schema: Json, strict: bool | None, marked: bool) -> Json:

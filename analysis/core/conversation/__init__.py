@@ -5,7 +5,7 @@ from .dialogue import Dialogue, Entry, ToolResult, User
 from .media import MEDIA_FORMS, MediaForm, MediaKind, media_kind
 from .message import Json, Message, Presence, ToolCall
 from .read_message import Agreement, ReadCall, ReadingJudge, ReadingVerdict, ReadMessage, same_json
-from .tools import Tool, function_of, tool_for
+from .tools import Tool, function_of, tool_for, with_properties
 
 __all__ = [
     "MEDIA_FORMS",
@@ -30,4 +30,5 @@ __all__ = [
     "media_kind",
     "same_json",
     "tool_for",
+    "with_properties",
 ]

@@ -7,10 +7,10 @@ transformers makes `{type: image, url: …}` of `{type: image_url, image_url: {u
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import cast
+
+from autoparser.analysis.core.value_kind import is_mapping
 
 from .message import Json
 
@@ -71,10 +71,9 @@ def media_kind(part: object) -> MediaKind | None:
 
     A part without a type is of the kind whose key it has, as `{image: …}`.
     """
-    if not isinstance(part, Mapping):
+    if not is_mapping(part):
         return None
-    members = cast("Mapping[str, object]", part)
-    given = members.get("type")
+    given = part.get("type")
     if isinstance(given, str):
         return _KINDS.get(given)
-    return next((kind for name, kind in _KINDS.items() if name in members), None)
+    return next((kind for name, kind in _KINDS.items() if name in part), None)

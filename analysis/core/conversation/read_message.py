@@ -10,10 +10,9 @@ where the template writes it as the very text that was read.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import cast
 
 from .message import Json, Message, ToolCall
 
@@ -136,5 +135,4 @@ def _decoded(given: ReadCall, meant: ToolCall) -> ToolCall | None:
     if not isinstance(value, dict):
         return None
     ordered = {key: value[key] for key in meant.arguments if key in value}
-    arguments = cast("Mapping[str, Json]", {**ordered, **value})
-    return ToolCall(given.name, arguments, meant.id)
+    return ToolCall(given.name, {**ordered, **value}, meant.id)

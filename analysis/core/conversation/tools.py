@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
+
+from autoparser.analysis.core.value_kind import is_mapping
 
 from .message import Json
 
 Tool: TypeAlias = dict[str, Json]
 
 
-def function_of(tool: Mapping[str, Any]) -> Any:
-    """Return what a tool says of its function, within OpenAI's wrapper or without it."""
-    return tool.get("function", tool)
+def function_of(tool: object) -> Any:
+    """Return what a tool says of its function, in OpenAI's wrapper or bare; None: no object."""
+    function = tool.get("function", tool) if is_mapping(tool) else None
+    return function if is_mapping(function) else None
+
+
+def with_properties(tool: Tool, change: Callable[[str, Any], Json], **more: Json) -> Tool:
+    """Return a function whose properties are changed, and what `more` says of its parameters."""
+    parameters: Any = tool["parameters"]
+    changed = {key: change(key, schema) for key, schema in parameters["properties"].items()}
+    return {**tool, "parameters": {**parameters, "properties": changed, **more}}
 
 
 def tool_for(name: str, description: str, properties: Mapping[str, str]) -> Tool:

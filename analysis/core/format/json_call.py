@@ -6,7 +6,6 @@ import ast
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import cast
 
 from autoparser.analysis.core.conversation import Json
 
@@ -76,7 +75,7 @@ def _values(text: str, *, python: bool) -> Iterator[tuple[int, Json, int]]:
             if read is None:
                 continue
             value, end = read
-        yield start, cast("Json", value), end
+        yield start, value, end
 
 
 def _literal(text: str, start: int) -> tuple[Json, int] | None:
@@ -84,7 +83,7 @@ def _literal(text: str, start: int) -> tuple[Json, int] | None:
         if text[end - 1] not in "}]":
             continue
         try:
-            return cast("Json", ast.literal_eval(text[start:end])), end
+            return ast.literal_eval(text[start:end]), end
         except (ValueError, SyntaxError):
             continue
     return None

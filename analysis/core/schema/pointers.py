@@ -5,7 +5,7 @@ Anchors and schemas with ids of their own are looked up by `referencing`; nothin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from autoparser.analysis.core.conversation import Json
 
@@ -68,11 +68,9 @@ class _Rewriting:
         self.places: dict[int, str] = {}
         self._find(root, ROOT)
         dialect = root.get("$schema")
-        self.specification = cast("Specification[Json]", DRAFT202012)
+        self.specification: Specification[Any] = DRAFT202012
         if isinstance(dialect, str):
-            self.specification = cast(
-                "Specification[Json]", specification_with(dialect, default=DRAFT202012)
-            )
+            self.specification = specification_with(dialect, default=DRAFT202012)
         resource: Resource[Json] = self.specification.create_resource(root)
         registry: Registry[Json] = Registry[Json]().with_resource("", resource)
         self.resolver = registry.resolver_with_root(resource)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.conversation import Json, Message, ToolCall, with_properties
 from autoparser.analysis.core.format import (
     Part,
     RefusedMessageError,
@@ -42,7 +41,7 @@ class Parse(Protocol):
         *,
         prefix: str,
         tools: Sequence[Json],
-    ) -> Mapping[str, object]:
+    ) -> Mapping[str, Any]:
         """Parse what a model wrote after a prompt."""
         ...
 
@@ -100,7 +99,8 @@ def transformers_parser() -> Parse | None:
     except ImportError:
         # Releases before 5.13 have none, and neither has an installation without `regex`.
         return None
-    return cast("Parse", module.parse_response)
+    parse: Parse = module.parse_response
+    return parse
 
 
 def try_out(
@@ -244,11 +244,8 @@ def _behind_header(format_: TurnFormat, turn: str) -> str:
 
 def tools() -> tuple[Json, ...]:
     """Offer the battery's tools; the parameter that it gives null allows null."""
-    offered = deepcopy(battery_tools())
-    for tool in offered:
-        parameters = cast("dict[str, dict[str, Json]]", tool["parameters"])
-        if "parent" in parameters["properties"]:
-            parameters["properties"]["parent"] = {"type": ["string", "null"]}
+    nullable: dict[str, Json] = {"parent": {"type": ["string", "null"]}}
+    offered = [with_properties(tool, nullable.get) for tool in battery_tools()]
     return tuple({"type": "function", "function": tool} for tool in offered)
 
 
@@ -286,13 +283,13 @@ def _surviving(format_: TurnFormat, export: Export, message: Message) -> Compare
     )
 
 
-def _read(message: Mapping[str, object], export: Export) -> ComparedMessage:
+def _read(message: Mapping[str, Any], export: Export) -> ComparedMessage:
     calls: list[tuple[str, str, str | None]] = []
     given = not export.lacks(MessagePiece.IDS)
-    for call in cast("Sequence[Mapping[str, object]]", message.get("tool_calls", ())):
-        function = cast("Mapping[str, object]", call["function"])
+    for call in message.get("tool_calls", ()):
+        function = call["function"]
         arguments = json.dumps(function["arguments"], sort_keys=True)
-        call_id = cast("str | None", call.get("id")) if given else None
+        call_id = call.get("id") if given else None
         calls.append((str(function["name"]), arguments, call_id))
-    reasoning = cast("str | None", message.get(export.dialect.reasoning))
-    return ComparedMessage(reasoning, cast("str | None", message.get("content")), tuple(calls))
+    reasoning = message.get(export.dialect.reasoning)
+    return ComparedMessage(reasoning, message.get("content"), tuple(calls))

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from autoparser.analysis.core.spelling import misspelt, suggest
+from autoparser.analysis.core.value_kind import is_mapping
 from autoparser.analysis.loading.template import PASSED, plain, prepared_messages, prepared_tools
 from autoparser.analysis.reading.expression import RequestError
 
@@ -64,14 +65,13 @@ def switches_of(given: object) -> dict[str, object]:
     """Return the template's variables. Raises RequestError for those that a render sets itself."""
     if given is None:
         return {}
-    if not isinstance(given, Mapping):
+    if not is_mapping(given):
         raise RequestError(
             f"{type(given).__name__} is not a mapping of the template's variables",
             place="switches",
             hint='give them by name, such as {"today": "Monday"}',
         )
-    members = cast("Mapping[object, object]", given)
-    switches = {str(name): plain(value) for name, value in members.items()}
+    switches = {str(name): plain(value) for name, value in given.items()}
     for name in switches:
         if name in PASSED:
             raise RequestError(

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
+from autoparser.analysis.core.value_kind import is_list, is_mapping, is_row
 from autoparser.analysis.inference.probing import Shape
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
@@ -53,7 +54,10 @@ def replaced(messages: Messages, texts: Mapping[tuple[int, Path], str]) -> list[
     """Return the conversation with some texts replaced."""
     touched = {at for at, _ in texts}
     return [
-        cast("Message", _replaced(message, (), partial(_text_at, texts, at)))
+        {
+            key: _replaced(item, (key,), partial(_text_at, texts, at))
+            for key, item in message.items()
+        }
         if at in touched
         else message
         for at, message in enumerate(messages)
@@ -69,18 +73,14 @@ def _texts(message: Message, reasoning: Sequence[str]) -> Iterator[tuple[Path, L
     for name in reasoning:
         yield from _strings(message.get(name), (name,), LeafKind.REASONING)
     calls = message.get("tool_calls")
-    if not isinstance(calls, list):
-        return
-    for at, call in enumerate(cast("list[object]", calls)):
-        path: Path = ("tool_calls", at)
-        if not isinstance(call, Mapping):
+    for at, call in enumerate(calls if is_list(calls) else ()):
+        if not is_mapping(call):
             continue
-        members = cast("Message", call)
-        function = members.get("function")
-        if isinstance(function, Mapping):
-            members, path = cast("Message", function), (*path, "function")
-        yield from _strings(members.get("name"), (*path, "name"), LeafKind.NAME)
-        yield from _strings(members.get("arguments"), (*path, "arguments"), LeafKind.ARGUMENT)
+        inner = call.get("function")
+        function, key = (inner, ("function",)) if is_mapping(inner) else (call, ())
+        path = ("tool_calls", at, *key)
+        yield from _strings(function.get("name"), (*path, "name"), LeafKind.NAME)
+        yield from _strings(function.get("arguments"), (*path, "arguments"), LeafKind.ARGUMENT)
 
 
 _NO_TEXTS = frozenset({"type", "role", "id"})
@@ -93,11 +93,11 @@ def _strings(
     """Return the texts inside a value, each with its path."""
     if isinstance(value, str):
         yield path, kind, value
-    elif isinstance(value, list | tuple):
-        for at, item in enumerate(cast("Sequence[object]", value)):
+    elif is_row(value):
+        for at, item in enumerate(value):
             yield from _strings(item, (*path, at), kind, parts=parts)
-    elif isinstance(value, Mapping):
-        for key, item in cast("Mapping[object, object]", value).items():
+    elif is_mapping(value):
+        for key, item in value.items():
             if isinstance(key, str) and not (parts and key in _NO_TEXTS):
                 yield from _strings(item, (*path, key), kind, parts=parts)
 
@@ -106,15 +106,11 @@ def _replaced(value: object, path: Path, text_for: Callable[[Path], str | None])
     if isinstance(value, str):
         text = text_for(path)
         return value if text is None else text
-    if isinstance(value, list):
-        items = cast("list[object]", value)
-        return [_replaced(item, (*path, at), text_for) for at, item in enumerate(items)]
-    if isinstance(value, tuple):
-        items = list(cast("tuple[object, ...]", value))
-        return tuple(_replaced(item, (*path, at), text_for) for at, item in enumerate(items))
-    if isinstance(value, Mapping):
-        members = cast("Mapping[str, object]", value)
-        return {key: _replaced(item, (*path, key), text_for) for key, item in members.items()}
+    if is_row(value):
+        items = [_replaced(item, (*path, at), text_for) for at, item in enumerate(value)]
+        return items if isinstance(value, list) else tuple(items)
+    if is_mapping(value):
+        return {key: _replaced(item, (*path, key), text_for) for key, item in value.items()}
     return value
 
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from autoparser.analysis.core.alignment import diff_split
 from autoparser.analysis.core.conversation import MediaKind, media_kind
+from autoparser.analysis.core.value_kind import is_list
 
 from .renders import HistoryRenders, Message, Messages
 from .text_marks import unused_word
@@ -55,7 +55,7 @@ def media_parts(messages: Messages) -> list[MediaPart]:
 
 def _content(message: Message) -> Sequence[object]:
     content = message.get("content")
-    return cast("list[object]", content) if isinstance(content, list) else ()
+    return content if is_list(content) else ()
 
 
 def media_spans(

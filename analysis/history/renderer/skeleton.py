@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import cast
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import (
@@ -176,7 +175,7 @@ def refused_as(error: TemplateRenderError) -> RefusedBridge:
 
 def _arguments(text: str) -> dict[str, Json]:
     try:
-        value = cast("Json", json.loads(text))
+        value: Json = json.loads(text)
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

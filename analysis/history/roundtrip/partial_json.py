@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import cast
+from typing import Any
 
 from jiter import from_json
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.value_kind import is_mapping
 
 __all__ = ["readable_part"]
 
@@ -27,13 +28,13 @@ def readable_part(text: str) -> Mapping[str, Json]:
     ends = range(1, len(text) + 1)
     readable = bisect_left(ends, 1, key=lambda end: _read(text[:end]) is _UNREADABLE)
     value = _read(text[:readable])
-    return cast("Mapping[str, Json]", value) if isinstance(value, dict) else {}
+    return value if is_mapping(value) else {}
 
 
 _UNREADABLE = object()
 
 
-def _read(text: str) -> object:
+def _read(text: str) -> Any:
     try:
         return from_json(text.encode(errors="surrogatepass"), partial_mode="trailing-strings")
     except ValueError:

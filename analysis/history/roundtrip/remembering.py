@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from autoparser.analysis.core.conversation import (
     Dialogue,
@@ -183,9 +182,10 @@ def _with_arguments(
 
 def _json(text: str) -> Json:
     try:
-        return cast("Json", json.loads(text))
+        value: Json = json.loads(text)
     except ValueError:
         return text
+    return value
 
 
 def following(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dialogue:

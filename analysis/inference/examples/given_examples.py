@@ -8,11 +8,12 @@ tool_calls: [{name: look, arguments: {city: Oslo, days: 3}}]
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, cast
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.given import place_in, read
 from autoparser.analysis.core.value_kind import is_mapping
 
@@ -88,21 +89,22 @@ def _example(value: object, file: str, place: str) -> Example:
 
 def _call(given: _CallMeant, file: str, place: str) -> ToolCall:
     name = given.name if given.function is None else given.function.name
+    arguments: Mapping[str, Any] | str
     arguments = given.arguments if given.function is None else given.function.arguments
     if not name:
         raise ExampleError("there is no name", file=file, place=place, hint=f"write {_CALL}")
     if isinstance(arguments, str):
         arguments = _decoded(arguments or "{}", file, place)
-    return ToolCall(name, cast("dict[str, Json]", arguments), given.id or "")
+    return ToolCall(name, arguments, given.id or "")
 
 
-def _decoded(text: str, file: str, place: str) -> dict[str, Any]:
+def _decoded(text: str, file: str, place: str) -> Mapping[str, Any]:
     try:
         value = json.loads(text)
     except ValueError:
         value = None
-    if not isinstance(value, dict):
+    if not is_mapping(value):
         hint = "write an object, or the JSON text of one"
         words = "the arguments are not an object"
         raise ExampleError(words, file=file, place=f"{place}.arguments", hint=hint)
-    return cast("dict[str, Any]", value)
+    return value

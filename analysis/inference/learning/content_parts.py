@@ -16,7 +16,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from string import digits
-from typing import cast
 
 from autoparser.analysis.core.alignment import diff_split, prefix_length
 from autoparser.analysis.core.conversation import (
@@ -180,14 +179,19 @@ class _Added:
     loses_text: bool = False
 
 
+def _failed(error: TemplateRenderError) -> _Added:
+    outcome, reason = _failure(error)
+    return _Added(outcome, reason=reason)
+
+
 def _seen(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
     """Render the words with parts between them and without, and say what is more."""
     first, last = scene.words
     plain, text = scene.play([first, last]), scene.play([first, *parts, last])
-    if isinstance(text, TemplateRenderError) or isinstance(plain, TemplateRenderError):
-        error = text if isinstance(text, TemplateRenderError) else plain
-        outcome, reason = _failure(cast("TemplateRenderError", error))
-        return _Added(outcome, reason=reason)
+    if isinstance(text, TemplateRenderError):
+        return _failed(text)
+    if isinstance(plain, TemplateRenderError):
+        return _failed(plain)
     if text == plain:
         return _Added(PartsOutcome.DROPPED)
     if not scene.holds(text) or not scene.holds(plain):

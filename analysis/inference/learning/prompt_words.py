@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from autoparser.analysis.core.alignment import diff_split, edge_units, is_unit
 from autoparser.analysis.core.conversation import Json
@@ -94,7 +93,7 @@ def _example(opening: str, inside: str, close: str) -> CallFormat | None:
     body = inside.strip()
     lead, trail = inside[: inside.find(body)], inside[inside.find(body) + len(body) :]
     try:
-        value = cast("Json", json.loads(_PLACEHOLDER.sub('""', body)))
+        value: Json = json.loads(_PLACEHOLDER.sub('""', body))
     except ValueError:
         return None
     fields = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Json, Tool, function_of
 from autoparser.analysis.core.schema import ANY, JsonType, SchemaPart, Validate, validator
@@ -26,9 +26,8 @@ class OfferedTools:
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         """Take tools in OpenAI's form, wrapped or bare."""
-        functions = [cast("Mapping[str, Json]", function_of(tool)) for tool in tools]
         self._parameters: dict[str, Json] = {
-            str(each["name"]): each.get("parameters") for each in functions
+            str(each["name"]): each.get("parameters") for each in map(function_of, tools)
         }
         self._parts = {name: SchemaPart.of(each) for name, each in self._parameters.items()}
         self._checks: dict[str, Validate] = {}

@@ -12,6 +12,7 @@ from jinja2.ext import LoopControlExtension
 from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, is_internal_attribute
 
+from autoparser.analysis.core.value_kind import is_row
 from autoparser.analysis.loading.template.environment import GenerationTag, chat_environment
 
 from .branches import EITHER, ITEMS, LOADED, SLICED, UNPACKED
@@ -96,10 +97,10 @@ class Watched(ImmutableSandboxedEnvironment):
         def going_on(*args: Any, **kwargs: Any) -> Any:
             self.naming = True
             try:
-                found = function(*args, **kwargs)
+                found: Any = function(*args, **kwargs)
                 # Those that give one after the other look the names up only then.
                 lazy = hasattr(found, "__next__")
-                return [*islice(cast("Iterable[object]", found), LARGEST)] if lazy else found
+                return [*islice(found, LARGEST)] if lazy else found
             except Exception:  # noqa: BLE001 - as above
                 return Nothing()
             finally:
@@ -173,10 +174,8 @@ def _items(value: object, width: int) -> list[Any]:
 
 def _unpacked(value: object, width: int) -> Any:
     """Return as many values as there are names."""
-    if isinstance(value, list | tuple):
-        found = [*cast("Iterable[object]", value)]
-        if len(found) == width:
-            return found
+    if is_row(value) and len(value) == width:
+        return [*value]
     return [Nothing()] * width
 
 

@@ -28,11 +28,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from autoparser.analysis.core.errors import TemplateNotFoundError, TemplateReadError
 from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.value_kind import is_mapping, is_row
 from autoparser.analysis.loading.template import (
     REFUSALS,
     EncodedTemplate,
@@ -240,7 +241,8 @@ class _Adapter:
 
     def __call__(self, variables: Mapping[str, object]) -> str:
         """Encode the messages of a render."""
-        messages = list(cast("Sequence[object]", variables["messages"]))
+        given: Any = variables["messages"]
+        messages: list[object] = [*given]
         tools = variables.get(TOOLS)
         arguments: dict[str, object] = {**self.stand_ins, **self.given}
         for name in (TOOLS, GENERATION):
@@ -282,8 +284,9 @@ class _Adapter:
         if isinstance(result, str):
             return result
         kind = type(result).__name__
-        ids = cast("Sequence[object]", result) if isinstance(result, list | tuple) else None
-        if ids is None or not all(isinstance(each, int) for each in ids):
+        row = result if is_row(result) else ()
+        ids = [each for each in row if isinstance(each, int)]
+        if not is_row(result) or len(ids) < len(row):
             raise self._wrong(
                 f"the function gives a {kind}, neither a text nor token ids",
                 "name one that gives the prompt",
@@ -293,7 +296,7 @@ class _Adapter:
                 "the function gives token ids, and there is no tokenizer to read them",
                 "give --tokenizer PATH",
             )
-        return str(self.tokenizer.decode(cast("Sequence[int]", ids), skip_special_tokens=False))
+        return str(self.tokenizer.decode(ids, skip_special_tokens=False))
 
     def _wrong(self, words: str, hint: str) -> TemplateReadError:
         return TemplateReadError(words, file=self.named, hint=hint)
@@ -301,14 +304,12 @@ class _Adapter:
 
 def _is_answered(messages: Sequence[object]) -> bool:
     last = messages[-1] if messages else None
-    return isinstance(last, dict) and cast("dict[str, object]", last).get("role") == "assistant"
+    return is_mapping(last) and last.get("role") == "assistant"
 
 
 def _with_tools(messages: list[object], tools: object) -> list[object]:
     """Put tools into the system message, which is made where there is none."""
     first = messages[0] if messages else None
-    if isinstance(first, dict):
-        message = cast("dict[str, object]", first)
-        if message.get("role") in SYSTEM_ROLES:
-            return [{**message, TOOLS: tools}, *messages[1:]]
+    if is_mapping(first) and first.get("role") in SYSTEM_ROLES:
+        return [{**first, TOOLS: tools}, *messages[1:]]
     return [{"role": SYSTEM_ROLES[0], "content": "", TOOLS: tools}, *messages]

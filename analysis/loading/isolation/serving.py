@@ -72,7 +72,7 @@ def _answer(content: bytes, has: int | None) -> Reply:
     file: str | None = None
     limits = Limits()
     try:
-        request = cast("TaskRequest", loaded(content))
+        request: TaskRequest = loaded(content)
         file, limits = request.file, request.limits
         with guarded(limits, has):
             value = request.function(*request.arguments, **request.named)

@@ -100,7 +100,7 @@ class Worker:
         request = cast("TaskRequest", self._request)
         self._request = None
         content = self._received(request)
-        reply = cast("Reply", loaded(content))
+        reply: Reply = loaded(content)
         self.grown = reply.grown
         if reply.error is not None:
             raise reply.error

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from copyreg import dispatch_table
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from .limits import Limits
 
@@ -55,10 +55,10 @@ def dumped(value: object) -> bytes:
     return buffer.getvalue()
 
 
-def loaded(content: bytes) -> object:
+def loaded(content: bytes) -> Any:
     """Return the value that was pickled."""
     with _no_collection():
-        return cast("object", pickle.loads(content))  # noqa: S301 - from this program's own worker
+        return pickle.loads(content)  # noqa: S301 - from this program's own worker
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import cast
+
+from autoparser.analysis.core.value_kind import is_mapping, is_row
 
 __all__ = ["REASONING_FIELDS", "plain", "prepared_messages", "prepared_tools"]
 
@@ -61,13 +62,11 @@ def plain(value: object) -> object:
 
 
 def _plain_container(value: object) -> object:
-    if isinstance(value, Mapping):
-        mapping = cast("Mapping[object, object]", value)
-        return {plain(key): plain(item) for key, item in mapping.items()}
-    if isinstance(value, list):
-        return [plain(item) for item in cast("list[object]", value)]
-    if isinstance(value, tuple):
-        return tuple(plain(item) for item in cast("tuple[object, ...]", value))
+    if is_mapping(value):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if is_row(value):
+        items = map(plain, value)
+        return [*items] if isinstance(value, list) else (*items,)
     if _is_numpy_scalar(value):
         return plain(getattr(value, "item")())  # noqa: B009 - numpy is not imported here
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -87,10 +86,10 @@ def _is_numpy_scalar(value: object) -> bool:
 
 def _prepared_message(message: object) -> Message:
     rebuilt = plain(message)
-    if not isinstance(rebuilt, dict):
+    if not is_mapping(rebuilt):
         kind = type(message).__name__
         raise TypeError(f"a message must be a dict with a role, not a {kind}")
-    kept = {key: value for key, value in cast("Message", rebuilt).items() if value is not None}
+    kept = {key: value for key, value in rebuilt.items() if value is not None}
     standard, other, _ = REASONING_FIELDS
     reasoning = next((kept[field] for field in REASONING_FIELDS if field in kept), None)
     if reasoning is None:

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
+
+from autoparser.analysis.core.value_kind import is_mapping
 
 from .byte_level import byte_tokenizer
 
@@ -45,7 +47,7 @@ def opaque_ids(tokenizer: Tokenizer) -> frozenset[int]:
 
 def opaque_json(text: str, ids: Collection[int]) -> str:
     """Rename the added tokens ``ids`` in a tokenizer's JSON ``text``; all ids stay."""
-    document = cast("dict[str, Any]", json.loads(text))
+    document: dict[str, Any] = json.loads(text)
     names: dict[str, str] = {}
     for token in document["added_tokens"]:
         if token["id"] in ids:
@@ -53,16 +55,14 @@ def opaque_json(text: str, ids: Collection[int]) -> str:
             token["content"] = names[token["content"]]
             token["special"] = True
             token["normalized"] = False
-    model = cast("dict[str, Any]", document["model"])
+    model: dict[str, Any] = document["model"]
     if model.get("unk_token") in names:
         model["unk_token"] = names[model["unk_token"]]
     vocabulary = model["vocab"]
-    if isinstance(vocabulary, dict):
-        pieces = cast("dict[str, int]", vocabulary)
-        model["vocab"] = {names.get(piece, piece): number for piece, number in pieces.items()}
+    if is_mapping(vocabulary):
+        model["vocab"] = {names.get(piece, piece): number for piece, number in vocabulary.items()}
     else:
-        scored = cast("list[list[Any]]", vocabulary)
-        model["vocab"] = [[names.get(piece, piece), score] for piece, score in scored]
+        model["vocab"] = [[names.get(piece, piece), score] for piece, score in vocabulary]
     # What they add or cut has no place in a grammar's text.
     document |= {"post_processor": None, "padding": None, "truncation": None}
     return json.dumps(document, ensure_ascii=False)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import binascii
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.core.value_kind import is_mapping
 from autoparser.analysis.loading.sources.files import part_of, read_json_object
 from autoparser.analysis.loading.sources.special_tokens import CONFIG_FILE
 
@@ -121,12 +122,11 @@ def _added(directory: Path) -> dict[int, tuple[str, bool]]:
     path = part_of(directory, CONFIG_FILE)
     decoder = None if path is None else read_json_object(path).get("added_tokens_decoder")
     found: dict[int, tuple[str, bool]] = {}
-    if isinstance(decoder, dict):
-        for number, value in cast("dict[str, object]", decoder).items():
-            fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-            text = fields.get("content")
+    if is_mapping(decoder):
+        for number, value in decoder.items():
+            text = value.get("content") if is_mapping(value) else None
             if number.isdigit() and len(number) <= 9 and isinstance(text, str):  # noqa: PLR2004
-                found[int(number)] = (text, bool(fields.get("special")))
+                found[int(number)] = (text, bool(value.get("special")))
     return found
 
 

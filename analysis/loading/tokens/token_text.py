@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from operator import index
-from typing import TYPE_CHECKING, NamedTuple, Protocol, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from autoparser.analysis.core.errors import TokenizerError
 
@@ -156,7 +156,7 @@ class TokenText:
 
         `first` is the place of the first of them in what the caller gave.
         """
-        ids = cast("Iterable[object]", given)
+        ids: Any = given
         with suppress(TypeError):  # of what is not a list, or an item that is not a number
             if self._seen.issuperset(ids):
                 return
@@ -181,9 +181,9 @@ class TokenText:
         tokens = self._tokenizer.encode(text, add_special_tokens=False).ids if text else []
         return tokens[0] if len(tokens) == 1 else None
 
-    def _has(self, id_: object) -> bool:
+    def _has(self, id_: Any) -> bool:
         try:
-            return self._tokenizer.id_to_token(index(cast("SupportsIndex", id_))) is not None
+            return self._tokenizer.id_to_token(index(id_)) is not None
         except (TypeError, OverflowError):  # of what is not a number, and of one below 0
             return False
 

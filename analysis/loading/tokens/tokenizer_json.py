@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.core.value_kind import is_list, is_mapping
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -91,8 +92,7 @@ def _check_growth(tokenizer: Tokenizer, path: Path) -> None:
     normalizer = tokenizer.normalizer
     if normalizer is None:
         return
-    state = cast("object", json.loads(normalizer.__getstate__()))
-    if _growth(state) > MOST_GROWTH:
+    if _growth(json.loads(normalizer.__getstate__())) > MOST_GROWTH:
         raise TokenizerError(
             f"its normalizers blow text up: one character becomes more than {MOST_GROWTH} of them",
             file=str(path),
@@ -102,14 +102,13 @@ def _check_growth(tokenizer: Tokenizer, path: Path) -> None:
 
 def _growth(normalizer: object) -> int:
     """Return how many characters one may become, at most."""
-    if not isinstance(normalizer, dict):
+    if not is_mapping(normalizer):
         return 1
-    fields = cast("dict[str, object]", normalizer)
     most = 1
-    inner = fields.get("normalizers")
-    for each in cast("list[object]", inner) if isinstance(inner, list) else []:
+    inner = normalizer.get("normalizers")
+    for each in inner if is_list(inner) else []:
         most *= _growth(each)
         if most > MOST_GROWTH:
             return most
-    content = fields.get("content")
+    content = normalizer.get("content")
     return most * max(1, len(content)) if isinstance(content, str) else most

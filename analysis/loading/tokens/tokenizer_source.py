@@ -65,7 +65,7 @@ def _made(source: object, *, segmenting: bool) -> ModelTokenizer:
         return _loaded(source, segmenting=segmenting)
     inner: object = getattr(source, "backend_tokenizer", None)
     if isinstance(inner, Tokenizer):
-        ends = cast("int | None", getattr(source, "eos_token_id", None))
+        ends: int | None = getattr(source, "eos_token_id", None)
         return _held(inner, inner.get_vocab_size(), ends)
     raise TokenizerError(
         f"{type(source).__name__} is not a tokenizer",

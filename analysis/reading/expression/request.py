@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun
 
@@ -67,7 +66,7 @@ def request_of(
 
 
 def _tool(at: int, tool: object) -> tuple[str, Json]:
-    function = _function(tool)
+    function = function_of(tool)
     name = None if function is None else function.get("name")
     if function is None or not isinstance(name, str) or not name:
         raise RequestError(
@@ -82,16 +81,8 @@ def _tool(at: int, tool: object) -> tuple[str, Json]:
             place=f"tools[{at}]",
             hint='give an object such as {"type": "object", "properties": …}',
         )
-    return name, cast("Json", parameters) if isinstance(parameters, Mapping) else None
-
-
-def _function(tool: object) -> Mapping[str, object] | None:
-    """Return the function object of a tool, wrapped or bare; None where it is none."""
-    if not isinstance(tool, Mapping):
-        return None
-    members = cast("Mapping[str, object]", tool)
-    function = members.get("function", members)
-    return cast("Mapping[str, object]", function) if isinstance(function, Mapping) else None
+    schema: Json = function.get("parameters")
+    return name, None if isinstance(schema, bool) else schema
 
 
 _CHOICES = ("auto", "none", "required")
@@ -99,7 +90,7 @@ _CHOICES = ("auto", "none", "required")
 
 def _chosen(tool_choice: object, offered: Mapping[str, Json] | None) -> str | None:
     """Name the one tool that is chosen; None where the model chooses."""
-    function = _function(tool_choice)
+    function = function_of(tool_choice)
     if function is not None:
         tool_choice = function.get("name")
     elif tool_choice in _CHOICES:

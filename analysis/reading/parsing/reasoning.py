@@ -93,10 +93,12 @@ class ReasoningReader:
 
     def _ends_there(self, tape: Tape, size: int) -> Reading[bool]:
         """Whether an end counts: nothing, another end or a header comes after it."""
+        # So few characters are looked at, however many have come.
+        most = size + _MOST_SPACE + max(map(len, self._behind_end), default=0) + 1
         while True:
-            behind = tape.text[tape.at + size :]
+            behind = tape.text[tape.at + size : tape.at + most]
             rest = behind.lstrip()
-            if not rest and (tape.closed or len(behind) > _MOST_SPACE):
+            if len(behind) - len(rest) > _MOST_SPACE or (tape.closed and not rest):
                 return True
             if rest and rest.startswith(self._behind_end):
                 return True

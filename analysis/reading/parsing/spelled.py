@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.alignment import is_unit
+from autoparser.analysis.core.value_kind import is_mapping, is_row
 from autoparser.analysis.reading.expression import Turn
 
 from .message import Delta, DeltaKind, ParsedCall, ParsedMessage
@@ -68,11 +69,11 @@ def _texts(value: object) -> Iterator[str]:
     """Return every text in a value made of dataclasses and rows."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, tuple):
-        for item in cast("tuple[object, ...]", value):
+    elif is_mapping(value):
+        yield from _texts((*value.values(),))
+    elif is_row(value):
+        for item in value:
             yield from _texts(item)
-    elif isinstance(value, Mapping):
-        yield from _texts(tuple(cast("Mapping[object, object]", value).values()))
     elif is_dataclass(value):
         for each in fields(value):
             yield from _texts(getattr(value, each.name))

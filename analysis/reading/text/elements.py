@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Container, Notation
 from autoparser.analysis.core.schema import SchemaPart
@@ -102,9 +100,10 @@ def _value_of(text: str, notation: Notation, schema: SchemaPart) -> Json:
     if types == frozenset({"string"}):
         return notation.string.read(text)
     if not text.strip() and types is not None:
-        for kind, empty in (("array", cast("Json", [])), ("object", cast("Json", {}))):
-            if kind in types:
-                return empty
+        if "array" in types:
+            return []
+        if "object" in types:
+            return {}
     try:
         return read_elements(text, notation, schema)
     except Unreadable:

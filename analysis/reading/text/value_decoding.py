@@ -8,7 +8,6 @@ import json
 import math
 import re
 import warnings
-from typing import cast
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import (
@@ -21,6 +20,7 @@ from autoparser.analysis.core.format import (
     Text,
     from_python,
 )
+from autoparser.analysis.core.value_kind import is_mapping, is_row
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
@@ -61,7 +61,7 @@ class Decoder:
             raise Unreadable
         self.at = match.end()
         self._takes(notation.number.close.strip())
-        return finite(cast("Json", json.loads(match.group())))
+        return finite(json.loads(match.group()))
 
     def end(self) -> bool:
         """Whether nothing but whitespace is left."""
@@ -181,7 +181,7 @@ def decode(text: str, notation: Notation) -> Json:
     if notation.string.escape in (Escape.HTML, Escape.JSON_HTML):
         text = html.unescape(text)
     try:
-        return finite(cast("Json", json.loads(text, strict=False)))
+        return finite(json.loads(text, strict=False))
     except (ValueError, RecursionError):
         pass
     text = text.strip()
@@ -197,11 +197,10 @@ def decode(text: str, notation: Notation) -> Json:
 
 
 def _plain(value: object) -> Json:
-    if isinstance(value, dict):
-        members = cast("dict[object, object]", value)
-        return {str(key): _plain(inner) for key, inner in members.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in cast("list[object]", value)]
+    if is_mapping(value):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if is_row(value):
+        return [_plain(inner) for inner in value]
     if value is None or isinstance(value, str | bool | int | float):
         return finite(value)
     raise TypeError

@@ -17,7 +17,6 @@ import json
 import string
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import cast
 
 from autoparser.analysis.core.battery import battery
 from autoparser.analysis.core.conversation import Json
@@ -34,7 +33,8 @@ Reads = Callable[[Json], bool]
 
 def loaded(text: str) -> Json:
     """Read JSON. Raises ValueError."""
-    return cast("Json", json.loads(text))
+    value: Json = json.loads(text)
+    return value
 
 
 def typed(value: Json, kind: JsonType) -> Json:

@@ -15,9 +15,8 @@ After:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
 
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, with_properties
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import listed
 from autoparser.analysis.lint.renders import Render, compared
@@ -60,10 +59,7 @@ def _extended(tool: Json) -> Json:
         return tool
     if "function" in tool:
         return {**tool, "function": _extended(tool["function"])}
-    parameters = cast("dict[str, Json]", tool["parameters"])
-    properties = cast("dict[str, dict[str, Json]]", parameters["properties"])
-    wider: dict[str, Json] = {key: {**each, **EXTRA} for key, each in properties.items()}
-    return {**tool, "parameters": {**parameters, "properties": wider}}
+    return with_properties(tool, lambda _, each: {**each, **EXTRA})
 
 
 RULE = Rule(

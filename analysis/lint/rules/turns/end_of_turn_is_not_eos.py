@@ -15,8 +15,8 @@ After:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
+from autoparser.analysis.core.value_kind import is_list
 from autoparser.analysis.lint.chats import told
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import listed, quoted
@@ -55,7 +55,7 @@ def _configured(subject: Subject) -> set[str] | None:
     if directory is None or tokenizer is None or not (directory / CONFIG).is_file():
         return None
     ids = read_json_object(directory / CONFIG).get("eos_token_id")
-    numbers = cast("list[object]", ids) if isinstance(ids, list) else [ids]
+    numbers = ids if is_list(ids) else [ids]
     tokens = (tokenizer.id_to_token(each) for each in numbers if isinstance(each, int))
     return {token for token in tokens if token}
 

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar
 
 from autoparser.analysis.core.errors import TemplateNotFoundError, TemplateReadError
 
-from .header import Header, Value, read_header
+from .header import Header, read_header
 from .window import Window
 
 __all__ = ["GgufContents", "contents_of"]
 
 TEMPLATE = "tokenizer.chat_template"
 VOCABULARY = "tokenizer.ggml."
+
+Item = TypeVar("Item")
 
 SPECIAL_TOKENS = {
     "bos_token_id": "bos_token",
@@ -123,20 +125,21 @@ def _text(header: Header, key: str) -> str:
 
 
 def _texts(header: Header, key: str) -> list[str]:
-    return cast("list[str]", _list(header, key, str))
+    return _list(header, key, str)
 
 
 def _numbers(header: Header, key: str) -> list[int]:
-    return cast("list[int]", _list(header, key, int))
+    return _list(header, key, int)
 
 
-def _list(header: Header, key: str, kind: type[object]) -> list[Value]:
+def _list(header: Header, key: str, kind: type[Item]) -> list[Item]:
     value = header.values.get(key, [])
     if not isinstance(value, list):
         raise _wrong(header, key, "not a list")
-    if not all(isinstance(each, kind) for each in value):
+    found: list[Item] = [each for each in value if isinstance(each, kind)]
+    if len(found) < len(value):
         raise _wrong(header, key, "a list of something else")
-    return value
+    return found
 
 
 def _wrong(header: Header, key: str, what: str) -> TemplateReadError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 __all__ = ["HubResponse", "download", "file_size", "headers", "raise_for_status", "stream"]
 
@@ -37,7 +37,8 @@ def download(repository: str, file: str, revision: str | None, bar: type[object]
 def file_size(url: str) -> int | None:
     """Return the size of a file, if the Hub says it."""
     hub: Any = import_module("huggingface_hub")
-    return cast("int | None", hub.get_hf_file_metadata(url).size)
+    size: int | None = hub.get_hf_file_metadata(url).size
+    return size
 
 
 def stream(
@@ -45,16 +46,17 @@ def stream(
 ) -> AbstractContextManager[HubResponse]:
     """Ask for a file; its body is read as it is wanted, and redirects are followed."""
     hub: Any = import_module("huggingface_hub")
-    answer = hub.get_session().stream(
+    answer: AbstractContextManager[HubResponse] = hub.get_session().stream(
         "GET", url, headers=headers, timeout=timeout, follow_redirects=True
     )
-    return cast("AbstractContextManager[HubResponse]", answer)
+    return answer
 
 
 def headers() -> dict[str, str]:
     """Return the headers of a request: who asks, and the token if there is one."""
     hub: Any = import_module("huggingface_hub.utils")
-    return cast("dict[str, str]", hub.build_hf_headers(library_name="autoparser"))
+    own: dict[str, str] = hub.build_hf_headers(library_name="autoparser")
+    return own
 
 
 def raise_for_status(response: HubResponse) -> None:

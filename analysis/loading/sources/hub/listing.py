@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 from urllib.parse import quote
 
 from autoparser.analysis.core.errors import TemplateReadError
@@ -148,8 +147,8 @@ def _kept(repository: str, revision: str | None) -> Listing | None:
     if content is None:
         return None
     try:
-        value = cast("Mapping[str, object]", json.loads(content))
-        files = cast("Mapping[str, int | None]", value["files"])
+        value = json.loads(content)
+        files: Mapping[str, int | None] = value["files"]
         for name in files:
             _check_name(name, repository)
         return Listing(
