@@ -267,12 +267,10 @@ def _give(
     as_json: bool,
     show: bool,
 ) -> None:
-    from autoparser.analysis.describing.document import template_document
     from autoparser.reports import decode_document, decode_report
 
     with result_to(output) as outlet:
         if as_json:
-            named = template_document(analysis.template)
-            outlet.json({"template": named, **decode_document(report, setting)})
+            outlet.json(decode_document(report, setting, analysis.template))
         else:
             outlet.report(decode_report(report, setting, outlet.width, answers=show))

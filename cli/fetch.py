@@ -40,14 +40,13 @@ def fetch(
 
     Exit code: 0 if it is there, 2 if not.
     """
-    from autoparser.analysis.describing.document import source_document
     from autoparser.analysis.loading.fetching import fetch as fetched
-    from autoparser.reports import fetch_report
+    from autoparser.reports import fetch_report, fetched_document
 
     as_json = is_json(form, as_json)
     found = fetched(model, revision=revision, to=output)
     with result_to(None) as outlet:
         if as_json:
-            outlet.json({"source": source_document(found.source), "files": dict(found.files)})
+            outlet.json(fetched_document(found))
         else:
             outlet.report(fetch_report(found, None if output is None else str(output)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -35,7 +35,7 @@ from .switches import read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.constraining.grammar import Grammar
-    from autoparser.analysis.core.conversation import Json
+    from autoparser.analysis.core.provenance import NamedTemplate
     from autoparser.analysis.learnt import LearntFormat
     from autoparser.analysis.loading.tokens import OpaqueTokens
 
@@ -117,9 +117,6 @@ def grammar(
     switches = read_switches(switch or [])
     text = None if accepts is None else _read_answer(accepts, source)
 
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.describing.document import template_document
-
     analysis = asked_for.learnt(tokenizer)
     made = analysis.grammar(
         offered,
@@ -144,7 +141,7 @@ def grammar(
         known = _opaque(asked_for, tokenizer, analysis, needed=lark)
     if known is not None:
         _warn_of_markers(asked_for.label, made, known)
-    written = _written(made, form, known, template_document(analysis.template))
+    written = _written(made, form, known, analysis.template)
     if form in _HELD_BY:
         warn_of_loosened(asked_for.label, made.loosened(_HELD_BY[form]))
     with result_to(output) as outlet:
@@ -184,7 +181,7 @@ def _give_acceptance(
     by_bytes = form in (GrammarFormat.GBNF, GrammarFormat.EBNF)
     dialect = GrammarDialect.GBNF if by_bytes else GrammarDialect.LARK
     found = made.accepts(text, tokenizer, dialect=dialect)
-    unit = "byte" if by_bytes or tokenizer is None else "token"
+    unit: Literal["byte", "token"] = "byte" if by_bytes or tokenizer is None else "token"
     message = made.parser().parse(text) if found.accepted else None
     if form is GrammarFormat.JSON:
         outlet.json(acceptance_document(found, message, text, unit))
@@ -212,13 +209,13 @@ def _written(
     made: Grammar,
     form: GrammarFormat,
     known: OpaqueTokens | None,
-    template: dict[str, Json] | None = None,
+    template: NamedTemplate,
 ) -> str:
     """Write a grammar as text; as JSON, with what the template is.
 
     Raises GrammarError and SchemaError for what cannot be said.
     """
-    from autoparser.reports import json_text
+    from autoparser.reports import grammar_document, json_text
 
     match form:
         case GrammarFormat.GBNF | GrammarFormat.EBNF:
@@ -229,48 +226,7 @@ def _written(
         case GrammarFormat.STRUCTURAL_TAG:
             return json_text(made.structural_tag(), indent=2)
         case GrammarFormat.JSON:
-            return json_text({"template": template, **_everything(made, known)}, indent=2)
-
-
-def _everything(made: Grammar, known: OpaqueTokens | None) -> dict[str, Json]:
-    """Return a grammar in every form that can be written, and why the others cannot."""
-    refused: dict[str, Json] = {}
-
-    def attempt(form: str, write: Callable[[], Json]) -> Json:
-        try:
-            return write()
-        except AutoparserError as error:
-            refused[form] = str(error)
-            return None
-
-    forms: dict[str, Json] = {
-        "gbnf": attempt("gbnf", made.gbnf),
-        "lark": None if known is None else attempt("lark", lambda: made.lark(known)),
-        "structural_tag": attempt("structural_tag", made.structural_tag),
-    }
-    if known is None:
-        refused["lark"] = "Lark is made for a tokenizer; name one with --tokenizer"
-    return {
-        **forms,
-        "loosened": {form: _told(made, form) for form in _FORMS if forms[form] is not None},
-        "lazy": made.lazy,
-        "triggers": list(made.triggers),
-        "grammar_triggers": [trigger.to_llama_server() for trigger in made.server_triggers],
-        "preserved_tokens": list(made.preserved_tokens),
-        "stop_strings": list(made.stop_strings),
-        "not_written": refused,
-    }
-
-
-_FORMS: tuple[Literal["gbnf", "lark"], ...] = ("gbnf", "lark")
-
-
-def _told(made: Grammar, form: Literal["gbnf", "lark"]) -> Json:
-    """Return what a form is not held to."""
-    return [
-        {"tool": each.tool or None, "pointer": each.pointer, "reason": each.reason}
-        for each in made.loosened(form)
-    ]
+            return json_text(grammar_document(made, known, template), indent=2)
 
 
 def _warn_of_markers(source: str, made: Grammar, known: OpaqueTokens) -> None:

@@ -36,7 +36,6 @@ from .source import STANDARD_INPUT, NamedSource
 from .switches import read_switches
 
 if TYPE_CHECKING:
-    from autoparser.analysis.core.conversation import Json
     from autoparser.analysis.core.format import Begun
     from autoparser.analysis.describing.explaining import Explanation
     from autoparser.analysis.learnt import LearntFormat
@@ -217,24 +216,15 @@ def _give_message(
     complete: bool,
     as_json: bool,
 ) -> ParsedMessage:
-    from autoparser.analysis.describing.document import template_document
     from autoparser.reports import message_document, message_report
 
     message = parser.parse(text, complete=complete)
     if as_json:
-        named = template_document(analysis.template)
-        document = {"template": named, **message_document(message, text), **_document(why, text)}
-        outlet.json(document)
+        outlet.json(message_document(message, text, analysis.template, why))
     else:
         outlet.report(message_report(message, text, outlet.width))
         _give_explanations(why, text, outlet)
     return message
-
-
-def _document(why: Sequence[Explanation] | None, text: str) -> dict[str, Json]:
-    from autoparser.reports import explanations_document
-
-    return {} if why is None else {"explanations": explanations_document(why, text)}
 
 
 def _give_explanations(why: Sequence[Explanation] | None, text: str, outlet: Outlet) -> None:
@@ -255,10 +245,8 @@ def _give_stream(
     complete: bool,
     as_json: bool,
 ) -> ParsedMessage:
-    from autoparser.analysis.describing.document import template_document
     from autoparser.reports import chunk_document, chunk_report, end_document, end_report
 
-    named = template_document(analysis.template)
     stream = parser.stream()
     for start in range(0, len(text), size):
         chunk = text[start : start + size]
@@ -270,8 +258,8 @@ def _give_stream(
     deltas = stream.finish(complete=complete)
     message = stream.message
     if as_json:
-        end = {**end_document(deltas, message), "template": named}
-        outlet.json({**end, **_document(why, text)}, indent=None)
+        end = end_document(deltas, message, text, analysis.template, why)
+        outlet.json(end, indent=None)
     else:
         outlet.report(end_report(deltas, message, size))
         _give_explanations(why, text, outlet)

@@ -211,7 +211,6 @@ def _give_tokens(
     from dataclasses import replace
 
     from autoparser.analysis.analysis import analyze
-    from autoparser.analysis.describing.document import template_document
     from autoparser.analysis.history.renderer import Renderer
     from autoparser.reports import tokens_document, tokens_report
 
@@ -223,8 +222,7 @@ def _give_tokens(
     rendered, pieces = renderer.tokens(found)
     roles = [str(message["role"]) for message in messages]
     if as_json:
-        described = template_document(template)
-        outlet.json({"template": described, **tokens_document(rendered, pieces, roles)})
+        outlet.json(tokens_document(rendered, pieces, roles, template))
     else:
         outlet.report(tokens_report(rendered, pieces, roles, outlet.width))
 

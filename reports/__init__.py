@@ -5,21 +5,35 @@ asked for, so that with styles or without it is the same text. What comes from a
 passes `visible`: it is never read as markup, and nothing in it moves a cursor or hides.
 """
 
-from .acceptance import acceptance_document, acceptance_report
+from .acceptance import acceptance_report
 from .analysis import SECTIONS, analysis_report, phases_report, saved_report, section_report
 from .comparison import comparison_report, format_comparison_report
 from .comparison_document import ComparisonDocument, comparison_document
 from .comparison_markdown import comparison_markdown
-from .decode import DecodeSetting, decode_document, decode_report
+from .decode import DecodeSetting, decode_report
+from .decode_document import DecodeDocument, decode_document
 from .engines import engines_document, engines_report
-from .explanation import explanation_report, explanations_document
+from .explanation import explanation_report
 from .export import export_report
-from .fetch import fetch_report
+from .fetch import FetchedDocument, fetch_report, fetched_document
 from .fixing import fix_diff, fix_report
 from .fixing_document import fix_document
 from .grammar import grammar_report, turn_expression
+from .grammar_document import (
+    AcceptanceDocument,
+    GrammarDocument,
+    acceptance_document,
+    grammar_document,
+)
 from .inferred import inferred_report
-from .message import all_read, message_document, message_report
+from .message import all_read, message_report
+from .parsed_document import (
+    ParsedDocument,
+    StreamedDocument,
+    chunk_document,
+    end_document,
+    message_document,
+)
 from .plugins import PluginsDocument, plugins_document, plugins_report
 from .preserving import preserving_report, template_diff
 from .probe import probe_report
@@ -31,10 +45,10 @@ from .render_trace_document import RenderTraceDocument, render_trace_document
 from .roundtrip import roundtrip_report
 from .roundtrip_document import RoundTripDocument, roundtrip_document
 from .screen import screen_report
-from .stream import chunk_document, chunk_report, end_document, end_report
+from .stream import chunk_report, end_report
 from .survey import survey_report
 from .taught import taught_report
-from .tokens import tokens_document, tokens_report
+from .tokens import TokensDocument, tokens_document, tokens_report
 from .traffic import traffic_report
 from .training import training_lines
 from .verdict import check_doubt, score as check_score
@@ -42,12 +56,19 @@ from .visible import json_text, visible, visible_lines, xml_text
 
 __all__ = [
     "SECTIONS",
+    "AcceptanceDocument",
     "ComparisonDocument",
+    "DecodeDocument",
     "DecodeSetting",
+    "FetchedDocument",
+    "GrammarDocument",
+    "ParsedDocument",
     "PluginsDocument",
     "ProbeDocument",
     "RenderTraceDocument",
     "RoundTripDocument",
+    "StreamedDocument",
+    "TokensDocument",
     "acceptance_document",
     "acceptance_report",
     "all_read",
@@ -66,13 +87,14 @@ __all__ = [
     "engines_document",
     "engines_report",
     "explanation_report",
-    "explanations_document",
     "export_report",
     "fetch_report",
+    "fetched_document",
     "fix_diff",
     "fix_document",
     "fix_report",
     "format_comparison_report",
+    "grammar_document",
     "grammar_report",
     "inferred_report",
     "json_text",

@@ -6,14 +6,14 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.analysis.constraining.grammar import Acceptance
-from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.reading.parsing import ParsedMessage, SpanKind
 
+from .explanation import place
 from .layout import Lines, Row, joined, rows, sentence
-from .message import message_document, message_report
+from .message import message_report
 from .visible import literal, quoted, shown
 
-__all__ = ["acceptance_document", "acceptance_report"]
+__all__ = ["acceptance_report"]
 
 _AROUND = 48
 """Characters of the line that are shown before a place, and as many after it."""
@@ -37,7 +37,7 @@ def acceptance_report(
         words = f"{found.tokens} {unit}{'' if found.tokens == 1 else 's'}"
         return sentence(("accepted", "green"), f": {words}\n", message_report(message, text, width))
     refused = found.refused is not None
-    line, column = _position(text, found.place)
+    line, column = place(text, found.place)
     head = sentence(
         ("refused", "red"),
         f": line {line}, column {column}, ",
@@ -80,33 +80,3 @@ def _excerpt(text: str, found: Acceptance) -> Lines:
         literal(text[found.place :][len(within) : end - found.place], ""),
     )
     return [whole, Text(" " * (2 + cell_len(before.plain)) + carets, style="red")]
-
-
-def _position(text: str, place: int) -> tuple[int, int]:
-    """Return line and column, both from 1."""
-    return text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
-
-
-def acceptance_document(
-    found: Acceptance, message: ParsedMessage | None, text: str, unit: str
-) -> dict[str, Json]:
-    """Return the same as a document."""
-    document: dict[str, Json] = {
-        "accepted": found.accepted,
-        "unit": unit,
-        "count": found.tokens,
-        "taken": found.taken,
-    }
-    if message is not None:
-        return {**document, "message": message_document(message, text)}
-    line, column = _position(text, found.place)
-    return {
-        **document,
-        "place": {"character": found.place, "line": line, "column": column},
-        "refused": found.refused,
-        "part": None if found.part is None else found.part.value,
-        "call": found.call or None,
-        "allowed": list(found.allowed),
-        "choices": found.choices,
-        "may_end": found.may_end,
-    }

@@ -10,16 +10,14 @@ from rich.text import Text
 from autoparser.analysis.constraining.decode import (
     AnswerExample,
     DecodingReport,
-    JudgedAnswer,
     Judgement,
     ModelFigures,
 )
-from autoparser.analysis.core.conversation import Json
 
 from .layout import Lines, Row, heading, prose, rows, sentence
 from .visible import shown, visible
 
-__all__ = ["DecodeSetting", "decode_document", "decode_report"]
+__all__ = ["DecodeSetting", "decode_report"]
 
 LONGEST = 240
 """Characters of an answer that are shown."""
@@ -162,75 +160,3 @@ def _cut(text: str) -> str:
     if len(text) <= LONGEST:
         return text
     return f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
-
-
-def decode_document(report: DecodingReport, setting: DecodeSetting) -> dict[str, Json]:
-    """Return all of it as JSON values."""
-    figures = setting.model
-    document: dict[str, Json] = {
-        "tokenizer": setting.tokenizer,
-        "plain_markers": list(setting.plain_markers),
-        "sampler": setting.sampler,
-        "seed": setting.seed,
-        "limit": setting.limit,
-        "ok": report.ok,
-        **_counts(report),
-    }
-    if figures is not None:
-        document["model"] = {
-            "device": figures.device,
-            "batch": figures.batch,
-            "tokens_per_second": figures.tokens_per_second,
-            "unmasked_tokens_per_second": figures.unmasked_tokens_per_second,
-            "unmasked": _counts(figures.unmasked),
-        }
-    return document
-
-
-def _counts(report: DecodingReport) -> dict[str, Json]:
-    return {
-        "answers": report.answers,
-        "clean": report.clean,
-        "reformed": report.reformed,
-        "not_asked": report.not_asked,
-        "unknown_formats": list(report.unknown_formats),
-        "with_calls": report.calling,
-        "calls": report.calls,
-        "tokens": report.tokens,
-        "forced": report.forced,
-        "renderings": {each.name.lower(): count for each, count in report.renderings.items()},
-        "faults": [
-            {
-                "fault": fault.name.lower(),
-                "answers": count,
-                "example": _example_document(report.examples[fault]),
-            }
-            for fault, count in report.faults.items()
-        ],
-        "differences": [
-            {"rendering": each.name.lower(), "example": _example_document(example)}
-            for each, example in report.differences.items()
-        ],
-        "each": [_answer(one) for one in report.each],
-    }
-
-
-def _example_document(example: AnswerExample) -> dict[str, Json]:
-    return {"name": example.name, "detail": example.detail, "text": example.text}
-
-
-def _answer(one: JudgedAnswer) -> dict[str, Json]:
-    judgement = one.judgement
-    rendering = judgement.rendering
-    return {
-        "name": one.answer.name,
-        "text": one.answer.text,
-        "calls": judgement.calls,
-        "clean": judgement.clean,
-        "rendering": None if rendering is None else rendering.name.lower(),
-        "difference": judgement.difference,
-        "faults": [
-            {"fault": each.fault.name.lower(), "detail": each.detail}
-            for each in judgement.complaints
-        ],
-    }

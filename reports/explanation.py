@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.describing.explaining import (
     CauseKind,
     Deviation,
@@ -19,7 +18,7 @@ from .layout import Lines, blank, heading, joined, prose, rows, sentence
 from .setting_words import setting_words
 from .visible import quoted, visible
 
-__all__ = ["explanation_report", "explanations_document"]
+__all__ = ["cause_words", "explanation_report", "place"]
 
 MOST = 12
 """Explanations that are shown; what comes after them is counted."""
@@ -80,7 +79,7 @@ def _shown(explanation: Explanation, text: str, width: int, *, again: bool) -> L
         many = "place" if explanation.more == 1 else "places"
         pairs.append(("also", Text(f"in {explanation.more} more {many}")))
     if explanation.cause is not None:
-        words = _cause(explanation.cause, explanation.deviation)
+        words = cause_words(explanation.cause, explanation.deviation)
         pairs.append(("likely", Text("as above") if again else words))
     return [*drawn, *rows(pairs, width, indent=4)]
 
@@ -101,7 +100,8 @@ def _piece(text: str, deviation: Deviation) -> Text:
     )
 
 
-def _cause(cause: PossibleCause, deviation: Deviation) -> Text:
+def cause_words(cause: PossibleCause, deviation: Deviation) -> Text:
+    """Say why an output may be so."""
     """Return a cause as a sentence."""
     markers = joined([quoted(marker) for marker in cause.markers], ", ")
     match cause.kind:
@@ -147,32 +147,3 @@ def place(text: str, offset: int) -> tuple[int, int]:
     """Return the line and the column of a place, both from 1."""
     before = text[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
-
-
-def explanations_document(explanations: Sequence[Explanation], text: str) -> list[Json]:
-    """Return all explanations as values that JSON can hold."""
-    return list(_documents(explanations, text))
-
-
-def _documents(explanations: Sequence[Explanation], text: str) -> Iterator[Json]:
-    for each in explanations:
-        line, column = place(text, each.offset)
-        yield {
-            "what": each.deviation.value,
-            "expected": each.expected,
-            "found": each.found,
-            "offset": each.offset,
-            "line": line,
-            "column": column,
-            "more": each.more,
-            "cause": None if each.cause is None else _cause_document(each.cause, each.deviation),
-        }
-
-
-def _cause_document(cause: PossibleCause, deviation: Deviation) -> dict[str, Json]:
-    return {
-        "kind": cause.kind.value,
-        "markers": list(cause.markers),
-        "setting": dict(cause.setting),
-        "words": _cause(cause, deviation).plain,
-    }

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.document import Count, JsonDocument, json_of
+from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.loading.fetching import Fetched
 
 from .provenance import provenance_words
 from .visible import visible
 
-__all__ = ["fetch_report"]
+__all__ = ["FetchedDocument", "fetch_report", "fetched_document"]
+
+
+class FetchedDocument(JsonDocument, frozen=True):
+    """What was fetched."""
+
+    source: Provenance
+    files: dict[str, Count]
+    """Sizes in bytes by names."""
+
+
+def fetched_document(found: Fetched) -> dict[str, Json]:
+    """Return the same as values that JSON can hold."""
+    return json_of(FetchedDocument(found.source, dict(found.files)))
 
 
 def fetch_report(found: Fetched, directory: str | None) -> Text:

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, Span, SpanKind, Status
 
 from .layout import Lines, Row, heading, prose, rows, sentence
 from .visible import LEGEND, lines, quoted, visible
 
-__all__ = ["all_read", "message_document", "message_report", "status_text"]
+__all__ = ["all_read", "message_report", "message_status", "status_text"]
 
 _READ = (Status.OK, Status.UNFINISHED, Status.REPAIRED)
 
@@ -116,38 +115,3 @@ def _span_rows(spans: tuple[Span, ...], text: str) -> Iterator[Row]:
         style = _SPAN_STYLES.get(span.kind, WRITTEN_STYLE)
         for at, line in enumerate(lines(text[span.start : span.end], style)):
             yield ("" if at else span.kind.value), line
-
-
-def message_document(message: ParsedMessage, text: str) -> dict[str, Json]:
-    """Return a message as OpenAI has it, with its statuses and the parts of its text."""
-    statuses: list[Json] = [call.status.value for call in message.tool_calls]
-    spans: list[Json] = [
-        {
-            "start": span.start,
-            "end": span.end,
-            "kind": span.kind.value,
-            "text": text[span.start : span.end],
-        }
-        for span in message.spans
-    ]
-    return {
-        **message.to_openai(),
-        **status_document(message),
-        "call_statuses": statuses,
-        "spans": spans,
-    }
-
-
-def status_document(message: ParsedMessage) -> dict[str, Json]:
-    """Return how a message came out, the call that its end cut, and those that broke."""
-    partial = message.partial_call
-    return {
-        "status": message_status(message).value,
-        "missing_end": message.missing_end or None,
-        "partial_call": None if partial is None else _unfinished(partial),
-        "malformed_calls": [_unfinished(call) for call in message.malformed_calls],
-    }
-
-
-def _unfinished(call: ParsedCall) -> dict[str, Json]:
-    return {"id": call.id or None, "name": call.name, "arguments": call.arguments}

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.reading.parsing import Delta, DeltaKind, ParsedMessage
 
 from .layout import joined, sentence
-from .message import status_document, status_text
+from .message import status_text
 from .visible import literal, quoted, visible
 
-__all__ = ["chunk_document", "chunk_report", "end_document", "end_report"]
+__all__ = ["chunk_report", "end_report"]
 
 END = "(end)"
 _ARROW = " → "
@@ -49,17 +48,3 @@ def _delta(delta: Delta) -> Text:
             return Text(f"finish {delta.text}")
         case DeltaKind.ARGUMENTS:
             return sentence(f"arguments {delta.index + 1} ", quoted(delta.text))
-
-
-def chunk_document(chunk: str, deltas: Sequence[Delta]) -> dict[str, Json]:
-    """Return one chunk and its deltas as OpenAI streams them."""
-    return {"chunk": chunk, "deltas": [delta.to_openai() for delta in deltas]}
-
-
-def end_document(deltas: Sequence[Delta], message: ParsedMessage) -> dict[str, Json]:
-    """Return what the end of the text gives, and how the message came out."""
-    return {
-        "chunk": None,
-        "deltas": [delta.to_openai() for delta in deltas],
-        **status_document(message),
-    }

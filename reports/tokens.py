@@ -8,12 +8,15 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.document import Count, JsonDocument, json_of
+from autoparser.analysis.core.provenance import NamedTemplate
+from autoparser.analysis.describing.document import TemplateDocument, named_template
 from autoparser.analysis.history.renderer import RenderedTokens
 
 from .layout import Lines, Row, blank, prose, rows, sentence
 from .visible import LEGEND, visible
 
-__all__ = ["tokens_document", "tokens_report"]
+__all__ = ["TokensDocument", "tokens_document", "tokens_report"]
 
 _STYLES = ("cyan", "green", "yellow", "magenta", "blue", "red")
 """One after the other for the messages; the template's own text has none of them."""
@@ -26,6 +29,30 @@ _LEGEND = (
     f"{_BETWEEN} stands between two tokens, {_GOES_ON} for a token that goes on in a character;"
     " loss: the model writes it; text: the message brought it"
 )
+
+
+class TokenDocument(JsonDocument, frozen=True):
+    """A token, and whose it is."""
+
+    id: int
+    text: str
+    """What it adds to the text; empty for one that goes on in a character."""
+    message: Count | None
+    """Of the conversation, from 0; None for the template's own text."""
+    role: str | None
+    content: bool
+    """Whether the message brought it."""
+    sampled: bool
+    """Whether a model writes it."""
+    loss: bool
+    """Whether it counts in training."""
+
+
+class TokensDocument(JsonDocument, frozen=True):
+    """A render as tokens."""
+
+    template: TemplateDocument
+    tokens: tuple[TokenDocument, ...]
 
 
 def tokens_report(
@@ -74,19 +101,19 @@ def _piece(pieces: Sequence[str], at: int) -> str:
 
 
 def tokens_document(
-    tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]
+    tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str], template: NamedTemplate
 ) -> dict[str, Json]:
     """Return every token with its owner, as JSON values."""
-    listed: list[Json] = [
-        {
-            "id": tokens.token_ids[at],
-            "text": pieces[at],
-            "message": message if message >= 0 else None,
-            "role": roles[message] if message >= 0 else None,
-            "content": tokens.is_content[at],
-            "sampled": tokens.sampled[at],
-            "loss": tokens.loss_mask[at],
-        }
+    listed = (
+        TokenDocument(
+            tokens.token_ids[at],
+            pieces[at],
+            message if message >= 0 else None,
+            roles[message] if message >= 0 else None,
+            tokens.is_content[at],
+            tokens.sampled[at],
+            tokens.loss_mask[at],
+        )
         for at, message in enumerate(tokens.message_indices)
-    ]
-    return {"tokens": listed}
+    )
+    return json_of(TokensDocument(named_template(template), tuple(listed)))

@@ -47,7 +47,7 @@ class Published:
         assert len(definitions) == len(told), "two classes have one name"
         return {
             "$schema": DRAFT,
-            "$id": f"urn:autoparser:{self.name}:{_version(whole)}",
+            "$id": f"urn:autoparser:{self.name}{_version(whole)}",
             "title": self.title,
             **whole,
             "$defs": definitions,
@@ -64,8 +64,9 @@ def definition_of(kind: type[object]) -> dict[str, Any]:
 
 
 def _version(whole: Mapping[str, Any]) -> str:
-    (name,) = whole["properties"]["schema"]["enum"]
-    return str(name).rpartition("/")[2]
+    """Return the version that a document names, after a colon."""
+    named = whole["properties"].get("schema")
+    return "" if named is None else f":{named['enum'][0].rpartition('/')[2]}"
 
 
 def _classes(node: kinds.Type) -> Iterator[kinds.StructType | kinds.DataclassType | kinds.EnumType]:

@@ -13,13 +13,20 @@ from msgspec import UNSET, Meta, UnsetType
 from autoparser.analysis.core.document import JsonDocument, json_of
 from autoparser.analysis.describing.document import AnalysisDocument
 from autoparser.analysis.learnt import FormatFile
-from autoparser.analysis.overview.survey import SurveyLine
+from autoparser.analysis.overview.survey import Record
 from autoparser.reports import (
+    AcceptanceDocument,
     ComparisonDocument,
+    DecodeDocument,
+    FetchedDocument,
+    GrammarDocument,
+    ParsedDocument,
     PluginsDocument,
     ProbeDocument,
     RenderTraceDocument,
     RoundTripDocument,
+    StreamedDocument,
+    TokensDocument,
 )
 from autoparser.reports.fixing_document import FixDocument
 from autoparser.reports.lint import LintDocument
@@ -27,15 +34,22 @@ from autoparser.reports.lint import LintDocument
 from .schemas import DOCS, Published, definition_of
 
 PUBLISHED = (
+    Published(AcceptanceDocument, "accepts", "What a grammar makes of an output"),
     Published(AnalysisDocument, "analysis", "An analysis of a chat template"),
     Published(ComparisonDocument, "compare", "What changed between two chat templates"),
+    Published(DecodeDocument, "decode", "Answers under a grammar"),
+    Published(FetchedDocument, "fetch", "What was fetched of a model"),
     Published(FixDocument, "fix", "What autoparser fix did"),
     Published(FormatFile, "format", "A saved format: what was learnt of a chat template"),
+    Published(GrammarDocument, "grammar", "A grammar in every form"),
     Published(LintDocument, "lint", "Findings of autoparser lint"),
+    Published(ParsedDocument, "parse", "A model's output, parsed"),
     Published(PluginsDocument, "plugins", "Whether engines find the plugins"),
     Published(ProbeDocument, "probe", "A probe of a running server"),
     Published(RoundTripDocument, "roundtrip", "Round trips through a chat template"),
-    Published(SurveyLine, "survey", "One line of a survey: one chat template"),
+    Published(StreamedDocument, "stream", "One line of a parsed stream"),
+    Published(Record, "survey", "One line of a survey: one chat template"),
+    Published(TokensDocument, "tokens", "A rendered conversation as tokens"),
     Published(RenderTraceDocument, "trace", "A render of a chat template, step by step"),
 )
 

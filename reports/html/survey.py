@@ -68,14 +68,14 @@ def _sections(summary: Summary, records: Sequence[Record], folder: str) -> Itera
         yield PageSection("round-trips", "Why round trips break", _causes(summary))
     if summary.crashing:
         crashing = [
-            (visible(each.source.removeprefix(folder)), visible(each.crash))
+            (visible(each.source.removeprefix(folder)), visible(each.check.crash or ""))
             for each in summary.crashing
         ]
         body = table("Templates that crash on what agents send", ("template", "why"), crashing)
         yield PageSection("crashing", "Crashing", body, str(len(crashing)))
     if summary.failed:
         failed = [
-            (visible(each.source.removeprefix(folder)), visible(each.error))
+            (visible(each.source.removeprefix(folder)), visible(each.error or ""))
             for each in summary.failed
         ]
         body = table("Templates that are not analysed", ("template", "why"), failed)
@@ -174,9 +174,9 @@ def _template(record: Record, name: str) -> Sequence[Node]:
         return (visible(name), badge("not analysed", "bad"), "", "", "", "")
     return (
         visible(name),
-        badge(f"{record.passed}/{record.total}", "good" if record.ok else "bad"),
-        h("code", record.reasoning),
-        h("code", record.tools),
+        badge(f"{record.check.passed}/{record.check.total}", "good" if record.ok else "bad"),
+        h("code", record.reasoning or ""),
+        h("code", record.tools or ""),
         f"{record.held}/{record.played}",
         visible(", ".join(record.switches)),
     )

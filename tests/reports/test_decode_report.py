@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from autoparser import ChatTemplate
 from autoparser.analysis.constraining.decode import (
     Complaint,
     DecodedAnswer,
@@ -69,8 +70,11 @@ def test_all_is_shown_as_a_person_can_see_it(width: int) -> None:
     assert len(words) < 2500
 
 
+NAMED = ChatTemplate("")
+
+
 def test_the_document_holds_all_in_full() -> None:
-    document = json.loads(json.dumps(decode_document(REPORT, SETTING)))
+    document = json.loads(json.dumps(decode_document(REPORT, SETTING, NAMED)))
     assert (document["ok"], document["clean"], document["plain_markers"]) == (False, 2, ["</a>"])
     assert [fault["fault"] for fault in document["faults"]] == ["not_ended", "junk"]
     assert document["faults"][1]["example"]["detail"] == DETAIL
@@ -104,7 +108,7 @@ def test_clean_answers_need_few_words() -> None:
         "What the template renders of the messages",
         "      2  the same text",
     ]
-    assert "model" not in decode_document(report, setting)
+    assert "model" not in decode_document(report, setting, NAMED)
 
 
 def test_every_answer_is_shown_where_that_is_asked() -> None:

@@ -1,7 +1,7 @@
 """A corpus at a glance: one record a template, and what a set of records adds up to."""
 
-from .journal import Journal, SurveyLine, journal_of, line_of
-from .record import Record, digest_of, record_of
+from .journal import Journal, journal_of, line_of
+from .record import Record, SurveyCheck, digest_of, record_of
 from .summary import Family, RecordShare, Summary, summary_of
 from .template_files import templates_in
 from .work import surveying
@@ -12,7 +12,7 @@ __all__ = [
     "Record",
     "RecordShare",
     "Summary",
-    "SurveyLine",
+    "SurveyCheck",
     "digest_of",
     "journal_of",
     "line_of",

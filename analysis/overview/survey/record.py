@@ -4,66 +4,81 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import Literal
+
+from msgspec import Struct
 
 from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.document import Count, Digest, Positive
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import CallFormat, Slot
 from autoparser.analysis.core.verdicts import Check
+from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.history.roundtrip import code_of, round_trip, shipped_scenarios
 from autoparser.analysis.loading.sources import load_template
 
 HOLDS = "holds"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One template: what it is like, or why it cannot be analysed."""
+class SurveyCheck(Struct, frozen=True):
+    """The self-check in figures."""
 
-    source: str
-    sha256: str
-    """Of the template's text; of its file where that cannot be read."""
-    error: str = ""
-    """Why there is no analysis; all below is then empty."""
-    reasoning: str = ""
-    """The reasoning mode."""
-    content: str = ""
-    tools: str = ""
-    """The mode of the calls."""
-    call: str = ""
-    """One call as it is written, with its slots by name: templates that share it are a family."""
-    switches: tuple[str, ...] = ()
-    passed: int = 0
-    """Messages of the self-check that come out right."""
-    total: int = 0
-    equal: int = 0
-    """Messages that the format writes as the template renders them."""
-    refused: int = 0
-    """Messages that the template refuses on purpose."""
-    crashed: int = 0
-    """Messages on which the template crashes."""
-    not_asked: int = 0
-    """Messages that its shape cannot tell from others."""
-    crash: str = ""
+    passed: Count
+    total: Count
+    equal: Count = 0
+    refused: Count = 0
+    crashed: Count = 0
+    not_asked: Count = 0
+    crash: str | None = None
     """The first crash on what agents send: its line, and what was raised."""
-    trips: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Verdicts of the round trip, counted: `holds`, and the codes of causes."""
+
+
+class Record(Struct, frozen=True):
+    """One template, as a line of the file says it: what it is like, or why there is no analysis."""
+
+    schema: Literal["autoparser.survey/1"]
+    """Name and version; a change that is more than an addition counts it up."""
+    source: str
+    """The file, as it was found below what was named."""
+    sha256: Digest
+    """Of the template's text; of its file where no text can be read from it."""
+    error: str | None
+    """Why there is no analysis; all below is then empty."""
+    reasoning: ReasoningMode | None
+    content: ContentMode | None
+    tools: ToolFormat | None
+    call: str | None
+    """One call as it is written, its slots by name in «»; templates that share it are a family."""
+    switches: tuple[str, ...]
+    """Names, sorted."""
+    check: SurveyCheck
+    round_trip: dict[str, Positive]
+    """Verdicts counted: `holds`, and the codes of causes."""
+
+    @classmethod
+    def failed(cls, source: str, digest: str, error: str) -> Record:
+        """Return the record of a template that cannot be analysed."""
+        return cls(
+            _SCHEMA, source, digest, error, None, None, None, None, (), SurveyCheck(0, 0), {}
+        )
 
     @property
     def ok(self) -> bool:
         """Whether it was analysed and the whole self-check passes."""
-        return not self.error and self.passed == self.total
+        return not self.error and self.check.passed == self.check.total
 
     @property
     def played(self) -> int:
         """Round trips that apply to it."""
-        return sum(self.trips.values())
+        return sum(self.round_trip.values())
 
     @property
     def held(self) -> int:
         """Those that hold."""
-        return self.trips.get(HOLDS, 0)
+        return self.round_trip.get(HOLDS, 0)
+
+
+_SCHEMA: Literal["autoparser.survey/1"] = "autoparser.survey/1"
 
 
 def digest_of(text: str) -> str:
@@ -77,7 +92,7 @@ def record_of(source: str, digest: str) -> Record:
         analysis = analyze(load_template(source))
         return _record(source, digest, analysis)
     except AutoparserError as error:
-        return Record(source, digest, error=error.message)
+        return Record.failed(source, digest, error.message)
 
 
 def _record(source: str, digest: str, analysis: Analysis) -> Record:
@@ -90,28 +105,32 @@ def _record(source: str, digest: str, analysis: Analysis) -> Record:
         HOLDS if row.verdict.cause is None else code_of(row.verdict.cause) for row in played.rows
     )
     return Record(
+        _SCHEMA,
         source,
         digest,
-        reasoning=view.reasoning.value,
-        content=view.content.value,
-        tools=view.tools.value,
-        call="" if calls is None else _call(calls),
-        switches=tuple(sorted(switch.name for switch in analysis.switches)),
-        passed=check.passed,
-        total=check.total,
-        equal=check.equal,
-        refused=check.refused,
-        crashed=check.crashed,
-        not_asked=check.not_asked,
-        crash=_crash(check),
-        trips=dict(sorted(trips.items())),
+        None,
+        view.reasoning,
+        view.content,
+        view.tools,
+        None if calls is None else _call(calls),
+        tuple(sorted(switch.name for switch in analysis.switches)),
+        SurveyCheck(
+            check.passed,
+            check.total,
+            check.equal,
+            check.refused,
+            check.crashed,
+            check.not_asked,
+            _crash(check),
+        ),
+        dict(sorted(trips.items())),
     )
 
 
-def _crash(check: Check) -> str:
+def _crash(check: Check) -> str | None:
     crash = next((each for each in check.crashes if each.needed), None)
     if crash is None:
-        return ""
+        return None
     return crash.reason if crash.line is None else f"line {crash.line}: {crash.reason}"
 
 

@@ -33,7 +33,7 @@ def _records(pool: WorkerPool, waiting: Sequence[Waiting]) -> Iterator[Record]:
     outcomes = pool.map(_looked_at, waiting, name=lambda each: each[0])
     for (source, digest), outcome in zip(waiting, outcomes, strict=True):
         error = outcome.error
-        yield outcome.result() if error is None else Record(source, digest, error=error.message)
+        yield outcome.result() if error is None else Record.failed(source, digest, error.message)
 
 
 def _looked_at(waiting: Waiting) -> Record:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate, analyze, load_template
+from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.overview.comparison import compare
 from autoparser.analysis.overview.portrait import portray
-from autoparser.analysis.overview.survey import Record, summary_of
+from autoparser.analysis.overview.survey import Record, SurveyCheck, summary_of
 from autoparser.reports.html import comparison_page, report_page, survey_page
 from tests.analysis.history.roundtrip.vocabularies import tiny
 from tests.fixture_analyses import analysed
@@ -176,18 +177,19 @@ def test_a_hostile_template_is_text() -> None:
 
 def test_a_hostile_corpus_is_text() -> None:
     records = [
-        Record("<script>x()</script>.jinja", "0", error="</td><script>x()</script>"),
+        Record.failed("<script>x()</script>.jinja", "0", "</td><script>x()</script>"),
         Record(
+            "autoparser.survey/1",
             "b\u202e.jinja",
             "1",
-            reasoning="TAG_BASED",
-            content="PLAIN",
-            tools="JSON_NATIVE",
-            call="<img src=x onerror=x()>«name»",
-            switches=("<b>",),
-            passed=44,
-            total=44,
-            trips={"holds": 3, "ids": 1},
+            None,
+            ReasoningMode.TAG_BASED,
+            ContentMode.PLAIN,
+            ToolFormat.JSON_NATIVE,
+            "<img src=x onerror=x()>«name»",
+            ("<b>",),
+            SurveyCheck(44, 44),
+            {"holds": 3, "ids": 1},
         ),
     ]
     checked(survey_page(summary_of(records), records, "1.2.3"))
