@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.core.format import TurnFormat
 
 MOST_SETTINGS = 6
-"""So many values of switches are played; each costs four renders."""
+"""So many values of switches are played; each costs five renders."""
 
 
 class Subject:
