@@ -15,7 +15,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Message, Tool
 from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, Slot, TurnFormat
 from autoparser.analysis.core.verdicts import Check, Failure
 from autoparser.analysis.inference.examples import (
     Example,
@@ -23,6 +23,7 @@ from autoparser.analysis.inference.examples import (
     ShownFormat,
     learn_examples,
     turn_text,
+    with_worded_calls,
 )
 from autoparser.analysis.inference.examples.hiding import without_calls
 from autoparser.analysis.inference.outputs import (
@@ -131,8 +132,8 @@ def learn_outputs(
     the template's. Raises OutputError where no output shows a call, or no format reads any.
     """
     base, offered = analysis.format, OfferedTools(tools)
-    if base.calls is None:
-        found = format_of_outputs(outputs, base, tools)
+    if base.calls is None or Part.CALLS in base.unconfirmed:
+        found = _confirmed(outputs, base, tools, offered)
         taught = taught_analysis(analysis, found.format, found.format.shown, EvidenceKind.OUTPUT)
         return InferredFormat(
             checked(taught, _check(found.readings)), found.readings, found.guesses
@@ -153,6 +154,32 @@ def learn_outputs(
     return InferredFormat(widened, readings, found.guesses, len(own) - len(rest))
 
 
+def _confirmed(
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    tools: Sequence[Tool],
+    offered: OfferedTools,
+) -> ReadFormat:
+    """Learn from outputs; what the prompt's words spell out counts where outputs confirm it."""
+    silent = without_calls(base)
+    suggested: ReadFormat | None = None
+    if base.calls is not None:
+        worded = with_worded_calls(base)
+        readings = tuple(_readings(worded, outputs, silent, tools, offered))
+        suggested = ReadFormat(ShownFormat(worded, (), ()), readings)
+        if not any(each.problem for each in readings) and suggested.rank[0]:
+            return suggested
+    try:
+        found = format_of_outputs(outputs, silent, tools)
+    except OutputError:
+        if suggested is None or not suggested.rank[0]:
+            raise
+        return suggested
+    if suggested is not None and suggested.rank > found.rank:
+        return suggested
+    return found
+
+
 def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool]) -> LoggedReading:
     """Let the parser that reads both ways judge, too."""
     if reading.problem:
@@ -168,6 +195,20 @@ def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool
 
 def _without_id(_name: str, _number: int) -> str:
     return ""
+
+
+_SHORTEST_OPENING = 2
+"""What opens calls with fewer characters may stand in any sentence."""
+
+
+def _begins_call(content: str, format_: TurnFormat) -> bool:
+    """Whether content holds what opens the calls of a format: a call was cut, or is garbled."""
+    calls = format_.calls
+    if calls is None:
+        return False
+    first = calls.row[0]
+    opening = (calls.section_open + ("" if isinstance(first, Slot) else first)).strip()
+    return len(opening) >= _SHORTEST_OPENING and opening in content
 
 
 def _check(readings: Sequence[LoggedReading]) -> Check:
@@ -338,6 +379,8 @@ def _reading(
         return replace(found, problem=f"it is read with a fault: {parsed.status}")
     if holds_call(message.content, offered) or holds_call(message.reasoning, offered):
         return replace(found, problem="a call stands in it that is written otherwise")
+    if _begins_call(message.content, format_):
+        return replace(found, problem="a call begins in it that cannot be read")
     if written is None or written.rstrip() != expected.rstrip():
         return replace(found, problem="its message is written otherwise")
     return found

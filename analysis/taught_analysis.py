@@ -21,7 +21,8 @@ def taught_analysis(
     """Let the default's turns be written as a format says; `shown` are parts that it is new for."""
     base = analysis.format
     new = {part: kind for part in Part if part in shown - base.shown}
-    format_ = replace(format_, not_rendered={**base.not_rendered, **new})
+    known = {part: old for part, old in base.not_rendered.items() if part not in shown}
+    format_ = replace(format_, not_rendered={**known, **new})
     each = tuple(format_ if old is base else _taught(old, format_) for old in analysis.formats)
     formats = _among(analysis.formats, each)
     nonnull = analysis.view.flags.requires_nonnull_content

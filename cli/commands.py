@@ -30,6 +30,7 @@ SUMMARIES = {
     "fetch": "Fetch what a model on the Hub has of templates and tokens.",
     "engines": "Try the parsers of vLLM and SGLang on a template's turns.",
     "lint": "Find what makes templates lose calls or train wrong.",
+    "fix": "Fix what lint finds, by edits that renders prove.",
     "rule": "Show a rule's page: what is wrong, why it matters.",
     "report": "Write one HTML page on a template, with the evidence.",
     "compare": "Compare what two templates do, not how they are written.",
@@ -60,7 +61,7 @@ def _work(name: str) -> Callable[[Command], Command]:
             return lambda command: watch(in_worker(seconds=300)(command))
         case "render":
             return in_worker(seconds=DEFAULT_LIMITS.render_seconds, one_render=True)
-        case "decode" | "debug" | "engines" | "lint" | "survey" | "serve" | "probe":
+        case "decode" | "debug" | "engines" | "lint" | "fix" | "survey" | "serve" | "probe":
             return in_workers
         case _:
             return lambda command: command

@@ -11,6 +11,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import suggest
 from autoparser.analysis.loading.isolation import Limits
 
+from .fix import fixed_sources, write_fixed
 from .lint_formats import Format, ReportDetail, reports_of, written
 from .options import (
     ExitZeroOption,
@@ -127,6 +128,12 @@ def lint(
     revision: RevisionOption = None,
     jobs: JobsOption = None,
     watch: WatchOption = False,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix", help="First change the files as 'autoparser fix --write' does; see there."
+        ),
+    ] = False,
     limits: Limits | None = None,
 ) -> int:
     """Find what makes templates lose calls, break the prefix cache or train wrong.
@@ -149,7 +156,10 @@ def lint(
         keep_source(source, output)
     also = reports_of(report or [], output)
     if watch:
-        _check_watch(sources, write=write_baseline)
+        _check_watch(sources, write=write_baseline or fix)
+    if fix:
+        chosen = (select, ignore)
+        write_fixed(fixed_sources(sources, *chosen, revision=revision, jobs=jobs, limits=limits))
 
     def once() -> int:
         settings = _settings(config, isolated=isolated)
@@ -191,7 +201,8 @@ def _check_watch(sources: Sequence[str], *, write: bool) -> None:
         raise AutoparserError("standard input cannot be watched", hint="name a file")
     if write:
         raise AutoparserError(
-            "--watch would write the baseline at each change", hint="leave out one of the two"
+            "--watch would write files at each change",
+            hint="leave out --watch, or --write-baseline and --fix",
         )
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .explanation import explanation_report, explanations_document
     from .export import export_report
     from .fetch import fetch_report
+    from .fixing import fix_diff, fix_report
+    from .fixing_document import fix_document
     from .grammar import grammar_report, turn_expression
     from .inferred import inferred_report
     from .markdown_comparison import comparison_markdown
@@ -76,6 +78,9 @@ __all__ = [
     "explanations_document",
     "export_report",
     "fetch_report",
+    "fix_diff",
+    "fix_document",
+    "fix_report",
     "format_comparison_report",
     "grammar_report",
     "inferred_report",
@@ -121,6 +126,8 @@ _HOMES = {
     "explanation": ("explanation_report", "explanations_document"),
     "export": ("export_report",),
     "fetch": ("fetch_report",),
+    "fixing": ("fix_diff", "fix_report"),
+    "fixing_document": ("fix_document",),
     "grammar": ("grammar_report", "turn_expression"),
     "inferred": ("inferred_report",),
     "message": ("all_read", "message_document", "message_report"),

@@ -231,10 +231,11 @@ def _sides(change: RenderChange, width: int) -> Iterator[Row]:
     """Show both texts from a little before where they part, one line each."""
     room = max(width - 10, 20)
     before = visible(change.before)[-room // 3 :]
-    for sign, style, text, error in (
-        ("-", _LEFT, change.left, change.left_error),
-        ("+", _RIGHT, change.right, change.right_error),
+    for side, style, text, error, line in (
+        ("-", _LEFT, change.left, change.left_error, change.left_line),
+        ("+", _RIGHT, change.right, change.right_error, change.right_line),
     ):
+        sign = side if line is None else f"{side} {line}"
         if text is None:
             yield sign, Text(f"raises: {visible(error)}", style=style)
             continue

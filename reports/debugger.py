@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.style import Style
@@ -12,7 +12,14 @@ from rich.text import Text
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.loading.template import PromptPiece, RenderTrace, StepKind, TraceStep
 
-from .difference import DifferencePiece, Side, compared, difference_lines
+from .difference import (
+    DifferencePiece,
+    LineOrigins,
+    Side,
+    compared,
+    difference_lines,
+    line_at,
+)
 from .layout import Lines, blank, prose, rows, sentence, wrapped
 from .render_trace import line_words, seen_words, source_words
 from .setting_words import value_words
@@ -198,7 +205,8 @@ def switched_text(
         else:
             drawn += prose(words, width)
             pieces = compared(trace.prompt, other.prompt)
-            drawn += difference_lines(pieces, width, indent=4)
+            origins = _origins(trace), _origins(other)
+            drawn += difference_lines(pieces, width, indent=2, origins=origins)
         drawn += blank()
     return Text("\n").join(drawn)
 
@@ -213,13 +221,13 @@ def beside_text(left: RenderTrace, right: RenderTrace, width: int) -> tuple[Text
 
 
 def _side(trace: RenderTrace, pieces: Sequence[DifferencePiece], side: Side, width: int) -> Text:
-    numbers = _line_numbers(trace)
+    origins = _origins(trace)
     drawn: Lines = []
     at = 0
     line = Text()
     label = ""
     for text, style in _styled_lines(pieces, side):
-        label = label or numbers.get(at, "")
+        label = label or line_at(origins, at)
         line.append(visible(text), style)
         at += len(text)
         if text.endswith("\n"):
@@ -244,15 +252,10 @@ def _numbered(label: str, line: Text, width: int) -> Lines:
     ]
 
 
-def _line_numbers(trace: RenderTrace) -> Mapping[int, str]:
-    """Return the template's line for each character at which a line of the prompt may begin."""
-    found: dict[int, str] = {}
+def _origins(trace: RenderTrace) -> LineOrigins:
+    found: list[tuple[int, int | None]] = []
     at = 0
     for piece in trace.pieces:
-        number = "?" if piece.site is None else str(trace.sites[piece.site].line)
-        found[at] = number
-        for offset, character in enumerate(piece.text):
-            if character == "\n" and offset + 1 < len(piece.text):
-                found[at + offset + 1] = number
+        found.append((at, None if piece.site is None else trace.sites[piece.site].line))
         at += len(piece.text)
     return found

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
+from typing import TypeAlias
 
 from rich.text import Text
 
 from .layout import Lines, sentence, wrapped
 from .visible import lines
 
-__all__ = ["DifferencePiece", "Side", "compared", "difference_lines"]
+__all__ = ["DifferencePiece", "LineOrigins", "Side", "compared", "difference_lines", "line_at"]
 
 ALIKE_LINES = 4
 ALIKE_CHARACTERS = 320
@@ -28,6 +30,12 @@ class Side(StrEnum):
     LEFT = "-"
     RIGHT = "+"
 
+
+LineOrigins: TypeAlias = Sequence[tuple[int, int | None]]
+"""Where in a text another line of the template begins to write, and which; None: not known."""
+
+_MARGIN = 5
+"""What the number of a line has room for, with a space after it."""
 
 _STYLES = {Side.BOTH: "dim", Side.LEFT: "red", Side.RIGHT: "green"}
 
@@ -78,22 +86,44 @@ def _aligned(left: str, right: str) -> Iterator[DifferencePiece]:
         at_left, at_right = match.a + match.size, match.b + match.size
 
 
-def difference_lines(pieces: Sequence[DifferencePiece], width: int, indent: int = 2) -> Lines:
+def difference_lines(
+    pieces: Sequence[DifferencePiece],
+    width: int,
+    indent: int = 2,
+    origins: tuple[LineOrigins, LineOrigins] | None = None,
+) -> Lines:
     """Draw pieces one below the other, each line with its side's sign in the margin.
 
-    Of what both texts have only the lines beside a difference are drawn.
+    Of what both texts have only the lines beside a difference are drawn. `origins` are those of
+    the two texts: what one side has alone begins with the line of the template that wrote it.
     """
     drawn: Lines = []
+    margin = 0 if origins is None else _MARGIN
+    reached = {Side.LEFT: 0, Side.RIGHT: 0}
     for at, piece in enumerate(pieces):
         style = _STYLES[piece.side]
+        number = ""
         if piece.side is Side.BOTH:
             texts = _context(piece.text, first=at == 0, last=at == len(pieces) - 1)
         else:
             texts = _limited(piece.text, style)
+            if origins is not None:
+                number = line_at(origins[piece.side is Side.RIGHT], reached[piece.side])
         for text in texts:
-            for line in wrapped(text, max(width - indent - 2, 10), words=False):
-                drawn.append(sentence(" " * indent, (f"{piece.side.value} ", style), line))
+            for line in wrapped(text, max(width - indent - 2 - margin, 10), words=False):
+                label = (f"{number:>{margin - 1}} " if margin else "", "dim")
+                drawn.append(sentence(" " * indent, label, (f"{piece.side.value} ", style), line))
+                number = ""
+        for side in reached:
+            reached[side] += len(piece.text) if piece.side in {Side.BOTH, side} else 0
     return drawn
+
+
+def line_at(origins: LineOrigins, at: int) -> str:
+    """Return the template's line that wrote a character; the empty text where it is not known."""
+    number = bisect_right(origins, at, key=lambda each: each[0]) - 1
+    line = origins[number][1] if number >= 0 else None
+    return "" if line is None else str(line)
 
 
 def _limited(text: str, style: str) -> Lines:

@@ -127,8 +127,8 @@ class ProbeDocument(JsonDocument, frozen=True):
     prompts: tuple[ProbedPromptDocument, ...]
     prompts_refused: tuple[str, ...]
     """Conversations that the template itself refuses."""
-    rung: Rung | None
-    """How the texts came before the server's parser; null: there is no way."""
+    rung: Rung
+    """How the texts came before the server's parser."""
     blind: tuple[str, ...]
     """What cannot be seen so."""
     texts: tuple[ProbedTextDocument, ...]

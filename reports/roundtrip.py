@@ -317,4 +317,6 @@ def _difference(difference: Difference, width: int) -> Lines:
         if not text:
             shown.append("(the end)", style="dim italic")
         pairs.append((label, shown))
+    if difference.line is not None:
+        pairs.append(("by line", Text(str(difference.line))))
     return rows(pairs, width, indent=4, words=False)

@@ -21,6 +21,7 @@ from autoparser.reports import (
     RenderTraceDocument,
     RoundTripDocument,
 )
+from autoparser.reports.fixing_document import FixDocument
 from autoparser.reports.lint import LintDocument
 
 from .schemas import DOCS, Published, definition_of
@@ -28,6 +29,7 @@ from .schemas import DOCS, Published, definition_of
 PUBLISHED = (
     Published(AnalysisDocument, "analysis", "An analysis of a chat template"),
     Published(ComparisonDocument, "compare", "What changed between two chat templates"),
+    Published(FixDocument, "fix", "What autoparser fix did"),
     Published(FormatFile, "format", "A saved format: what was learnt of a chat template"),
     Published(LintDocument, "lint", "Findings of autoparser lint"),
     Published(PluginsDocument, "plugins", "Whether engines find the plugins"),

@@ -6,7 +6,7 @@ low confidence is one to look at, not one to fail on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from autoparser.analysis.core.conversation import Json
@@ -45,6 +45,9 @@ class ShownText:
     """The template's own words where it raised instead."""
     messages: tuple[Json, ...] = ()
     """The conversation that was rendered; empty where the text is not a render."""
+    origins: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    """Where in the text another line of the template begins to write, and which line; empty where
+    nobody asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
@@ -36,6 +37,17 @@ class Render:
     def emissions(self) -> Sequence[Emission]:
         """The text piece by piece, each with the template's line that wrote it."""
         return self.retrace()
+
+    @property
+    def origins(self) -> tuple[tuple[int, int], ...]:
+        """Where in the text another line of the template begins to write, and which line."""
+        found: list[tuple[int, int]] = []
+        at = 0
+        for each in self.emissions:
+            if not found or found[-1][1] != each.line:
+                found.append((at, each.line))
+            at += len(each.text)
+        return tuple(found)
 
     @property
     def rendered(self) -> bool:
@@ -79,12 +91,24 @@ class Render:
 
 def compared(one: Render, label: str, other: Render, other_label: str) -> HitEvidence:
     """Put two renders side by side."""
-    return HitEvidence(one.shown(label), other.shown(other_label))
+    shown, other_shown = one.shown(label), other.shown(other_label)
+    if not (one.rendered and other.rendered) or one.text == other.text:
+        return HitEvidence(shown, other_shown)
+    return HitEvidence(
+        replace(shown, origins=one.origins), replace(other_shown, origins=other.origins)
+    )
 
 
 def alone(render: Render, label: str) -> HitEvidence:
     """Show one render."""
     return HitEvidence(render.shown(label))
+
+
+class AskedRender(NamedTuple):
+    """A render, and what it was made with."""
+
+    variables: Mapping[str, object]
+    render: Render
 
 
 class LintRenders:
@@ -95,7 +119,9 @@ class LintRenders:
         self._template = template
         self._tokens = tokens
         self._known: dict[str, Render] = {}
+        self._asked: list[AskedRender] = []
         self._tools: dict[str, list[object] | None] = {}
+        self._last_tools: tuple[Sequence[Json] | None, str] = (None, repr(None))
 
     def render(
         self,
@@ -112,7 +138,7 @@ class LintRenders:
         Those are the keys whose value is None, which it drops, and the fields of reasoning,
         which it fills from each other.
         """
-        key = repr((messages, tools, generation, setting, clock, as_given))
+        key = repr((messages, self._named(tools), generation, setting, clock, as_given))
         known = self._known.get(key)
         if known is None:
             variables = self.variables(
@@ -125,7 +151,13 @@ class LintRenders:
             )
             known = self._render(tuple(messages), variables)
             self._known[key] = known
+            self._asked.append(AskedRender(variables, known))
         return known
+
+    @property
+    def asked(self) -> Sequence[AskedRender]:
+        """Every render so far, in their order."""
+        return self._asked
 
     def variables(
         self,
@@ -149,9 +181,17 @@ class LintRenders:
             **(setting or {}),
         }
 
+    def _named(self, tools: Sequence[Json] | None) -> str:
+        """Return the tools as a text, which takes long and is mostly asked of the same ones."""
+        if tools is None:
+            return repr(None)
+        if self._last_tools[0] is not tools:
+            self._last_tools = (tools, repr(tools))
+        return self._last_tools[1]
+
     def _prepared(self, tools: Sequence[Json] | None) -> list[object] | None:
         """Prepare tools, the same ones once: a template cannot change them."""
-        key = repr(tools)
+        key = self._named(tools)
         if key not in self._tools:
             self._tools[key] = prepared_tools(tools)
         return self._tools[key]

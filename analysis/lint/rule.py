@@ -59,6 +59,8 @@ class Rule:
     """What to do, in one sentence, where every hit is fixed alike."""
     covers: tuple[str, ...] = ()
     """Codes of rules whose findings are but consequences of this one's."""
+    fixable: bool = False
+    """Whether edits of a template are known that may fix what it finds."""
     default: bool = True
     """Whether it is among the rules that run where none are selected."""
 

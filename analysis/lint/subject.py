@@ -48,7 +48,7 @@ from .conversations import (
 from .forced import ForcedRun, force
 from .need import Need
 from .probe_tools import functions_for
-from .renders import NOON, LintRenders, Render
+from .renders import NOON, AskedRender, LintRenders, Render
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.core.format import TurnFormat
 
 MOST_SETTINGS = 6
-"""So many values of switches are played; each costs four renders."""
+"""So many values of switches are played; each costs five renders."""
 
 
 class Subject:
@@ -178,6 +178,11 @@ class Subject:
     @cached_property
     def _renders(self) -> LintRenders:
         return LintRenders(self.rendering, self.tokens)
+
+    @property
+    def asked(self) -> Sequence[AskedRender]:
+        """Every conversation that was rendered so far, each once, in their order."""
+        return self._renders.asked
 
     @cached_property
     def _strict(self) -> LintRenders:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from autoparser.analysis.lint import HitEvidence, ShownText
-from autoparser.reports.difference import compared, difference_lines
+from autoparser.reports.difference import LineOrigins, compared, difference_lines
 from autoparser.reports.layout import Lines, prose, wrapped
 from autoparser.reports.visible import lines, visible
 
-__all__ = ["evidence_lines", "messages_text", "text_lines"]
+__all__ = ["evidence_lines", "messages_text", "shown_origins", "text_lines"]
 
 HEAD, TAIL = 160, 480
 """Characters of a text that is shown alone; what matters is mostly at its end."""
@@ -37,7 +37,17 @@ def evidence_lines(evidence: HitEvidence, width: int, indent: int) -> Lines:
             drawn += difference_lines(compared(said, other_said), width, indent)
         drawn += prose(Text("come out alike:", style="dim"), width, indent)
         return [*drawn, *_alone(one, width, indent)]
-    return [*drawn, *difference_lines(compared(one.text, other.text), width, indent)]
+    return [*drawn, *_rendered_difference(one, other, width, indent)]
+
+
+def shown_origins(one: ShownText, other: ShownText) -> tuple[LineOrigins, LineOrigins] | None:
+    """Return the lines that wrote two texts; None where they are not known."""
+    return (one.origins, other.origins) if one.origins and other.origins else None
+
+
+def _rendered_difference(one: ShownText, other: ShownText, width: int, indent: int) -> Lines:
+    pieces = compared(one.text, other.text)
+    return difference_lines(pieces, width, indent, shown_origins(one, other))
 
 
 def messages_text(shown: ShownText) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint import HitEvidence, LintFinding, Severity, ShownText
 from autoparser.analysis.lint.project import Inspected, LintRun
-from autoparser.reports.difference import compared, difference_lines
+from autoparser.reports.difference import LineOrigins, compared, difference_lines
 from autoparser.reports.visible import visible
 
-from .evidence import messages_text, text_lines
+from .evidence import messages_text, shown_origins, text_lines
 from .finding_words import (
     message_words,
     notes,
@@ -144,11 +144,13 @@ def _evidence(evidence: HitEvidence) -> Iterator[str]:
         yield "# come out alike"
         yield from (f"  {line}" for line in _alone(one))
     else:
-        yield from _difference(one.text, other.text)
+        yield from _difference(one.text, other.text, shown_origins(one, other))
 
 
-def _difference(left: str, right: str) -> Iterator[str]:
-    for line in difference_lines(compared(left, right), WIDTH, indent=0):
+def _difference(
+    left: str, right: str, origins: tuple[LineOrigins, LineOrigins] | None = None
+) -> Iterator[str]:
+    for line in difference_lines(compared(left, right), WIDTH, indent=0, origins=origins):
         yield line.plain
 
 

@@ -41,6 +41,8 @@ def rule_page(rule: Rule, width: int) -> Text:
 
 def _facts(rule: Rule) -> list[tuple[str, Text]]:
     facts = [("fix", Text(rule.fix))] if rule.fix else []
+    if rule.fixable:
+        facts.append(("fixable", Text(f"autoparser fix SOURCE --select {rule.code}")))
     facts.append(("looks at", Text(rule.needs.value)))
     if rule.covers:
         facts.append(("covers", Text(", ".join(rule.covers))))

@@ -50,6 +50,12 @@ def _page(rule: Rule) -> Iterator[str]:
         yield "## Fix"
         yield ""
         yield f"{_capital(_prose(rule.fix))}."
+    if rule.fixable:
+        yield ""
+        yield (
+            f"`autoparser fix SOURCE --select {rule.code}` tries edits of the template, and makes"
+            " the smallest that renders prove to change nothing else; see [fix](../fix.md)."
+        )
     if rule.covers:
         yield ""
         codes = ", ".join(rule.covers)
@@ -101,11 +107,11 @@ def _index(rules: Sequence[Rule]) -> Iterator[str]:
         yield ""
         yield f"## {_capital(group.value)} (AP{group.digit})"
         yield ""
-        yield "| code | name | severity | confidence | what |"
-        yield "|---|---|---|---|---|"
+        yield "| code | name | severity | confidence | fixable | what |"
+        yield "|---|---|---|---|---|---|"
         for rule in of_group:
             summary = _prose(rule.summary)
             yield (
                 f"| [{rule.code}]({page_file(rule)}) | {rule.name} | {rule.severity}"
-                f" | {rule.confidence} | {summary} |"
+                f" | {rule.confidence} | {'yes' if rule.fixable else ''} | {summary} |"
             )

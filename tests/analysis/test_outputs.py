@@ -154,6 +154,44 @@ def test_a_server_reads_with_what_was_learnt_of_its_template_alone(tmp_path: Pat
         with_saved(analyze(ChatTemplate(JSON_CALLS)), load_format(file))
 
 
+def test_a_call_that_was_cut_after_what_opens_it_is_named() -> None:
+    lines = [f"-> look {json.dumps({'city': city})}<|eot|>" for city in ("Oslo", "Rome", "Lima")]
+    found = learnt([*lines, "Well. -> lo"])
+    assert [each.output.place for each in found.odd] == ["line 4"]
+
+
+WORDED = """\
+{%- if tools %}
+    {{- 'Functions:' }}{%- for tool in tools %}{{- ' ' + (tool | tojson) }}{%- endfor %}
+    {{- ' Call one with:\\n<ask>\\n' }}
+    {{- '{"do": "function_name", "with": {"argument": "value"}}\\n</ask>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {{- '<|' + message.role + '|>' + (message.content or '') + '<|eot|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}
+"""
+
+
+def test_one_output_confirms_what_the_words_of_the_prompt_spell_out() -> None:
+    before = analyze(ChatTemplate(WORDED)).format
+    assert before.evidence[Part.CALLS] is EvidenceKind.WORDS
+    text = 'Well.<ask>\n{"do": "look", "with": {"city": "Oslo"}}\n</ask><|eot|>'
+    found = learnt([text], WORDED)
+    assert (found.ok, found.widened) == (True, False)
+    assert found.analysis.format.evidence[Part.CALLS] is EvidenceKind.OUTPUT
+    read = found.analysis.parser(TOOLS).parse(text.replace("Well.", "Fine."))
+    assert (read.content, [call.name for call in read.tool_calls]) == ("Fine.", ["look"])
+
+
+def test_words_of_the_prompt_that_no_output_confirms_do_not_count() -> None:
+    lines = [f"[do look(city='{city}')]<|eot|>" for city in ("Oslo", "Rome", "Lima")]
+    found = learnt(lines, WORDED)
+    assert found.ok
+    assert called(found, "[do look(city='Bonn')]<|eot|>") == [("look", {"city": "Bonn"})]
+    assert "<ask>" not in found.analysis.grammar(TOOLS).gbnf()
+
+
 def test_outputs_without_calls_are_an_error() -> None:
     with pytest.raises(OutputError, match="no output holds the name of a tool"):
         learnt(["Hello.<|eot|>", "I could look that up.<|eot|>"])

@@ -54,7 +54,7 @@ def test_every_command_has_a_form_and_an_output() -> None:
     found = options()
     assert set(found["--format"]) == set(found["-f"]) == everywhere
     assert set(found["--output"]) == set(found["-o"]) == everywhere
-    assert set(found["--jobs"]) == set(found["-j"]) == {"lint", "survey"}
+    assert set(found["--jobs"]) == set(found["-j"]) == {"lint", "fix", "survey"}
 
 
 def test_json_is_a_short_form_where_text_is_the_only_other_one() -> None:
@@ -65,6 +65,7 @@ def test_json_is_a_short_form_where_text_is_the_only_other_one() -> None:
         "engines",
         "roundtrip",
         "fetch",
+        "fix",
         "probe",
         "plugins",
     }

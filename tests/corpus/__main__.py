@@ -20,7 +20,9 @@ as fixtures/novel. With `--structural-tags`, xgrammar
 compiles the tags of four kinds of requests, and is asked what of each template's turns they take.
 With `--stops`, an engine runs along each turn, and has to stop where it is over. With `--parts`,
 what becomes of images, videos and audio is held against transformers' renders. With `--files`,
-saved formats are loaded in a process without jinja2, and do what the analyses do.
+saved formats are loaded in a process without jinja2, and do what the analyses do. With `--fix`,
+every finding of a rule that can be fixed is tried by itself; `--rule` names the rules, `--diffs`
+shows each diff.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from .closed_loop import loop_table, loops
 from .content_parts import judged_content_parts
 from .engine_exports import engine_exports, engine_table
 from .exports import export_table, exports
+from .fixes import fix_table, fixes
 from .format_files import judged_files
 from .gate_table import gate_table, unexplained
 from .gates import gates, own_paths, templates_in
@@ -64,6 +67,15 @@ def _learnt(asked: argparse.Namespace) -> Callable[[Sequence[Path], int], tuple[
         if asked.outputs:
             return judged_outputs(also or paths, processes, noise=asked.noise, both=asked.both)
         return judged_learning(also or paths, processes, seed=asked.seed, noise=asked.noise)
+
+    return judged
+
+
+def _fixed(asked: argparse.Namespace) -> Callable[[Sequence[Path], int], tuple[str, bool]]:
+    """Return what fixes findings, of some rules where they are named."""
+
+    def judged(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
+        return fix_table(fixes(paths, processes, asked.rule), diffs=asked.diffs), True
 
     return judged
 
@@ -168,6 +180,9 @@ def _options() -> argparse.Namespace:
     options.add_argument("--noise", action="store_true", help="with --learn: spoil every tenth")
     options.add_argument("--seed", type=int, default=1, help="with --learn: which are drawn")
     options.add_argument("--files", action="store_true", help="compare saved formats")
+    options.add_argument("--fix", action="store_true", help="fix what lint finds")
+    options.add_argument("--rule", action="append", default=[], help="with --fix: these")
+    options.add_argument("--diffs", action="store_true", help="with --fix: show each diff")
     options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")
     options.add_argument("--family", action="append", default=[], help="with --scoreboard: these")
     options.add_argument("--failing", action="store_true", help="with --scoreboard: show each text")
@@ -191,7 +206,7 @@ def main() -> int:
         sys.stdout.write(score_table(read, failing=asked.failing))
         return 1 if unexplained_cases(read) else 0
     paths = paths[:: asked.every]
-    judges = {**_JUDGES, "learn": _learnt(asked)}
+    judges = {**_JUDGES, "learn": _learnt(asked), "fix": _fixed(asked)}
     judge = next((judge for name, judge in judges.items() if getattr(asked, name)), None)
     if judge is not None:
         text, right = judge(paths, asked.jobs)

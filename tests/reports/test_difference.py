@@ -60,3 +60,17 @@ def test_of_what_both_have_the_ends_beside_a_difference_are_drawn() -> None:
 def test_a_long_difference_is_cut_and_says_so() -> None:
     drawn = difference_lines([DifferencePiece(Side.LEFT, "z" * 9000)], 80)
     assert drawn[-1].plain == "  - … 6600 more characters"
+
+
+def test_what_one_side_has_alone_begins_with_the_line_that_wrote_it() -> None:
+    pieces = compared("<a>one two</a>", "<a>three\nfour</a>!")
+    origins = [(0, 1), (3, 7)], [(0, 1), (3, None), (17, 12)]
+    drawn = [line.plain for line in difference_lines(pieces, 40, 0, origins)]
+    assert drawn == [
+        "       <a>",
+        "   7 - one two",
+        "     + three↵",
+        "     + four",
+        "       </a>",
+        "  12 + !",
+    ]

@@ -7,7 +7,6 @@ was right is rendered to the same text. What is left at the end is played anew b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import filterfalse
@@ -27,10 +26,16 @@ from autoparser.analysis.history.roundtrip import (
 from autoparser.analysis.history.roundtrip.causes import cause_of
 from autoparser.analysis.history.roundtrip.fault import fault_of
 from autoparser.analysis.history.roundtrip.replay import ReplayStage
+from autoparser.analysis.loading.edits import (
+    TemplateEdit,
+    default_edit,
+    edited,
+    in_newlines,
+    template_edits,
+)
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .rehearsal import PlayedStep, Rehearsal, rehearse
-from .template_edits import TemplateEdit, default_edit, edited, template_edits
 
 __all__ = ["LeftStep", "PreservationProof", "PreservingTemplate", "preserving_template"]
 
@@ -110,7 +115,7 @@ class _EditSearch:
     def __init__(self, rehearsal: Rehearsal, played: RoundTrip) -> None:
         self._rehearsal = rehearsal
         self._analysis = rehearsal.analysis
-        self._text = re.sub("\r\n?", "\n", self._analysis.template.text)
+        self._text = in_newlines(self._analysis.template.text)
         self._defaults = [*_defaults(played)]
         usual = played.settings[0]
         stage = ReplayStage(self._analysis)

@@ -16,7 +16,7 @@ from autoparser.analysis.core.conversation import Dialogue, Json, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Begun, TurnFormat, ending
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
-from autoparser.analysis.loading.template import ChatTemplate, RenderTrace
+from autoparser.analysis.loading.template import ChatTemplate, RenderTrace, line_at
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 from .remembering import Remembered, continued, following, remembered
@@ -180,6 +180,28 @@ class ReplayStage:
             here = bisect_right(ends, at)
             if here < len(spans):
                 yield spans[here].start
+
+    def line_at(self, replay: Replay, at: int) -> int | None:
+        """Return the template's line that wrote what stands there in the next prompt.
+
+        None where that is not known: after its end, and where the turn itself goes on.
+        """
+        exchange = replay.exchange
+        if exchange.next is Next.CONTINUATION:
+            return None
+        after = following(replay.kept.calls, exchange.next, exchange.answers)
+        shape = self.analysis.shape
+        spans = self._offering(exchange.tools).mapped_messages(
+            [
+                *shape.messages(exchange.history, SYSTEM),
+                replay.kept.message,
+                *shape.messages(after),
+            ],
+            tools=bool(exchange.tools),
+            generation=True,
+            setting=exchange.setting,
+        )
+        return line_at(spans, at, self._prober.template.text)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Return the next prompt with another message in the history; empty where it raises."""

@@ -49,6 +49,8 @@ class Difference:
     """What the model, or the prompt before it, wrote from there on."""
     rendered: str
     """What the next prompt has there."""
+    line: int | None = None
+    """The template's line that wrote that; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +204,14 @@ def _judged(
         Outcome.HOLDS if replay.holds else Outcome.BREAKS,
         tokens,
         cause,
-        _difference(replay),
+        _difference(stage, replay),
         sampled=exchange.sampled,
         status=replay.parsed.status,
         fault=fault_of(stage, replay, cause, written.plain),
     )
 
 
-def _difference(replay: Replay) -> Difference | None:
+def _difference(stage: ReplayStage, replay: Replay) -> Difference | None:
     at = replay.at
     if at is None:
         return None
@@ -221,6 +223,7 @@ def _difference(replay: Replay) -> Difference | None:
         whole[max(0, at - CONTEXT) : at],
         whole[at : at + CONTEXT],
         text[at : at + CONTEXT],
+        stage.line_at(replay, at),
     )
 
 

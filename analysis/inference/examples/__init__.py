@@ -4,6 +4,7 @@ from .alignment import ArgumentStyle, Hypothesis
 from .concluding import ShownFormat, learn_examples, turn_text
 from .example import Example, ExampleError
 from .given_examples import given_examples
+from .shown_layouts import with_worded_calls
 
 __all__ = [
     "ArgumentStyle",
@@ -14,4 +15,5 @@ __all__ = [
     "given_examples",
     "learn_examples",
     "turn_text",
+    "with_worded_calls",
 ]

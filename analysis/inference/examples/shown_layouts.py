@@ -8,11 +8,12 @@ other, nothing is between them, and that is a guess.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from autoparser.analysis.core.alignment import common_prefix, common_suffix, first_marker
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.format import Edges, Layout, Part
+from autoparser.analysis.core.format import Edges, Layout, Part, TurnFormat
 from autoparser.analysis.inference.learning.layouts import PRESENCES
 
 from .alignment import AlignedExample
@@ -20,7 +21,7 @@ from .shown_arguments import ShownArguments
 from .shown_calls import shown_calls, usual
 from .shown_frame import after_of, before_of
 
-__all__ = ["completed", "layout_of", "seen_layouts"]
+__all__ = ["completed", "layout_of", "seen_layouts", "with_worded_calls"]
 
 _START, _END = "start", "end"
 
@@ -107,12 +108,28 @@ def completed(
     return layouts, tuple(unseen)
 
 
+def with_worded_calls(format_: TurnFormat) -> TurnFormat:
+    """Lay turns out with calls that only the prompt's words spell out, after all other parts."""
+    turn_end = next((end.text for end in format_.ends if end.after is Part.CONTENT), "")
+    called = Layout((Part.CALLS,), (format_.header, turn_end))
+    known = {each: layout for each, layout in format_.layouts.items() if not each.calls}
+    layouts, _ = completed({Presence(calls=True): called}, known, format_.header, turn_end)
+    unworded = dict(format_.not_rendered)
+    unworded.pop(Part.CALLS, None)
+    return replace(format_, layouts=layouts, not_rendered=unworded)
+
+
 def _joined(
     pair: tuple[str, str], joints: Mapping[tuple[str, str], str], header: str, turn_end: str
 ) -> str:
     """Put together what closes the one and what opens the other, as far as others show that."""
     before, after = pair
-    left = [text for (first, _), text in joints.items() if first == before]
+    # What ends the turn closes no part of it.
+    left = [
+        text.removesuffix(turn_end) if last == _END else text
+        for (first, last), text in joints.items()
+        if first == before
+    ]
     right = [
         text.removeprefix(header)
         for (first, last), text in joints.items()

@@ -2,7 +2,7 @@
 
 from .conversation_texts import ConversationTexts, texts_for
 from .matrix import MatrixScope, conversations_for
-from .played_conversation import PlayedConversation
+from .played_conversation import PlayedConversation, WrittenText
 from .whole_conversation import SpokenText, Voice, WholeConversation
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "SpokenText",
     "Voice",
     "WholeConversation",
+    "WrittenText",
     "conversations_for",
     "texts_for",
 ]

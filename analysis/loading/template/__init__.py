@@ -20,7 +20,7 @@ from .render_trace import (
     TemplateSite,
     TraceStep,
 )
-from .source_map import SourceSpan
+from .source_map import SourceSpan, line_at
 from .variables import PASSED, variable_value
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "comments",
     "compared_values",
     "isolated",
+    "line_at",
     "mentioned_fields",
     "plain",
     "prepared_messages",

@@ -12,7 +12,9 @@ comes from the place that puts it out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from jinja2 import Template, nodes
@@ -21,9 +23,10 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from .emission import emissions
 from .environment import Sandbox, chat_environment
+from .excerpt import NEWLINE
 from .places import template_tokens, written_places
 
-__all__ = ["SourceMap", "SourceSpan", "numbered", "spans"]
+__all__ = ["SourceMap", "SourceSpan", "line_at", "numbered", "spans"]
 
 
 class SourceSpan(NamedTuple):
@@ -57,6 +60,7 @@ def numbered(text: str, sandbox: Sandbox) -> SourceMap:
 
     Raises what Jinja raises.
     """
+    text = NEWLINE.sub("\n", text)
     environment: SandboxedEnvironment = chat_environment(sandbox).overlay()
     environment.code_generator_class = _NumberingGenerator
     tree = environment.parse(text)
@@ -83,3 +87,14 @@ def spans(source_map: SourceMap, variables: dict[str, object]) -> Iterator[Sourc
             yield SourceSpan(text, *places[number])
         elif text:
             yield SourceSpan(text, 0, 0)
+
+
+def line_at(written: Sequence[SourceSpan], at: int, template: str) -> int | None:
+    """Return the template's line that wrote the character at a place of a render.
+
+    None after the end of the render, and where its place is not known.
+    """
+    here = bisect_right([*accumulate(len(span.text) for span in written)], at)
+    if here >= len(written) or written[here].end == 0:
+        return None
+    return NEWLINE.sub("\n", template).count("\n", 0, written[here].start) + 1

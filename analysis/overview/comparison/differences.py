@@ -45,6 +45,8 @@ class TextDifference:
     left_rest: str
     """The first text from there on."""
     right_rest: str
+    right_at: int = 0
+    """Where it is in the second text."""
 
     @property
     def unit_before(self) -> str:
@@ -64,6 +66,7 @@ def differences(left: str, right: str) -> tuple[TextDifference, ...]:
             right[other_start:other_end],
             left[start : start + CONTEXT],
             right[other_start : other_start + CONTEXT],
+            other_start,
         )
         for start, end, other_start, other_end in _places(left, right)
     )

@@ -10,6 +10,7 @@ from autoparser.analysis.inference.probing import Setting
 
 from .playing import Round, Sighting
 from .requests import AXES
+from .stage import ComparisonStage
 
 __all__ = ["RenderChange", "grouped"]
 
@@ -39,6 +40,9 @@ class RenderChange:
     left_error: str = ""
     """The template's words where it raises."""
     right_error: str = ""
+    left_line: int | None = None
+    """The line of the first template that wrote what it has there; None: not known."""
+    right_line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,9 @@ class _Seen:
     sighting: Sighting
 
 
-def grouped(rounds: Sequence[Round]) -> tuple[RenderChange, ...]:
+def grouped(
+    rounds: Sequence[Round], stages: tuple[ComparisonStage, ComparisonStage]
+) -> tuple[RenderChange, ...]:
     """Return the ways in which renders part: those with nothing set first, the frequent first."""
     known: dict[tuple[str, ...], list[_Seen]] = {}
     for round_ in rounds:
@@ -57,7 +63,7 @@ def grouped(rounds: Sequence[Round]) -> tuple[RenderChange, ...]:
     for seen in known.values():
         ways.setdefault(_way(seen), []).extend(seen)
     first = rounds[0] if rounds else None
-    changes = [(seen[0].round is not first, _change(seen)) for seen in ways.values()]
+    changes = [(seen[0].round is not first, _change(seen, stages)) for seen in ways.values()]
     return tuple(
         change for _, change in sorted(changes, key=lambda each: (each[0], -each[1].renders))
     )
@@ -77,7 +83,7 @@ def _way(seen: Sequence[_Seen]) -> tuple[str, ...]:
     )
 
 
-def _change(seen: Sequence[_Seen]) -> RenderChange:
+def _change(seen: Sequence[_Seen], stages: tuple[ComparisonStage, ComparisonStage]) -> RenderChange:
     example = seen[0].sighting
     difference = example.difference
     rounds = {repr(each.round.setting): each.round.setting for each in seen}
@@ -93,6 +99,10 @@ def _change(seen: Sequence[_Seen]) -> RenderChange:
         None if example.right_error else difference.right_rest,
         example.left_error,
         example.right_error,
+        *(
+            stage.line_at(example.request, seen[0].round.setting, at)
+            for stage, at in zip(stages, (difference.at, difference.right_at), strict=True)
+        ),
     )
 
 

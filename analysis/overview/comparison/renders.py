@@ -84,7 +84,7 @@ def changed_renders(
     ]
     under = [*bare, *singles, *twos]
     rounds = [first, *under]
-    return grouped([first, *distinct, *twos]), AskedRenders(
+    return grouped([first, *distinct, *twos], stages), AskedRenders(
         renders=first.compared,
         differing=first.differing,
         switched=sum(each.compared for each in under),

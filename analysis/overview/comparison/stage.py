@@ -10,6 +10,7 @@ from autoparser.analysis.core.battery import battery_tools
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
+from autoparser.analysis.loading.template import line_at
 
 from .requests import ComparedRequest
 
@@ -58,3 +59,16 @@ class ComparisonStage:
             return error
         except TemplateRenderError as error:
             return error
+
+    def line_at(self, request: ComparedRequest, setting: Setting, at: int) -> int | None:
+        """Return the template's line that wrote the character at a place; None: not known."""
+        try:
+            spans = self._prober.mapped_messages(
+                request.messages(self._prober.shape),
+                tools=request.tools,
+                generation=request.generation,
+                setting=setting,
+            )
+        except TemplateRenderError:
+            return None
+        return line_at(spans, at, self._prober.template.text)

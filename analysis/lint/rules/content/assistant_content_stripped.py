@@ -49,4 +49,5 @@ RULE = Rule(
     check,
     fix="write the content as it is",
     covers=("AP303",),
+    fixable=True,
 )

@@ -46,4 +46,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write the content as it is",
+    fixable=True,
 )

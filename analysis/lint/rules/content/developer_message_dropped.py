@@ -55,4 +55,5 @@ RULE = Rule(
     Severity.INFO,
     check,
     fix="treat the role developer as system",
+    fixable=True,
 )

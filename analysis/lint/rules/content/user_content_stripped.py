@@ -45,4 +45,5 @@ RULE = Rule(
     Severity.INFO,
     check,
     fix="write the content as it is",
+    fixable=True,
 )

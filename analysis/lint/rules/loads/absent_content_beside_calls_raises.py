@@ -51,4 +51,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write `message.content or ''`, or ask for the content before it is used",
+    fixable=True,
 )

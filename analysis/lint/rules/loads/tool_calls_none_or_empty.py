@@ -71,4 +71,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="ask with `if message.tool_calls`, not whether the field is there",
+    fixable=True,
 )

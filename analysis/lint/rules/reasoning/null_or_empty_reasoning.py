@@ -64,4 +64,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="ask with `if message.reasoning_content`, not whether the field is there",
+    fixable=True,
 )

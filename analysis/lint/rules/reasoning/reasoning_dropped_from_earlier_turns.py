@@ -45,4 +45,5 @@ RULE = Rule(
     needs=Need.REASONING,
     fix="keep the reasoning, or drop it only where a switch says so",
     covers=("AP403",),
+    fixable=True,
 )

@@ -57,4 +57,5 @@ RULE = Rule(
     needs=Need.REASONING,
     fix="keep the reasoning of every message after the last user message",
     covers=("AP403",),
+    fixable=True,
 )

@@ -49,4 +49,5 @@ RULE = Rule(
     check,
     needs=Need.REASONING,
     fix="keep the reasoning, or drop it only where a switch says so",
+    fixable=True,
 )

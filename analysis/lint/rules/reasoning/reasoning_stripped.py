@@ -50,4 +50,5 @@ RULE = Rule(
     check,
     needs=Need.REASONING,
     fix="write the reasoning as it is",
+    fixable=True,
 )

@@ -60,4 +60,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write each message alike whatever comes later",
+    fixable=True,
 )

@@ -62,4 +62,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write a call alike whatever comes later",
     covers=("AP704",),
+    fixable=True,
 )

@@ -53,4 +53,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write a call whether it has arguments or not",
+    fixable=True,
 )

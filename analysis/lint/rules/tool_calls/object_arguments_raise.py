@@ -47,4 +47,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write arguments that are not strings with tojson",
+    fixable=True,
 )

@@ -48,4 +48,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write arguments that are a string as they are, and use tojson for objects only",
+    fixable=True,
 )

@@ -47,4 +47,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write a call alike whatever comes later",
+    fixable=True,
 )

@@ -53,4 +53,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="end every turn alike",
+    fixable=True,
 )

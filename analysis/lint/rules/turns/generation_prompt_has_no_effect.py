@@ -56,4 +56,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write what begins the assistant's turn if add_generation_prompt is set, and only then",
+    fixable=True,
 )

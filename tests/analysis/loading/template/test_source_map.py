@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.loading.template import isolated, template_tokens
+from autoparser.analysis.loading.template import isolated, line_at, template_tokens
 
 TEMPLATES = Path(__file__).parents[4] / "fixtures" / "templates"
 PLACES = [
@@ -73,3 +73,9 @@ def test_tokens_have_their_places() -> None:
     for token in template_tokens(text):
         assert text[token.start : token.end] == token.value
     assert [token.value for token in template_tokens("{% if %}{{ 'open }}")][:2] == ["{%", " "]
+
+
+def test_a_character_has_the_line_that_wrote_it() -> None:
+    text = "a\r\n{% if x %}\r\nb{{ x }}{% endif %}"
+    spans = ChatTemplate(text).source_map({"x": "yz"})
+    assert [line_at(spans, at, text) for at in range(6)] == [1, 1, 3, 3, 3, None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate, TemplateSyntaxError
-from autoparser.analysis.history.preserving.template_edits import (
+from autoparser.analysis.loading.edits import (
     TemplateEdit,
     default_edit,
     edited,

@@ -1,0 +1,17 @@
+"""A template in which findings of lint are fixed: the smallest edits, proven by renders."""
+
+from .edit_proof import ProvenEdit
+from .fix import FindingFix, FixedTemplate, Unfixed, fix_template
+from .fix_run import FixRequest, FixRun, FixTarget, fix_sources
+
+__all__ = [
+    "FindingFix",
+    "FixRequest",
+    "FixRun",
+    "FixTarget",
+    "FixedTemplate",
+    "ProvenEdit",
+    "Unfixed",
+    "fix_sources",
+    "fix_template",
+]

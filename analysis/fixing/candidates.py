@@ -1,0 +1,196 @@
+"""Which edits of a template may fix a finding: by syntax, and by what its renders show.
+
+Nothing here knows what an edit is good for. Texts that an edit writes are the template's own: a
+header that its turns begin with, a value that one of its switches has.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from autoparser.analysis.lint import LintFinding, Subject
+from autoparser.analysis.loading.edits import (
+    TemplateEdit,
+    adding_edits,
+    also_compared,
+    asking_also,
+    default_edit,
+    jinja_text,
+    replaced_value,
+    template_edits,
+)
+
+from .proof_conversation import RESPELLED_ROLES
+
+__all__ = ["FixCandidate", "fix_candidates"]
+
+GENERATION = "add_generation_prompt"
+ALWAYS = 60
+"""So many characters longer an edit may be that leaves no condition which is always the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixCandidate:
+    """Edits that are made together."""
+
+    edits: tuple[TemplateEdit, ...]
+
+    @property
+    def size(self) -> int:
+        """Characters that are taken away or written; more where a condition decides nothing."""
+        always = sum(edit.text in ("true", "false") for edit in self.edits)
+        return sum(edit.size for edit in self.edits) + ALWAYS * always
+
+    def overlaps(self, other: FixCandidate) -> bool:
+        """Say whether both change the same text."""
+        return any(edit.overlaps(each) for edit in self.edits for each in other.edits)
+
+
+def fix_candidates(subject: Subject, finding: LintFinding, text: str) -> list[FixCandidate]:
+    """Return what may fix a finding, nearest to the places that the renders name first."""
+    places = [*_places(subject, finding, text)]
+    single = [*template_edits(text), *adding_edits(text), *asking_also(text, GENERATION)]
+    single = [*dict.fromkeys([*_prompts(subject, text), *single])]
+    alone = [FixCandidate((edit,)) for edit in single]
+    anywhere = [*(FixCandidate((edit,)) for edit in _defaults(subject)), *_roles(text)]
+    near = sorted(
+        [*alone, *_alike(text, single)],
+        key=lambda each: min(
+            (abs(edit.start - at) for edit in each.edits for at in places), default=0
+        ),
+    )
+    return [*dict.fromkeys([*anywhere, *near])]
+
+
+def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
+    """Return the places of the template that wrote what the finding shows."""
+    lines = text.splitlines(keepends=True)
+    for line in (finding.line, finding.hit.cause and finding.hit.cause.line):
+        if line:
+            yield sum(map(len, lines[: line - 1]))
+    shown = {each.one.text for each in finding.evidence}
+    shown |= {each.other.text for each in finding.evidence if each.other}
+    for evidence in finding.evidence:
+        other = evidence.other.text if evidence.other else ""
+        parting = _parting(evidence.one.text, other)
+        for asked in subject.asked:
+            if asked.render.rendered and asked.render.text in shown:
+                yield from _written_at(subject, asked.variables, parting)
+
+
+def _written_at(subject: Subject, variables: object, at: int) -> Iterator[int]:
+    end = 0
+    for span in subject.rendering.source_map(variables):  # type: ignore[arg-type]
+        end += len(span.text)
+        if at <= end:
+            yield span.start
+            return
+
+
+def _parting(one: str, other: str) -> int:
+    pairs = zip(one, other, strict=False)
+    return next(
+        (at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))
+    )
+
+
+def _defaults(subject: Subject) -> Iterator[TemplateEdit]:
+    """Return an edit for every value of a switch, by which that is the default."""
+    for switch in subject.analysis.switches:
+        for value in () if switch.inserted else switch.values:
+            if value is not None:
+                yield default_edit({switch.name: value})
+
+
+def _alike(text: str, edits: Iterable[TemplateEdit]) -> Iterator[FixCandidate]:
+    """Put edits together that change the same text in the same way."""
+    groups: dict[tuple[str, str], list[TemplateEdit]] = defaultdict(list)
+    for edit in edits:
+        if edit.end > edit.start:
+            groups[text[edit.start : edit.end], edit.text].append(edit)
+    for alike in groups.values():
+        if len(alike) > 1 and not _overlapping(alike):
+            yield FixCandidate(tuple(alike))
+
+
+def _overlapping(edits: Sequence[TemplateEdit]) -> bool:
+    ordered = sorted(edits)
+    return any(one.end > other.start for one, other in pairwise(ordered))
+
+
+def _roles(text: str) -> Iterator[FixCandidate]:
+    """Let one role be taken for another, wherever roles are compared."""
+    for other, known in RESPELLED_ROLES.items():
+        compared = also_compared(text, known, other)
+        if compared:
+            yield FixCandidate(compared)
+            written: dict[str, list[TemplateEdit]] = defaultdict(list)
+            for edit in replaced_value(text, known, other):
+                written[text[edit.start : edit.end]].append(edit)
+            for edits in written.values():
+                # Left of a comparison, the field stays as it is.
+                left = [
+                    each
+                    for each in edits
+                    if not any(0 <= at.start - each.end <= 1 for at in compared)
+                ]
+                if left and not _overlapping([*compared, *left]):
+                    yield FixCandidate((*compared, *left))
+        yield FixCandidate((_respelling(known, other),))
+
+
+def _respelling(known: str, other: str) -> TemplateEdit:
+    """Take one role for another in all messages, before anything else is done."""
+    role = f"dict(message, role={jinja_text(known)}) if message.role == {jinja_text(other)}"
+    return TemplateEdit(
+        0,
+        0,
+        "{%- set respelled = namespace(messages=[]) %}\n"
+        "{%- for message in messages %}\n"
+        f"    {{%- set respelled.messages = respelled.messages + [{role} else message] %}}\n"
+        "{%- endfor %}\n"
+        "{%- set messages = respelled.messages %}\n",
+    )
+
+
+def _prompts(subject: Subject, text: str) -> Iterator[TemplateEdit]:
+    """Write what a turn begins with where a generation prompt is asked for, and only there."""
+    header = subject.format.header
+    if not header:
+        return
+    condition = f"{{%- if {GENERATION} %}}"
+    for written in dict.fromkeys((header, header.strip(), header.lstrip(), header.rstrip())):
+        prompt = f"{condition}{{{{- {jinja_text(written)} }}}}{{%- endif %}}"
+        yield TemplateEdit(
+            len(text), len(text), f"{'' if text.endswith(chr(10)) else chr(10)}{prompt}"
+        )
+        end = len(text.removesuffix("\n"))
+        yield TemplateEdit(end, end, prompt.replace("{%- if", "{% if", 1))
+    yield from _asked_for(subject, text, header)
+
+
+def _asked_for(subject: Subject, text: str, header: str) -> Iterator[TemplateEdit]:
+    """Ask for a generation prompt around what writes one at the end whether it is asked or not."""
+    for asked in subject.asked:
+        if not asked.render.rendered or not asked.render.text.rstrip().endswith(header.strip()):
+            continue
+        spans = [
+            span for span in subject.rendering.source_map(asked.variables) if span.text.strip()
+        ]
+        if spans:
+            last = spans[-1]
+            at = text.find(header.strip(), last.start, last.end)
+            starts = (
+                {last.start, at}
+                if at >= 0 and text[last.start : last.start + 2] != "{{"
+                else {last.start}
+            )
+            for start in starts:
+                inner = text[start : last.end]
+                if inner:
+                    yield TemplateEdit(
+                        start, last.end, f"{{% if {GENERATION} %}}{inner}{{% endif %}}"
+                    )

@@ -1,0 +1,150 @@
+"""Whether an edited template renders as the original did, and better where that was wrong.
+
+Contract: a conversation in which nothing was wrong is rendered to the same text. Another may change
+if less is wrong with it afterwards and nothing more, and if nothing that was written is lost but
+for a turn that the history wrote otherwise, or a prompt that nobody asked for. What says in other
+words what a plain conversation says may change in any way that makes nothing else wrong. A text
+that a switch was set to leave out stays left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from autoparser.analysis.lint import Subject
+from autoparser.analysis.lint.renders import LintRenders, Render
+from autoparser.analysis.loading.template import ChatTemplate
+
+from .faults import IN_OTHER_WORDS, NO_PROMPT, REWRITTEN, Fault, faults_of, worse
+from .proof_conversation import ProofConversation, proof_conversations
+
+__all__ = ["EditProof", "ProvenEdit"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenEdit:
+    """What the proof of an edited template counted."""
+
+    conversations: int
+    """All that were rendered by both."""
+    changed: int
+    """Those whose text differs; in each of them less is wrong than before."""
+    better: int
+    """Things that were wrong and are not any more."""
+
+
+class EditProof:
+    """Holds edited templates against the original."""
+
+    def __init__(self, subject: Subject) -> None:
+        """Prepare to prove edits of the subject's template."""
+        self._subject = subject
+        self._original = _ProofRenders(subject, subject.rendering)
+        self._faults: dict[int, Mapping[Fault, int]] = {}
+
+    @cached_property
+    def conversations(self) -> tuple[ProofConversation, ...]:
+        """All that is rendered."""
+        return proof_conversations(self._subject)
+
+    @cached_property
+    def _alike(self) -> Mapping[str, Sequence[int]]:
+        """The places of the conversations that send the same under any switches."""
+        found: dict[str, list[int]] = {}
+        for at, each in enumerate(self.conversations):
+            found.setdefault(each.request, []).append(at)
+        return found
+
+    def proven(self, template: ChatTemplate) -> ProvenEdit | None:
+        """Return what an edited template makes better; None where something is worse."""
+        edited = _ProofRenders(self._subject, template)
+        changed = better = 0
+        for at, each in enumerate(self.conversations):
+            before, after = self._original.render(each), edited.render(each)
+            if (after.rendered, after.text) == (before.rendered, before.text):
+                continue
+            faults = self._better(at, before, after, edited)
+            if faults is None:
+                return None
+            changed += 1
+            better += sum(self.faults(at).values()) - sum(faults.values())
+        return ProvenEdit(len(self.conversations), changed, better)
+
+    def faults(self, at: int) -> Mapping[Fault, int]:
+        """Return what is wrong with a conversation as the original renders it."""
+        if at not in self._faults:
+            each = self.conversations[at]
+            text = self._original.text(each)
+            self._faults[at] = faults_of(each, text, self._original.text)
+        return self._faults[at]
+
+    def _better(
+        self, at: int, before: Render, after: Render, edited: _ProofRenders
+    ) -> Mapping[Fault, int] | None:
+        """Return what is wrong still; None where a change is not for the better."""
+        each, wrong = self.conversations[at], self.faults(at)
+        if not wrong or not after.rendered or self._left_out(at):
+            return None
+        faults = faults_of(each, after.text, edited.text)
+        if not before.rendered:
+            meant = each.plainly is not None or before.crashed
+            return faults if meant and not faults else None
+        if worse(wrong, faults):
+            return None
+        if wrong.get((IN_OTHER_WORDS, "")):
+            # It was not written as it is meant, so that no part of it has to stay.
+            return faults
+        if sum(faults.values()) >= sum(wrong.values()):
+            return None
+        if _less(wrong, faults, REWRITTEN) or _within(before.text, after.text):
+            return faults
+        # A prompt that nobody asked for is the one thing that may be taken away.
+        unasked = not each.generation and (NO_PROMPT, "") in wrong
+        return faults if unasked and before.text.startswith(after.text) else None
+
+    def _left_out(self, at: int) -> bool:
+        """Whether a switch is set so that a text is left out, or kept, that otherwise is not."""
+        each = self.conversations[at]
+        alike = self._alike[each.request] if each.explicit else ()
+        kinds = {
+            frozenset(fault for fault in self.faults(other) if fault[0].endswith("is lost"))
+            for other in alike
+        }
+        return len(kinds) > 1
+
+
+def _less(before: Mapping[Fault, int], after: Mapping[Fault, int], kind: str) -> bool:
+    """Say whether less is wrong of this kind."""
+    old, new = (
+        sum(count for fault, count in faults.items() if fault[0] == kind)
+        for faults in (before, after)
+    )
+    return new < old
+
+
+def _within(short: str, long: str) -> bool:
+    """Say whether all characters of one text stand in another, in their order."""
+    rest = iter(long)
+    return all(character in rest for character in short)
+
+
+class _ProofRenders:
+    """Renders conversations of a proof through one template."""
+
+    def __init__(self, subject: Subject, template: ChatTemplate) -> None:
+        self._renders = LintRenders(template, subject.tokens)
+
+    def render(self, each: ProofConversation) -> Render:
+        return self._renders.render(
+            each.messages,
+            tools=each.tools,
+            generation=each.generation,
+            setting=each.setting,
+            as_given=each.as_given,
+        )
+
+    def text(self, each: ProofConversation) -> str | None:
+        render = self.render(each)
+        return render.text if render.rendered else None

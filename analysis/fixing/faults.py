@@ -1,0 +1,114 @@
+"""What is wrong with a render of a conversation, counted by what it is about.
+
+Contract: the renders of one template judge. A text that is said must be read as often as it is said
+and with the whitespace at its edges; what was written at an earlier point of the conversation must
+stand there still; a generation prompt must begin the turn that follows, and must be there where it
+is asked for and only there; and what says the same in other words must be written alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from autoparser.analysis.core.conversation import Json
+
+from .proof_conversation import ProofConversation
+
+__all__ = ["IN_OTHER_WORDS", "NO_PROMPT", "REWRITTEN", "Fault", "RenderedBy", "faults_of", "worse"]
+
+Fault: TypeAlias = tuple[str, str]
+"""What is wrong, and the text or the place that it is about."""
+
+RenderedBy: TypeAlias = Callable[[ProofConversation], str | None]
+"""Renders a conversation; None where the template refuses it."""
+
+
+REWRITTEN = "an earlier turn is rewritten"
+NO_PROMPT = "no generation prompt"
+IN_OTHER_WORDS = "what says the same is written otherwise"
+
+
+def faults_of(each: ProofConversation, text: str | None, rendered: RenderedBy) -> dict[Fault, int]:
+    """Count what is wrong with the text of a conversation."""
+    if text is None:
+        return {("refused", ""): 1}
+    found = Counter(dict(_texts(each, text, rendered)))
+    found.update(dict(_calls(each, text, rendered)))
+    found.update(dict(_history(each, text, rendered)))
+    if each.plainly is not None:
+        found[IN_OTHER_WORDS, ""] = text != rendered(each.plainly)
+    return {fault: count for fault, count in found.items() if count}
+
+
+def _texts(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator[tuple[Fault, int]]:
+    said = Counter(words for _, words in each.texts if words.strip())
+    voices = {words: voice for voice, words in each.texts}
+    for words, times in said.items():
+        read = text.count(words.strip())
+        voice = voices[words]
+        yield (f"{voice} is lost", words), max(0, times - read)
+        yield (f"{voice} is repeated", words), max(0, read - times)
+        if words != words.strip():
+            # What is lost has lost its edges, too, so that to be read without them is better.
+            cut = times > read or _stripped(each, text, words, rendered)
+            yield (f"{voice} is stripped", words), cut
+
+
+def _stripped(each: ProofConversation, text: str, words: str, rendered: RenderedBy) -> bool:
+    """Say whether a text is written without its edges in the place where it stands without them."""
+    bare = words.strip()
+    messages = tuple(_with_text(dict(message), words, bare) for message in each.messages)
+    plain = rendered(replace(each, messages=messages, plainly=None))
+    if plain is None or plain.count(bare) != 1:
+        return bare in text and words not in text
+    return bare in text and text != plain.replace(bare, words)
+
+
+def _with_text(value: Json, words: str, other: str) -> Any:
+    """Return a value in which every string that is one text is another."""
+    if isinstance(value, Mapping):
+        return {key: _with_text(inner, words, other) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_text(inner, words, other) for inner in value]
+    return other if value == words else value
+
+
+def _calls(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator[tuple[Fault, int]]:
+    """Count the calls that are not read; what describes the tools names them, too."""
+    first = next((at for at, it in enumerate(each.messages) if it["role"] == "assistant"), 0)
+    asked = rendered(_until(each, first, generation=False)) if each.calls and first else None
+    for name, times in Counter(each.calls).items() if asked is not None else ():
+        read = text.count(name) - (asked or "").count(name)
+        yield ("a call is lost", name), max(0, times - read)
+
+
+def _history(
+    each: ProofConversation, text: str, rendered: RenderedBy
+) -> Iterator[tuple[Fault, int]]:
+    for at, message in enumerate(each.messages):
+        if not at:
+            continue
+        asked = rendered(_until(each, at, generation=True))
+        if message["role"] == "assistant" and asked is not None:
+            yield ("a prompt does not begin its turn", str(at)), not text.startswith(asked)
+        told = rendered(_until(each, at, generation=False))
+        if told is not None:
+            yield (REWRITTEN, str(at)), not text.startswith(told.rstrip())
+    other = rendered(replace(each, generation=not each.generation))
+    if other is not None:
+        without, prompted = (other, text) if each.generation else (text, other)
+        yield ("a generation prompt rewrites", ""), not prompted.startswith(without)
+    if each.messages and each.messages[-1]["role"] != "assistant":
+        yield (NO_PROMPT, ""), text == other
+
+
+def _until(each: ProofConversation, at: int, *, generation: bool) -> ProofConversation:
+    return replace(each, messages=each.messages[:at], generation=generation, plainly=None)
+
+
+def worse(before: Mapping[Fault, int], after: Mapping[Fault, int]) -> bool:
+    """Say whether something is wrong after that was not wrong before, or is more so."""
+    return any(count > before.get(fault, 0) for fault, count in after.items())

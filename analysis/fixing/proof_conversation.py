@@ -1,0 +1,296 @@
+"""The conversations by which an edit of a template is proven.
+
+They are those of the matrix of lint and of `compare`, and three kinds beside them: texts of one
+voice with whitespace at their edges, what a model wrote as one text, and what callers send in other
+words. A conversation in other words means the same as a plain one, so that a template that takes it
+renders both to the same text: content of null beside calls, an empty list of calls, arguments as
+JSON text, a developer's message for the system's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from autoparser.analysis.core.battery import battery_tools
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult, User
+from autoparser.analysis.core.message_shape import EmptyContent, offered
+from autoparser.analysis.history.roundtrip import settings_of
+from autoparser.analysis.lint import Subject
+from autoparser.analysis.lint.conversations import Voice, WholeConversation
+from autoparser.analysis.lint.edges import padded
+from autoparser.analysis.overview.comparison.requests import every
+
+__all__ = ["RESPELLED_ROLES", "ProofConversation", "proof_conversations"]
+
+RESPELLED_ROLES: Mapping[str, str] = {"developer": "system"}
+"""Roles of OpenAI's protocol that mean the same, the newer first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProofConversation:
+    """A conversation as it is sent, and what must be read of it."""
+
+    name: str
+    messages: tuple[Mapping[str, Json], ...]
+    texts: tuple[tuple[str, str], ...] = ()
+    """What is said, by whom; in the order of the conversation."""
+    calls: tuple[str, ...] = ()
+    """The names of the functions that are called."""
+    tools: tuple[Json, ...] | None = None
+    generation: bool = False
+    setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    explicit: bool = False
+    """Whether a switch is set that need not be."""
+    as_given: bool = False
+    plainly: ProofConversation | None = None
+    """The conversation that says the same in plain words."""
+
+    @property
+    def request(self) -> str:
+        """What is sent, whatever switches are set."""
+        return repr((self.messages, self.tools, self.generation, self.as_given))
+
+
+def proof_conversations(subject: Subject) -> tuple[ProofConversation, ...]:
+    """Return all conversations by which edits of a template are proven, each once."""
+    found = (*_matrix(subject), *_padded(subject), *_requests(subject), *_in_other_words(subject))
+    return tuple({_key(each): each for each in (*found, *_written_out(subject))}.values())
+
+
+def _key(each: ProofConversation) -> str:
+    return repr((each.request, each.setting, each.plainly is None))
+
+
+def _whole(
+    subject: Subject, each: WholeConversation, name: str = "", *, generation: bool | None = None
+) -> ProofConversation:
+    usual = subject.usual_setting
+    return ProofConversation(
+        name or each.name,
+        tuple(each.messages(subject.shape)),
+        tuple((spoken.voice.value, spoken.text) for spoken in each.spoken),
+        tuple(_called(each.dialogue)),
+        subject.offered if each.tools else None,
+        each.generation if generation is None else generation,
+        {**usual, **each.setting},
+        any(usual.get(name, ...) != value for name, value in each.setting.items()),
+        subject.shape.empty_content is EmptyContent.NULL,
+    )
+
+
+def _matrix(subject: Subject) -> Iterator[ProofConversation]:
+    for played in subject.matrix:
+        each = played.conversation
+        for generation in dict.fromkeys((each.generation, False)):
+            whole = _whole(subject, each, generation=generation)
+            plain = _whole(subject, replace(each, other_form=False), generation=generation)
+            yield replace(whole, plainly=plain) if each.other_form else whole
+    largest = _largest(subject)
+    for setting in _settings(subject):
+        for each in largest:
+            # Exactly these: what the analysis sets by itself may not be among them.
+            whole = _whole(subject, replace(each, setting=setting))
+            yield replace(whole, setting=setting)
+
+
+def _settings(subject: Subject) -> list[Mapping[str, Json]]:
+    """Return every setting to play, those too that are but the default said aloud."""
+    found: list[Mapping[str, Json]] = [*settings_of(subject.analysis)]
+    for switch in subject.analysis.switches:
+        either = (True, False) if any(isinstance(value, bool) for value in switch.values) else ()
+        found += [{**found[0], switch.name: value} for value in (*switch.values, *either)]
+    return [*{repr(setting): setting for setting in found}.values()]
+
+
+def _largest(subject: Subject) -> list[WholeConversation]:
+    """Return the longest conversations in which each voice is heard."""
+    plain = [
+        played.conversation
+        for played in subject.matrix
+        if not played.conversation.setting and not played.conversation.other_form
+    ]
+    found: dict[str, WholeConversation] = {}
+    for each in plain:
+        last = each.dialogue[-1]
+        for spoken in each.spoken:
+            found[f"{spoken.voice} {isinstance(last, Message)} {each.tools}"] = each
+    return [*{each.name: each for each in found.values()}.values()]
+
+
+def _padded(subject: Subject) -> Iterator[ProofConversation]:
+    """Put whitespace around the texts of one voice, and leave the others."""
+    for each in _largest(subject):
+        for voice in dict.fromkeys(spoken.voice for spoken in each.spoken):
+            if voice is not Voice.CALL:
+                around = _around(each, voice)
+                yield _whole(subject, around, f"whitespace around {voice.value}: {each.name}")
+
+
+def _around(conversation: WholeConversation, voice: Voice) -> WholeConversation:
+    said = {spoken.text for spoken in conversation.spoken if spoken.voice is voice}
+
+    def text(given: str) -> str:
+        return padded(given) if given in said else given
+
+    def entry(given: Message | User | ToolResult) -> Message | User | ToolResult:
+        if isinstance(given, Message):
+            content, reasoning = text(given.content), text(given.reasoning)
+            return replace(given, content=content, reasoning=reasoning)
+        return replace(given, text=text(given.text))
+
+    dialogue: Dialogue = tuple(entry(each) for each in conversation.dialogue)
+    return replace(conversation, dialogue=dialogue, system=text(conversation.system))
+
+
+def _requests(subject: Subject) -> Iterator[ProofConversation]:
+    """Return what `compare` plays with nothing set."""
+    shape = subject.shape
+    tools = offered(battery_tools(), shape)
+    for request in every():
+        if request.first or request.arguments_as_string is not None:
+            # These are among the conversations in other words.
+            continue
+        texts = () if request.content is not None else tuple(_texts(request.dialogue))
+        yield ProofConversation(
+            request.conversation,
+            tuple(request.messages(shape)),
+            texts,
+            tuple(_called(request.dialogue)),
+            tuple(tools) if request.tools and tools is not None else None,
+            request.generation,
+            subject.usual_setting,
+            as_given=shape.empty_content is EmptyContent.NULL,
+        )
+
+
+def _called(dialogue: Dialogue) -> Iterator[str]:
+    for entry in dialogue:
+        yield from (call.name for call in entry.calls) if isinstance(entry, Message) else ()
+
+
+def _texts(dialogue: Dialogue) -> Iterator[tuple[str, str]]:
+    for entry in dialogue:
+        match entry:
+            case User():
+                yield Voice.USER.value, entry.text
+            case ToolResult():
+                yield Voice.RESULT.value, entry.text
+            case Message():
+                yield Voice.REASONING.value, entry.reasoning
+                yield Voice.ANSWER.value, entry.content
+
+
+def _in_other_words(subject: Subject) -> Iterator[ProofConversation]:
+    """Return conversations that say the same as a plain one, in other words."""
+    for each in _largest(subject):
+        for ends in (False, True):
+            plain = _whole(subject, each, generation=ends)
+            if ends and not each.generation:
+                continue
+            for words, messages, tools in _respelled(plain):
+                yield replace(
+                    plain,
+                    name=f"{words}: {each.name}",
+                    messages=tuple(messages),
+                    as_given=True,
+                    setting={**plain.setting, **tools},
+                    plainly=plain,
+                )
+
+
+Respelled = tuple[str, Sequence[Mapping[str, Json]], Mapping[str, Json]]
+
+
+def _respelled(plain: ProofConversation) -> Iterator[Respelled]:
+    for other, known in RESPELLED_ROLES.items():
+        if any(each["role"] == known for each in plain.messages):
+            yield other, [_with_role(each, known, other) for each in plain.messages], {}
+    if plain.tools is None:
+        yield "an empty list of tools", plain.messages, {"tools": []}
+    for words, change in _CHANGES.items():
+        changed = [change(dict(each)) for each in plain.messages]
+        if changed != [*plain.messages]:
+            yield words, changed, {}
+
+
+def _with_role(message: Mapping[str, Json], known: str, other: str) -> Mapping[str, Json]:
+    return {**message, "role": other} if message["role"] == known else message
+
+
+def _null_content(message: dict[str, Json]) -> dict[str, Json]:
+    empty = message.get("tool_calls") and not message.get("content")
+    return {**message, "content": None} if empty else message
+
+
+def _no_content(message: dict[str, Json]) -> dict[str, Json]:
+    if message.get("tool_calls") and not message.get("content"):
+        message.pop("content", None)
+    return message
+
+
+def _empty_content(message: dict[str, Json]) -> dict[str, Json]:
+    empty = message.get("tool_calls") and not message.get("content")
+    return {**message, "content": ""} if empty else message
+
+
+def _empty_calls(message: dict[str, Json]) -> dict[str, Json]:
+    plain = message["role"] == "assistant" and "tool_calls" not in message
+    return {**message, "tool_calls": []} if plain else message
+
+
+def _null_calls(message: dict[str, Json]) -> dict[str, Json]:
+    plain = message["role"] == "assistant" and "tool_calls" not in message
+    return {**message, "tool_calls": None} if plain else message
+
+
+def _other_arguments(message: dict[str, Json]) -> dict[str, Json]:
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return message
+    return {**message, "tool_calls": [_other_call(call) for call in calls]}
+
+
+def _other_call(call: Json) -> Json:
+    if not isinstance(call, dict):
+        return call
+    if "function" in call:
+        return {**call, "function": _other_call(call["function"])}
+    arguments = call.get("arguments")
+    if isinstance(arguments, str):
+        return {**call, "arguments": json.loads(arguments)}
+    return {**call, "arguments": json.dumps(arguments, ensure_ascii=False)}
+
+
+_CHANGES = {
+    "content of null beside calls": _null_content,
+    "no content beside calls": _no_content,
+    "empty content beside calls": _empty_content,
+    "an empty list of calls": _empty_calls,
+    "calls of null": _null_calls,
+    "arguments in their other form": _other_arguments,
+}
+
+
+def _written_out(subject: Subject) -> Iterator[ProofConversation]:
+    """Return messages whose content holds all that was written, as servers without a parser do."""
+    renders = {True: "", False: ""}
+    for each in _largest(subject):
+        last = each.dialogue[-1]
+        if not isinstance(last, Message) or last.calls or not last.reasoning:
+            continue
+        before = replace(each, dialogue=each.dialogue[:-1])
+        whole = subject.play_whole(each).render.text
+        for ends in renders:
+            asked = subject.play_whole(replace(before, generation=ends)).render.text
+            end = whole.rfind(last.content) + len(last.content)
+            if asked and whole.startswith(asked) and end > len(asked):
+                text = whole[len(asked) : end].removeprefix(subject.format.header)
+                said = replace(last, content=text, reasoning="")
+                for rest in ((), (User("So?"),)):
+                    dialogue: Dialogue = (*before.dialogue, said, *rest)
+                    written = replace(each, dialogue=dialogue)
+                    # What the template makes of it is its affair: no text is looked for.
+                    named = _whole(subject, written, f"all in the content: {each.name}")
+                    yield replace(named, texts=())

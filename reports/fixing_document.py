@@ -1,0 +1,118 @@
+"""What was fixed in templates as JSON; ``docs/fix.schema.json`` is made of the classes here."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.document import Count, JsonDocument, RuleCode, json_of
+from autoparser.analysis.fixing import FindingFix, FixRun, FixTarget, Unfixed
+from autoparser.analysis.lint.project import Problem
+
+from .preserving import template_diff
+
+__all__ = ["FixDocument", "fix_document"]
+
+
+class FixProofDocument(JsonDocument, frozen=True):
+    """What both templates rendered."""
+
+    conversations: Count
+    """All of them."""
+    changed: Count
+    """Those whose text differs; in each of them less is wrong than before."""
+    better: Count
+    """Things that were wrong and are not any more."""
+
+
+class FindingFixDocument(JsonDocument, frozen=True):
+    """A finding, and what was done about it."""
+
+    code: RuleCode
+    name: str
+    message: str
+    """What the finding says."""
+    fixed: bool
+    reason: Unfixed | None
+    """Why the finding stays; null where it is fixed."""
+    edits: Count
+    """How many edits were made together."""
+    tried: Count
+    """How many were tried."""
+    proof: FixProofDocument | None
+
+
+class FixedTemplateDocument(JsonDocument, frozen=True):
+    """A template that was looked at."""
+
+    path: str
+    name: str | None
+    """The template's name where its source has several."""
+    changed: bool
+    diff: str
+    """A unified diff; empty where nothing was fixed."""
+    text: str
+    """The whole template with what was fixed."""
+    findings: tuple[FindingFixDocument, ...]
+
+
+class FixProblemDocument(JsonDocument, frozen=True):
+    """An input that could not be looked at."""
+
+    path: str
+    message: str
+    hint: str
+
+
+class FixDocument(JsonDocument, frozen=True):
+    """What `autoparser fix` found and did."""
+
+    schema: Literal["autoparser.fix/1"]
+    written: bool
+    """Whether the files were changed."""
+    templates: tuple[FixedTemplateDocument, ...]
+    problems: tuple[FixProblemDocument, ...]
+
+
+def fix_document(run: FixRun, *, written: bool) -> dict[str, Json]:
+    """Return a run as JSON values."""
+    return json_of(
+        FixDocument(
+            "autoparser.fix/1",
+            written,
+            tuple(map(_template, run.templates)),
+            tuple(map(_problem, run.problems)),
+        )
+    )
+
+
+def _template(target: FixTarget) -> FixedTemplateDocument:
+    fixed = target.fixed
+    return FixedTemplateDocument(
+        target.path,
+        target.name,
+        fixed.changed,
+        template_diff(fixed.original, fixed.template),
+        fixed.template.text,
+        tuple(map(_finding, fixed.fixes)),
+    )
+
+
+def _finding(fix: FindingFix) -> FindingFixDocument:
+    proof = fix.proof
+    return FindingFixDocument(
+        fix.finding.code,
+        fix.finding.rule.name,
+        fix.finding.message,
+        proof is not None,
+        fix.reason,
+        len(fix.edits),
+        fix.tried,
+        None
+        if proof is None
+        else FixProofDocument(proof.conversations, proof.changed, proof.better),
+    )
+
+
+def _problem(problem: Problem) -> FixProblemDocument:
+    return FixProblemDocument(problem.path, problem.message, problem.hint)

@@ -1,0 +1,83 @@
+"""Findings fixed by the smallest edits, and findings that stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autoparser import AutoparserError, ChatTemplate, load_encoder
+from autoparser.analysis.fixing import FixedTemplate, Unfixed, fix_template
+from autoparser.analysis.lint import all_rules, rule_of
+
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "lint"
+
+
+def fixed(text: str, *codes: str) -> FixedTemplate:
+    return fix_template(ChatTemplate(text), [rule_of(code) for code in codes])
+
+
+def shipped(code: str) -> str:
+    return (FIXTURES / code / "fires.jinja").read_text("utf-8")
+
+
+CHANGED = {
+    "AP401": ("message.reasoning_content and loop.last", "message.reasoning_content"),
+    "AP109": ("message.content }}", "message.content or '' }}"),
+    "AP113": ("if message.tool_calls is not defined", "if not message.tool_calls"),
+}
+
+
+@pytest.mark.parametrize("code", CHANGED)
+def test_the_smallest_edit_is_made(code: str) -> None:
+    old, new = CHANGED[code]
+    text = shipped(code)
+    found = fixed(text, code)
+    assert found.template.text == text.replace(old, new)
+    (fix,) = found.fixes
+    assert fix.reason is None
+    assert fix.proof is not None
+    assert fix.finding.code == code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", [rule.code for rule in all_rules() if rule.fixable])
+def test_every_fixable_rule_is_fixed_where_it_fires(code: str) -> None:
+    found = fixed(shipped(code), code)
+    assert found.changed
+    assert [fix.reason for fix in found.fixes] == [None]
+
+
+def test_what_is_right_is_left_alone() -> None:
+    text = (FIXTURES / "AP401" / "quiet.jinja").read_text("utf-8")
+    found = fixed(text, "AP401")
+    assert (found.template.text, found.fixes, found.changed) == (text, (), False)
+
+
+def test_a_finding_stays_where_no_edit_is_right() -> None:
+    # Turns have no header, so that there is nothing that a generation prompt could write.
+    text = "{% for m in messages %}{{ m.content + '\\n' }}{% endfor %}"
+    found = fixed(text, "AP204")
+    (fix,) = found.fixes
+    assert isinstance(fix.reason, Unfixed)
+    assert (fix.proof, fix.edits, found.changed) == (None, (), False)
+    assert fix.tried > 0
+
+
+def test_what_a_comment_accepts_is_not_fixed() -> None:
+    text = "{#- autoparser: ignore AP401 the model wants it -#}\n" + shipped("AP401")
+    assert fixed(text, "AP401").fixes == ()
+
+
+def test_lines_end_as_they_ended() -> None:
+    text = shipped("AP109").replace("\n", "\r\n")
+    found = fixed(text, "AP109")
+    assert found.changed
+    assert found.template.text.count("\r\n") == found.template.text.count("\n") == text.count("\n")
+
+
+def test_an_encoder_in_python_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "encoder.py"
+    path.write_text("def encode(messages, **given):\n    return str(messages)\n", encoding="utf-8")
+    with pytest.raises(AutoparserError, match="no template that could be edited"):
+        fix_template(load_encoder(f"{path}:encode"))
