@@ -228,10 +228,11 @@ def _give_message(
 
 
 def _give_explanations(why: Sequence[Explanation] | None, text: str, outlet: Outlet) -> None:
+    if why is None:
+        return
     from autoparser.reports import explanation_report
 
-    if why is not None:
-        outlet.report(explanation_report(why, text, outlet.width))
+    outlet.report(explanation_report(why, text, outlet.width))
 
 
 def _give_stream(

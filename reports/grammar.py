@@ -16,7 +16,6 @@ from autoparser.analysis.core.format import (
     Block,
     CallLimit,
     Container,
-    Escape,
     Literal,
     Notation,
     Row as FormatRow,
@@ -40,7 +39,7 @@ from autoparser.analysis.reading.expression import (
 from .layout import Lines, Row, heading, joined, prose, rows, sentence
 from .visible import LEGEND, quoted, visible
 
-__all__ = ["grammar_report", "grammar_rows", "grammar_section", "turn_expression"]
+__all__ = ["grammar_report", "grammar_rows", "grammar_section", "turn_expression", "turn_report"]
 
 RULE_STYLE = "bold"
 NOTE_STYLE = "dim"
@@ -53,7 +52,12 @@ def turn_expression(analysis: LearntFormat) -> Turn:
 
 def grammar_report(analysis: LearntFormat, width: int) -> Styled:
     """Show the grammar alone."""
-    drawn = grammar_section(turn_expression(analysis), width)[1:]
+    return turn_report(turn_expression(analysis), width)
+
+
+def turn_report(turn: Turn, width: int) -> Styled:
+    """Show the grammar of a turn for one request."""
+    drawn = grammar_section(turn, width)[1:]
     for line in drawn:
         line.rstrip()
     return Styled("\n").join(drawn)
@@ -227,19 +231,8 @@ def _pair(container: Container) -> Styled:
     return sentence(_note("where member is "), _entry(container.entry))
 
 
-_ESCAPES = {
-    Escape.VERBATIM: "text as it is",
-    Escape.JSON: "text with JSON's escapes",
-    Escape.JSON_ASCII: "ASCII text with JSON's escapes",
-    Escape.PYTHON: "a Python string",
-    Escape.HTML: "text with HTML's escapes",
-    Escape.JSON_HTML: "text with JSON's escapes, then HTML's",
-    Escape.TABLE: "text, some characters replaced",
-}
-
-
 def _text(text: Text) -> Styled:
-    return _around(text, _ESCAPES[text.escape])
+    return _around(text, f"characters {text.escape.words}")
 
 
 def _around(text: Text, inside: str) -> Styled:

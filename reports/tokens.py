@@ -10,7 +10,7 @@ from rich.text import Text
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.document import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.describing.document import TemplateDocument, named_template
+from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 from autoparser.analysis.history.renderer import RenderedTokens
 
 from .layout import Lines, Row, blank, prose, rows, sentence

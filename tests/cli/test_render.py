@@ -106,7 +106,9 @@ def test_tokens_as_json(autoparser: Run, messages: Path, tokenizer: Path) -> Non
     ran = autoparser(
         "render", XML, "--messages", messages, "--tokens", "--tokenizer", tokenizer, "-f", "json"
     )
-    tokens = json.loads(ran.out)["tokens"]
+    document = json.loads(ran.out)
+    tokens = document["tokens"]
+    jsonschema.validate(document, json.loads(Path("docs/tokens.schema.json").read_text("utf-8")))
     template = load_template(XML)
     text = "".join(token["text"] for token in tokens)
     assert autoparser("render", XML, "--messages", messages).out == text

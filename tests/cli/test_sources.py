@@ -307,6 +307,8 @@ def test_fetch_from_gguf(
     commit = hub.add("org/model", {"m-Q4.gguf": path.read_bytes(), "m-Q8.gguf": path.read_bytes()})
     ran = autoparser("fetch", "org/model:q8", "-o", tmp_path / "model", "--json")
     document = json.loads(ran.out)
+    schema = json.loads((ROOT / "docs/fetch.schema.json").read_text("utf-8"))
+    jsonschema.validate(document, schema)
     assert document["source"]["file"] == "m-Q8.gguf"
     assert document["source"]["commit"] == commit
     assert sorted(document["files"]) == [

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
+Asked = TypeVar("Asked")
 
 
 def of_each(
@@ -18,10 +19,24 @@ def of_each(
 
     A process takes `chunk` templates at a time: fewer where a template takes long.
     """
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        found = [ask(path) for path in paths]
-    else:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            found = list(pool.map(ask, paths, chunksize=chunk))
+    found = _answers(ask, paths, processes, chunk)
     return [each for each in found if each is not None]
+
+
+def of_shares(
+    ask: Callable[[Sequence[Path]], Answer], paths: Sequence[Path], processes: int
+) -> list[Answer]:
+    """Return the answer to each process's share of the paths, where a question is of many."""
+    count = max(processes, 1)
+    shares = [paths[at::count] for at in range(count)]
+    return _answers(ask, [share for share in shares if share], processes, 1)
+
+
+def _answers(
+    ask: Callable[[Asked], Answer], asked: Sequence[Asked], processes: int, chunk: int
+) -> list[Answer]:
+    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        return list(map(ask, asked))
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        return list(pool.map(ask, asked, chunksize=chunk))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from autoparser import AutoparserError
@@ -15,6 +14,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.describing.export import response_template, try_out
 from tests.engines.export_reader import ExportReader, RefusedExportError
 
+from .each_template import of_shares
 from .outcomes import analysis_at
 
 
@@ -45,16 +45,13 @@ def engine_exports(
     paths: Sequence[Path], engines: Mapping[str, str], processes: int
 ) -> list[EngineExport]:
     """Export every template whose self-check passes; `engines` are names and their Pythons."""
-    slices = [(paths[at::processes], engines) for at in range(processes)]
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        return _read(paths, engines)
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        found = [each for part in pool.map(_read, *zip(*slices, strict=True)) for each in part]
-    return sorted(found, key=lambda each: (each.name, each.engine))
+    found = of_shares(partial(_read, engines), paths, processes)
+    return sorted(
+        (each for part in found for each in part), key=lambda each: (each.name, each.engine)
+    )
 
 
-def _read(paths: Sequence[Path], engines: Mapping[str, str]) -> list[EngineExport]:
+def _read(engines: Mapping[str, str], paths: Sequence[Path]) -> list[EngineExport]:
     found: list[EngineExport] = []
     with ExitStack() as stack:
         readers = {

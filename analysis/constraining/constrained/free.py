@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from autoparser.analysis.loading.tokens import ModelTokenizer
-
 from .bitmask import allow_all, allow_only, row_of
-from .matcher_grammar import check_rollback, refusal
+from .matcher_grammar import CountedTokens
 
 __all__ = ["FreeGrammar"]
 
 
-class FreeGrammar:
+class FreeGrammar(CountedTokens):
     """Any tokens, until one ends the answer."""
-
-    def __init__(self, tokenizer: ModelTokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._taken = 0
-        self._ended = False
-
-    @property
-    def tokenizer(self) -> ModelTokenizer:
-        """The tokenizer that the masks are for."""
-        return self._tokenizer
 
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
         """Allow every token of the vocabulary; after the end, the ends alone."""
@@ -41,16 +29,8 @@ class FreeGrammar:
         self._ended = token in self._tokenizer.eos_ids
         return True
 
-    def accept_token(self, token: int) -> None:
-        """Take the next token; ``RefusedTokenError`` after the end."""
-        if not self.try_accept(token):
-            raise refusal(self._tokenizer, token, self._taken)
-
-    def rollback(self, count: int) -> None:
-        """Take back the last ``count`` tokens."""
-        check_rollback(count, self._taken)
-        self._taken -= count
-        self._ended = self._ended and not count
+    def _take_back(self, count: int) -> None:
+        """Do nothing: no token has left anything."""
 
     def is_accepting(self) -> bool:
         """Say that the answer may end here, as it may anywhere."""

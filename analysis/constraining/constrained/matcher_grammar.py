@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from .bitmask import WORD_BYTES, MaskError, allow_only, row_of, row_words
 from .errors import ConstraintError, RefusedTokenError
 from .statistics import StatisticsCounter
 
-__all__ = ["GrammarObject", "MatcherGrammar"]
+__all__ = ["CountedTokens", "GrammarObject", "MatcherGrammar"]
 
 
 class GrammarObject(Protocol):
@@ -65,7 +66,41 @@ class GrammarObject(Protocol):
         ...
 
 
-class MatcherGrammar:
+class CountedTokens(ABC):
+    """What every grammar object knows of the tokens that it took."""
+
+    def __init__(self, tokenizer: ModelTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._taken: int = 0
+        self._ended: bool = False
+
+    @property
+    def tokenizer(self) -> ModelTokenizer:
+        """The tokenizer that the masks are for."""
+        return self._tokenizer
+
+    @abstractmethod
+    def try_accept(self, token: int) -> bool:
+        """Take the next token, or leave the state as it is and say False."""
+
+    def accept_token(self, token: int) -> None:
+        """Take the next token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
+        if not self.try_accept(token):
+            raise refusal(self._tokenizer, token, self._taken)
+
+    def rollback(self, count: int) -> None:
+        """Take back the last ``count`` tokens, an end of the answer among them."""
+        check_rollback(count, self._taken)
+        self._taken -= count
+        self._take_back(count - (self._ended and count > 0))
+        self._ended = self._ended and not count
+
+    @abstractmethod
+    def _take_back(self, count: int) -> None:
+        """Take back tokens before the end of the answer."""
+
+
+class MatcherGrammar(CountedTokens):
     """A grammar object on llguidance's matcher."""
 
     def __init__(
@@ -74,18 +109,10 @@ class MatcherGrammar:
         tokenizer: ModelTokenizer,
         statistics: StatisticsCounter | None = None,
     ) -> None:
+        super().__init__(tokenizer)
         self._matcher = matcher
-        self._tokenizer = tokenizer
         self._statistics = statistics
-        self._taken = 0
-        self._ended = False
-        """Whether the end was taken. The matcher never sees it: it would not always count it."""
         self._row_bytes = tokenizer.mask_words * WORD_BYTES
-
-    @property
-    def tokenizer(self) -> ModelTokenizer:
-        """The tokenizer that the masks are for."""
-        return self._tokenizer
 
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
         """Write into row ``index`` of ``mask`` which tokens may come next."""
@@ -117,6 +144,7 @@ class MatcherGrammar:
         # An id out of the vocabulary would be an error that the matcher never leaves.
         if self._ended or not 0 <= token < self._tokenizer.vocab_size:
             return False
+        # The matcher never sees the end: it would not always count it.
         if token in self._tokenizer.eos_ids and self._matcher.is_accepting():
             self._ended = True
         elif self._matcher.is_stopped() or self._matcher.try_consume_tokens([token]) != 1:
@@ -126,19 +154,7 @@ class MatcherGrammar:
             self._statistics.used(masks=0, mask_seconds=0.0, accepted=1, forced=0)
         return True
 
-    def accept_token(self, token: int) -> None:
-        """Take the next token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
-        if not self.try_accept(token):
-            raise refusal(self._tokenizer, token, self._taken)
-
-    def rollback(self, count: int) -> None:
-        """Take back the last ``count`` tokens, an end of the answer among them."""
-        check_rollback(count, self._taken)
-        self._taken -= count
-        if not count:
-            return
-        count -= self._ended
-        self._ended = False
+    def _take_back(self, count: int) -> None:
         if count and not self._matcher.rollback(count):
             raise ConstraintError(
                 f"the grammar cannot go back: {one_message(self._matcher.get_error())}"

@@ -67,6 +67,22 @@ class Escape(StrEnum):
     TABLE = "table"
     """Character by character, as `Text.table` says."""
 
+    @property
+    def words(self) -> str:
+        """Return what comes after "written", for a person."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Escape.VERBATIM: "as they are",
+    Escape.JSON: "with the escapes of JSON",
+    Escape.JSON_ASCII: "with the escapes of JSON, in ASCII alone",
+    Escape.PYTHON: "as Python's repr does",
+    Escape.HTML: "with the escapes of HTML",
+    Escape.JSON_HTML: "with the escapes of JSON, then those of HTML",
+    Escape.TABLE: "with escapes of their own",
+}
+
 
 def _to_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]

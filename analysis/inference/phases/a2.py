@@ -17,16 +17,6 @@ from autoparser.analysis.inference.learning.string_notation import (
 from .draft import Draft
 from .finding import Evidence, Finding, standing
 
-_ESCAPES = {
-    Escape.VERBATIM: "as they are",
-    Escape.JSON: "with the escapes of JSON",
-    Escape.JSON_ASCII: "with the escapes of JSON, in ASCII alone",
-    Escape.PYTHON: "as Python's repr does",
-    Escape.HTML: "with the escapes of HTML",
-    Escape.JSON_HTML: "with the escapes of JSON, then those of HTML",
-    Escape.TABLE: "with escapes of their own",
-}
-
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """Learn what stands around a string value, and how its characters are written."""
@@ -50,7 +40,7 @@ def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 
 def _in_words(strings: Strings) -> str:
     text = strings.text
-    conclusion = f"strings are written {_ESCAPES[text.escape]}"
+    conclusion = f"strings are written {text.escape.words}"
     if text.escape is not Escape.PYTHON:
         conclusion += standing(*quotes_around(strings.row, Slot.VALUE))
     if text.guard is not None:

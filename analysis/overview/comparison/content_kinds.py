@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import MEDIA_FORMS, Json, MediaKind
 
 __all__ = ["PARTS", "TEXT_PARTS", "UNTYPED", "ContentKind"]
 
 _PICTURE = "https://example.org/cat.png"
-_SOUND = "https://example.org/cat.wav"
-_FILM = "https://example.org/cat.mp4"
+_GIVEN: dict[str, str] = {
+    MediaKind.IMAGE: _PICTURE,
+    MediaKind.AUDIO: "https://example.org/cat.wav",
+    MediaKind.VIDEO: "https://example.org/cat.mp4",
+    "input_audio": "UklGRg==",
+}
+"""The data of each kind, and of a form that takes no address."""
 _TEXT: Json = {"type": "text", "text": "What is in this?"}
 _IMAGE: Json = {"type": "image"}
 _VIDEO: Json = {"type": "video"}
@@ -30,21 +35,15 @@ TEXT_PARTS: tuple[ContentKind, ...] = (
 )
 """Texts alone, which every role may send."""
 
-_DATA: tuple[tuple[str, dict[str, Json]], ...] = (
-    ("image", {"type": "image"}),
-    ("image with image", {"type": "image", "image": _PICTURE}),
-    ("image with url", {"type": "image", "url": _PICTURE}),
-    ("image_url", {"type": "image_url", "image_url": {"url": _PICTURE}}),
-    ("audio", {"type": "audio"}),
-    ("audio with audio", {"type": "audio", "audio": _SOUND}),
-    ("audio_url", {"type": "audio_url", "audio_url": {"url": _SOUND}}),
-    (
-        "input_audio",
-        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
-    ),
-    ("video", {"type": "video"}),
-    ("video with video", {"type": "video", "video": _FILM}),
-    ("video_url", {"type": "video_url", "video_url": {"url": _FILM}}),
+_PLAYED = (
+    *("image", "image with image", "image with url", "image_url"),
+    *("audio", "audio with audio", "audio_url", "input_audio"),
+    *("video", "video with video", "video_url"),
+)
+"""The forms that callers send most."""
+_FORMS = {form.name: form for form in MEDIA_FORMS}
+_DATA: tuple[tuple[str, Json], ...] = (
+    *((name, _FORMS[name].part(_GIVEN.get(name) or _GIVEN[_FORMS[name].kind])) for name in _PLAYED),
     ("file", {"type": "file", "file": {"file_id": "file-1"}}),
 )
 

@@ -12,12 +12,12 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.document import AnyJson, Count, JsonDocument, Positive, json_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.describing.document import TemplateDocument, named_template
+from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.parsing import ParsedMessage, SpanKind
 
 from .explanation import place
-from .parsed_document import ParsedDocument, parsed_document
+from .parsed_json import ParsedDocument, parsed_document
 
 __all__ = ["AcceptanceDocument", "GrammarDocument", "acceptance_document", "grammar_document"]
 
@@ -116,7 +116,7 @@ def grammar_document(
     if known is None:
         refused["lark"] = "Lark is made for a tokenizer; name one with --tokenizer"
     forms: dict[_LoosenedForm, str | None] = {"gbnf": gbnf, "lark": lark}
-    loosened = {
+    loosened: dict[_LoosenedForm, tuple[LooseningDocument, ...]] = {
         form: tuple(_loosened(made, form)) for form, text in forms.items() if text is not None
     }
     return json_of(

@@ -10,13 +10,13 @@ from msgspec import UNSET, UnsetType, convert
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.document import Count, JsonDocument, Positive, SettingValues, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.describing.document import TemplateDocument, named_template
 from autoparser.analysis.describing.explaining import (
     CauseKind,
     Deviation,
     Explanation,
     PossibleCause,
 )
+from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 from autoparser.analysis.reading.parsing import (
     Delta,
     FinishReason,

@@ -17,7 +17,7 @@ from autoparser.analysis.constraining.decode import (
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.document import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.describing.document import TemplateDocument, named_template
+from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 
 from .decode import DecodeSetting
 
