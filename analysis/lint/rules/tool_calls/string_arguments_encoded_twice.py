@@ -22,7 +22,7 @@ from autoparser.analysis.inference.probing import StringArguments
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.string_arguments import both_forms
 from autoparser.analysis.lint.subject import Subject
 
@@ -49,4 +49,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write arguments that are a string as they are, and use tojson for objects only",
     fixable=True,
+    concerns=(Concern.ENGINES,),
 )
