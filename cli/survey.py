@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.loading.isolation import Limits
 
@@ -20,7 +21,6 @@ from .options import JobsOption, OutputOption, format_option
 from .output import Outlet, keep_source, result_to, say
 from .progress import progress_of
 from .survey_reports import INDEX, SurveyReports, reports_in
-from .version import installed_version
 
 if TYPE_CHECKING:
     from autoparser.analysis.overview.survey import Journal, Record, SurveyLook
@@ -131,14 +131,14 @@ class _WantedSurvey:
             return SurveyLook(self.linted)
         from autoparser.reports.html import report_page
 
-        draw = partial(report_page, version=installed_version(), index=INDEX)
+        draw = partial(report_page, version=__version__, index=INDEX)
         return SurveyLook(self.linted, draw)
 
 
 def _index(records: Sequence[Record], pages: SurveyReports) -> None:
     from autoparser.analysis.overview.survey import summary_of
 
-    pages.write_index(summary_of(records), records, installed_version())
+    pages.write_index(summary_of(records), records, __version__)
     say(f"the reports begin with {pages.folder / INDEX}")
 
 
@@ -149,7 +149,7 @@ def _give(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
 
     summary = summary_of(records)
     if form is SurveyForm.HTML:
-        outlet.text(survey_page(summary, records, installed_version()))
+        outlet.text(survey_page(summary, records, __version__))
     else:
         outlet.report(survey_report(summary, outlet.width))
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.inference.probing import ToolForm
-from autoparser.analysis.lint.conversations import PlayedConversation
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
+from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import Render, alone, compared
 from autoparser.analysis.lint.rule import Rule
