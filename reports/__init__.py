@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .comparison_json import ComparisonDocument, comparison_document
     from .decode import DecodeSetting, decode_report
     from .decode_json import DecodeDocument, decode_document
+    from .demo import demo_report
     from .engines import engines_document, engines_report
     from .explanation import explanation_report
     from .export import export_report
@@ -92,6 +93,7 @@ __all__ = [
     "comparison_report",
     "decode_document",
     "decode_report",
+    "demo_report",
     "end_document",
     "end_report",
     "engines_document",
@@ -162,6 +164,7 @@ _HOMES = {
     "comparison_json": ("ComparisonDocument", "comparison_document"),
     "markdown_comparison": ("comparison_markdown",),
     "decode": ("DecodeSetting", "decode_report"),
+    "demo": ("demo_report",),
     "engines": ("engines_document", "engines_report"),
     "explanation": ("explanation_report",),
     "export": ("export_report",),

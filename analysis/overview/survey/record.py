@@ -4,81 +4,69 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from typing import Literal
-
-from msgspec import Struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.core.document import Count, Digest, Positive
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import CallFormat, Slot
 from autoparser.analysis.core.verdicts import Check
-from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.history.roundtrip import code_of, round_trip, shipped_scenarios
+from autoparser.analysis.lint import LintReport, Severity, Subject, lint
 from autoparser.analysis.loading.sources import load_template
 
 HOLDS = "holds"
 
 
-class SurveyCheck(Struct, frozen=True):
-    """The self-check in figures."""
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One template: what it is like, or why it cannot be analysed."""
 
-    passed: Count
-    total: Count
-    equal: Count = 0
-    refused: Count = 0
-    crashed: Count = 0
-    not_asked: Count = 0
-    crash: str | None = None
-    """The first crash on what agents send: its line, and what was raised."""
-
-
-class Record(Struct, frozen=True):
-    """One template, as a line of the file says it: what it is like, or why there is no analysis."""
-
-    schema: Literal["autoparser.survey/1"]
-    """Name and version; a change that is more than an addition counts it up."""
     source: str
-    """The file, as it was found below what was named."""
-    sha256: Digest
-    """Of the template's text; of its file where no text can be read from it."""
-    error: str | None
+    sha256: str
+    """Of the template's text; of its file where that cannot be read."""
+    error: str = ""
     """Why there is no analysis; all below is then empty."""
-    reasoning: ReasoningMode | None
-    content: ContentMode | None
-    tools: ToolFormat | None
-    call: str | None
-    """One call as it is written, its slots by name in «»; templates that share it are a family."""
-    switches: tuple[str, ...]
-    """Names, sorted."""
-    check: SurveyCheck
-    round_trip: dict[str, Positive]
-    """Verdicts counted: `holds`, and the codes of causes."""
-
-    @classmethod
-    def failed(cls, source: str, digest: str, error: str) -> Record:
-        """Return the record of a template that cannot be analysed."""
-        return cls(
-            _SCHEMA, source, digest, error, None, None, None, None, (), SurveyCheck(0, 0), {}
-        )
+    reasoning: str = ""
+    """The reasoning mode."""
+    content: str = ""
+    tools: str = ""
+    """The mode of the calls."""
+    call: str = ""
+    """One call as it is written, with its slots by name: templates that share it are a family."""
+    switches: tuple[str, ...] = ()
+    passed: int = 0
+    """Messages of the self-check that come out right."""
+    total: int = 0
+    equal: int = 0
+    """Messages that the format writes as the template renders them."""
+    refused: int = 0
+    """Messages that the template refuses on purpose."""
+    crashed: int = 0
+    """Messages on which the template crashes."""
+    not_asked: int = 0
+    """Messages that its shape cannot tell from others."""
+    crash: str = ""
+    """The first crash on what agents send: its line, and what was raised."""
+    trips: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Verdicts of the round trip, counted: `holds`, and the codes of causes."""
+    findings: Mapping[Severity, int] | None = None
+    """What lint found, counted by what it costs; None where it was not asked."""
 
     @property
     def ok(self) -> bool:
         """Whether it was analysed and the whole self-check passes."""
-        return not self.error and self.check.passed == self.check.total
+        return not self.error and self.passed == self.total
 
     @property
     def played(self) -> int:
         """Round trips that apply to it."""
-        return sum(self.round_trip.values())
+        return sum(self.trips.values())
 
     @property
     def held(self) -> int:
         """Those that hold."""
-        return self.round_trip.get(HOLDS, 0)
-
-
-_SCHEMA: Literal["autoparser.survey/1"] = "autoparser.survey/1"
+        return self.trips.get(HOLDS, 0)
 
 
 def digest_of(text: str) -> str:
@@ -86,16 +74,20 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def record_of(source: str, digest: str) -> Record:
+def record_of(source: str, digest: str, *, linted: bool = False) -> Record:
     """Look at one template; whatever it does is a record."""
     try:
         analysis = analyze(load_template(source))
-        return _record(source, digest, analysis)
+        found = lint(Subject(analysis.template, analysis=analysis)) if linted else None
+        return recorded(source, digest, analysis, found)
     except AutoparserError as error:
-        return Record.failed(source, digest, error.message)
+        return Record(source, digest, error=error.message)
 
 
-def _record(source: str, digest: str, analysis: Analysis) -> Record:
+def recorded(
+    source: str, digest: str, analysis: Analysis, found: LintReport | None = None
+) -> Record:
+    """Return what is kept of an analysis, and of what lint found."""
     view, check, calls = analysis.view, analysis.check, analysis.formats.fullest.calls
     # The template's usual setting alone: a corpus is compared by what templates do by themselves.
     played = round_trip(
@@ -105,32 +97,34 @@ def _record(source: str, digest: str, analysis: Analysis) -> Record:
         HOLDS if row.verdict.cause is None else code_of(row.verdict.cause) for row in played.rows
     )
     return Record(
-        _SCHEMA,
         source,
         digest,
-        None,
-        view.reasoning,
-        view.content,
-        view.tools,
-        None if calls is None else _call(calls),
-        tuple(sorted(switch.name for switch in analysis.switches)),
-        SurveyCheck(
-            check.passed,
-            check.total,
-            check.equal,
-            check.refused,
-            check.crashed,
-            check.not_asked,
-            _crash(check),
-        ),
-        dict(sorted(trips.items())),
+        reasoning=view.reasoning.value,
+        content=view.content.value,
+        tools=view.tools.value,
+        call="" if calls is None else _call(calls),
+        switches=tuple(sorted(switch.name for switch in analysis.switches)),
+        passed=check.passed,
+        total=check.total,
+        equal=check.equal,
+        refused=check.refused,
+        crashed=check.crashed,
+        not_asked=check.not_asked,
+        crash=_crash(check),
+        trips=dict(sorted(trips.items())),
+        findings=None if found is None else _counted(found),
     )
 
 
-def _crash(check: Check) -> str | None:
+def _counted(found: LintReport) -> Mapping[Severity, int]:
+    counts = Counter(finding.severity for finding in found.findings)
+    return {severity: counts[severity] for severity in Severity}
+
+
+def _crash(check: Check) -> str:
     crash = next((each for each in check.crashes if each.needed), None)
     if crash is None:
-        return None
+        return ""
     return crash.reason if crash.line is None else f"line {crash.line}: {crash.reason}"
 
 

@@ -9,11 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import AutoparserError
-from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.loading.isolation import Limits
 from autoparser.analysis.overview.survey import (
     Record,
-    SurveyCheck,
     digest_of,
     journal_of,
     line_of,
@@ -27,34 +25,31 @@ ROOT = Path(__file__).parents[4]
 FOLDER = ROOT / "fixtures" / "templates"
 SCHEMA = json.loads((ROOT / "docs" / "survey.schema.json").read_text(encoding="utf-8"))
 
-CALL = "<c>«name»«arguments»</c>"
 RECORDS = (
-    Record.failed("a.jinja", "a" * 64, "it does not compile"),
+    Record("a.jinja", "a" * 64, error="it does not compile"),
     Record(
-        "autoparser.survey/1",
         "b.jinja",
         "b" * 64,
-        None,
-        ReasoningMode.TAG_BASED,
-        ContentMode.PLAIN,
-        ToolFormat.JSON_NATIVE,
-        CALL,
-        ("x", "y"),
-        SurveyCheck(43, 44),
-        {"holds": 3, "ids": 1},
+        reasoning="TAG_BASED",
+        content="PLAIN",
+        tools="JSON_NATIVE",
+        call="<c>«name»«arguments»</c>",
+        switches=("x", "y"),
+        passed=43,
+        total=44,
+        trips={"holds": 3, "ids": 1},
     ),
     Record(
-        "autoparser.survey/1",
         "c.jinja",
         "c" * 64,
-        None,
-        ReasoningMode.NONE,
-        ContentMode.PLAIN,
-        ToolFormat.JSON_NATIVE,
-        CALL,
-        ("x",),
-        SurveyCheck(44, 44),
-        {"holds": 4},
+        reasoning="NONE",
+        content="PLAIN",
+        tools="JSON_NATIVE",
+        call="<c>«name»«arguments»</c>",
+        switches=("x",),
+        passed=44,
+        total=44,
+        trips={"holds": 4},
     ),
 )
 
@@ -139,9 +134,8 @@ def test_processes_give_the_records_in_order() -> None:
     waiting = [(name, digest_of(name)) for name in names]
     with surveying(1, None) as surveyed:
         alone = list(surveyed(waiting))
-    assert [record.source for record in alone] == names
-    assert alone[0].call is not None
-    assert alone[0].call.startswith('<tool_call>\n{"name": "«name»"')
+    assert [found.record.source for found in alone] == names
+    assert alone[0].record.call.startswith('<tool_call>\n{"name": "«name»"')
     with surveying(2, Limits()) as surveyed:
         assert list(surveyed(waiting)) == alone
 
@@ -155,8 +149,8 @@ def test_a_template_that_never_ends_costs_its_own_record(tmp_path: Path) -> None
     good = FOLDER / "content-plain.jinja"
     with surveying(1, Limits(seconds=2, render_seconds=0.2)) as surveyed:
         first, second = surveyed([(str(endless), "a"), (str(good), "b")])
-    assert "takes more than" in str(first.error)
-    assert second.ok
+    assert "takes more than" in first.record.error
+    assert second.record.ok
 
 
 def test_records_add_up() -> None:
