@@ -216,12 +216,14 @@ def _give_message(
     complete: bool,
     as_json: bool,
 ) -> ParsedMessage:
-    from autoparser.reports import message_document, message_report
-
     message = parser.parse(text, complete=complete)
     if as_json:
+        from autoparser.reports import message_document
+
         outlet.json(message_document(message, text, analysis.template, why))
     else:
+        from autoparser.reports import message_report
+
         outlet.report(message_report(message, text, outlet.width))
         _give_explanations(why, text, outlet)
     return message

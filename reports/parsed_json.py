@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, UnsetType, convert
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.document import Count, JsonDocument, Positive, SettingValues, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.describing.explaining import (
-    CauseKind,
-    Deviation,
-    Explanation,
-    PossibleCause,
-)
 from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 from autoparser.analysis.reading.parsing import (
     Delta,
@@ -26,8 +20,10 @@ from autoparser.analysis.reading.parsing import (
     Status,
 )
 
-from .explanation import cause_words, place
 from .message import message_status
+
+if TYPE_CHECKING:
+    from autoparser.analysis.describing.explaining import Explanation
 
 __all__ = [
     "ParsedDocument",
@@ -75,7 +71,7 @@ class SpanDocument(JsonDocument, frozen=True):
 class CauseDocument(JsonDocument, frozen=True):
     """Why an output may be so."""
 
-    kind: CauseKind
+    kind: str
     markers: tuple[str, ...]
     """What was stripped."""
     setting: SettingValues
@@ -86,7 +82,7 @@ class CauseDocument(JsonDocument, frozen=True):
 class ExplanationDocument(JsonDocument, frozen=True):
     """One place, what was expected there, what was found, and the likely cause."""
 
-    what: Deviation
+    what: str
     expected: str
     found: str
     offset: Count
@@ -244,7 +240,11 @@ def _explained(why: Sequence[Explanation] | None, text: str) -> dict[str, Any]:
 
 
 def _explanations(why: Sequence[Explanation], text: str) -> Iterator[ExplanationDocument]:
+    # What tries causes takes long to import, and most outputs need no explanation.
+    from .explanation import cause_words, place  # noqa: PLC0415
+
     for each in why:
+        cause = each.cause
         yield ExplanationDocument(
             each.deviation,
             each.expected,
@@ -252,10 +252,12 @@ def _explanations(why: Sequence[Explanation], text: str) -> Iterator[Explanation
             each.offset,
             *place(text, each.offset),
             each.more,
-            None if each.cause is None else _cause(each.cause, each.deviation),
+            None
+            if cause is None
+            else CauseDocument(
+                cause.kind,
+                cause.markers,
+                cause.setting,
+                cause_words(cause, each.deviation).plain,
+            ),
         )
-
-
-def _cause(cause: PossibleCause, deviation: Deviation) -> CauseDocument:
-    words = cause_words(cause, deviation).plain
-    return CauseDocument(cause.kind, cause.markers, cause.setting, words)

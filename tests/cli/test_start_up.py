@@ -70,7 +70,7 @@ def test_a_saved_format_is_parsed_without_what_makes_and_loads_templates(
         assert reports <= {f"autoparser.reports.{name}" for name in USED}
 
 
-USED = ("layout", "message", "stream", "visible")
+USED = ("layout", "message", "parsed_json", "stream", "visible")
 
 
 def test_the_help_fits_its_line_and_lists_every_command(autoparser: Run) -> None:
