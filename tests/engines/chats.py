@@ -152,7 +152,7 @@ def without_ids(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message of OpenAI's without the ids of its calls, which are made anew each time."""
     calls = [
         {key: value for key, value in call.items() if key not in ("id", "index")}
-        for call in message.get("tool_calls", ())
+        for call in message.get("tool_calls") or ()
     ]
     return {**message, "tool_calls": calls}
 
@@ -176,12 +176,12 @@ def streamed(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
     for line in lines[:-1]:
         choice = json.loads(line.removeprefix("data: "))["choices"][0]
         delta = choice["delta"]
-        for key in ("role", "content", "reasoning_content"):
+        for key in ("role", "content", "reasoning_content", "reasoning"):
             if delta.get(key):
                 message[key] = (message.get(key) or "") + delta[key]
-        for part in delta.get("tool_calls", ()):
+        for part in delta.get("tool_calls") or ():
             call = calls.setdefault(part["index"], {"type": "function", "function": {}})
             for key, text in part["function"].items():
-                call["function"][key] = call["function"].get(key, "") + text
+                call["function"][key] = call["function"].get(key, "") + (text or "")
         message["finish_reason"] = choice["finish_reason"]
     return {**message, "tool_calls": [calls[index] for index in sorted(calls)]}
