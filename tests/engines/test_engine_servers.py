@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -113,7 +114,7 @@ def asked(
     """Ask for the messages of all chats, several at a time."""
     bodies = [{**chat.body, "model": "parrot", "temperature": 0} for chat in chats]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        return list(pool.map(lambda body: read(ask(url, body)), bodies))
+        return [read(message) for message in pool.map(partial(ask, url), bodies)]
 
 
 def read(message: Mapping[str, Any]) -> dict[str, Any]:
