@@ -34,6 +34,8 @@ class EngineServer:
     environment: Mapping[str, str]
     named_end: str = "tool_calls"
     """Why an answer with the call of a named function has ended, in this engine's words."""
+    says_done: bool = True
+    """Whether its streams end with OpenAI's last event."""
 
     @property
     def python(self) -> str | None:
@@ -47,8 +49,8 @@ VLLM = EngineServer(
     "AUTOPARSER_VLLM_PYTHON",
     (
         *("-m", "vllm.entrypoints.openai.api_server", "--model", "{model}", *ADDRESS),
-        *("--served-model-name", "parrot", "--dtype", "float32", "--max-model-len", "8192"),
-        *("--enforce-eager", "--max-num-seqs", "4", "--enable-auto-tool-choice"),
+        *("--dtype", "float32", "--max-model-len", "8192", "--max-num-seqs", "4"),
+        *("--enforce-eager", "--enable-auto-tool-choice"),
     ),
     environment={
         "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -62,7 +64,7 @@ SGLANG = EngineServer(
     "AUTOPARSER_SGLANG_PYTHON",
     (
         *("-m", "sglang.launch_server", "--model-path", "{model}", *ADDRESS),
-        *("--served-model-name", "parrot", "--device", "cpu", "--dtype", "float32"),
+        *("--device", "cpu", "--dtype", "float32"),
         *("--attention-backend", "torch_native", "--sampling-backend", "pytorch"),
         *("--disable-cuda-graph", "--disable-overlap-schedule", "--skip-server-warmup"),
         *("--context-length", "8192", "--max-total-tokens", "32768", "--max-running-requests", "4"),
@@ -78,7 +80,17 @@ TRANSFORMERS = EngineServer(
         *("--device", "cpu", "--dtype", "float32"),
     ),
     environment={"OMP_NUM_THREADS": "1"},
+    says_done=False,
 )
+
+
+@dataclass(frozen=True)
+class RunningEngine:
+    """A server that listens."""
+
+    url: str
+    model: str
+    """Its model's name."""
 
 
 @contextmanager
@@ -88,8 +100,8 @@ def running_engine(
     folder: Path,
     settings: Mapping[str, object],
     flags: Sequence[str] = (),
-) -> Generator[str]:
-    """Write the parrot into a folder, serve it, give the address, and end that.
+) -> Generator[RunningEngine]:
+    """Write the parrot into a folder, serve it, and end that.
 
     `settings` are those of its `tokenizer_config.json`, where a model's own template stands.
     """
@@ -115,7 +127,7 @@ def running_engine(
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(process, f"{url}/health", log)
-        yield url
+        yield RunningEngine(url, str(model))
     finally:
         _end(process)
 

@@ -20,7 +20,7 @@ import pytest
 from autoparser.analysis.describing.export import response_template
 
 from .chats import ROOT, ScriptedChat, analysis_of, answered, chats_of, messages, parrot, streamed
-from .running_engine import SGLANG, TRANSFORMERS, VLLM, EngineServer, running_engine
+from .running_engine import SGLANG, TRANSFORMERS, VLLM, EngineServer, RunningEngine, running_engine
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
@@ -57,7 +57,7 @@ SETUPS = {
     "sglang-export": Setup(SGLANG, parsers("response_template"), exported=True),
     "transformers-export": Setup(TRANSFORMERS, exported=True),
 }
-Served = tuple[Setup, str, str]
+Served = tuple[Setup, str, RunningEngine]
 
 
 @pytest.fixture(
@@ -73,17 +73,18 @@ def served(
     if engine.python is None:
         pytest.skip(f"{engine.variable} does not name a Python with {engine.name}")
     folder = tmp_path_factory.mktemp(engine.name)
-    with running_engine(engine, parrot(), folder, setup.settings(name), setup.flags) as url:
-        yield setup, name, url
+    with running_engine(engine, parrot(), folder, setup.settings(name), setup.flags) as running:
+        yield setup, name, running
 
 
 def test_every_message_is_that_of_the_parser(served: Served) -> None:
-    setup, name, url = served
+    setup, name, running = served
     every = list(chats_of(name))
     assert len(every) in (len(messages()), len(messages()) // 2)
     # An export cannot hold what a tool choice asks for: engines refuse the request, or ignore it.
     chats = [asking_auto(chat) for chat in every] if setup.exported else every
-    whole, parts = asked(url, chats, answered), asked(url, chats, streamed)
+    whole = asked(running, chats, answered)
+    parts = asked(running, chats, partial(streamed, says_done=setup.engine.says_done))
     meant = [expected(setup.engine, chat) for chat in chats]
     if setup.exported:
         # These parsers hold arguments as values, and write them anew.
@@ -107,14 +108,14 @@ def asking_auto(chat: ScriptedChat) -> ScriptedChat:
 
 
 def asked(
-    url: str,
+    running: RunningEngine,
     chats: Sequence[ScriptedChat],
     ask: Callable[[str, Mapping[str, Any]], Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """Ask for the messages of all chats, several at a time."""
-    bodies = [{**chat.body, "model": "parrot", "temperature": 0} for chat in chats]
+    bodies = [{**chat.body, "model": running.model, "temperature": 0} for chat in chats]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        return [read(message) for message in pool.map(partial(ask, url), bodies)]
+        return [read(message) for message in pool.map(partial(ask, running.url), bodies)]
 
 
 def read(message: Mapping[str, Any]) -> dict[str, Any]:
