@@ -10,7 +10,8 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .conversations import PlayedConversation, Voice, WrittenText
+from .conversations import Voice
+from .played_conversation import PlayedConversation, WrittenText
 
 
 class DocumentKind(StrEnum):

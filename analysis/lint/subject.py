@@ -40,13 +40,13 @@ from autoparser.analysis.loading.template import ChatTemplate
 
 from .conversations import (
     MatrixScope,
-    PlayedConversation,
     WholeConversation,
     conversations_for,
     texts_for,
 )
 from .forced import ForcedRun, force
 from .need import Need
+from .played_conversation import PlayedConversation
 from .probe_tools import functions_for
 from .renders import NOON, AskedRender, LintRenders, Render
 

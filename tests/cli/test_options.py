@@ -20,6 +20,7 @@ OF_ITS_OWN = {
     "form",  # each command has its forms
     "timeout",  # of a render, of a command, of a template
     "explain",  # more words, about what the command shows
+    "profile",  # whose findings; whose way of putting turns into the history
     "fail_on",  # which of its findings are failures
     "show",  # the parser alone, every answer
     "python",  # one, several

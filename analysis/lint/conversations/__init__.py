@@ -2,17 +2,14 @@
 
 from .conversation_texts import ConversationTexts, texts_for
 from .matrix import MatrixScope, conversations_for
-from .played_conversation import PlayedConversation, WrittenText
 from .whole_conversation import SpokenText, Voice, WholeConversation
 
 __all__ = [
     "ConversationTexts",
     "MatrixScope",
-    "PlayedConversation",
     "SpokenText",
     "Voice",
     "WholeConversation",
-    "WrittenText",
     "conversations_for",
     "texts_for",
 ]

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import compiled, elsewhere, environment
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 ENDS = ("%}", "#}", "-}}")
@@ -55,4 +55,5 @@ RULE = Rule(
     Severity.INFO,
     check,
     fix="end the template with a tag that takes the whitespace after it away",
+    concerns=(Concern.ENGINES,),
 )

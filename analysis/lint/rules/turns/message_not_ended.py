@@ -14,16 +14,17 @@ After:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 from autoparser.analysis.core.format import Literal
-from autoparser.analysis.lint.conversations import PlayedConversation, Voice
+from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import alone, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 VOICES = (Voice.SYSTEM, Voice.USER, Voice.ANSWER, Voice.RESULT)
@@ -59,7 +60,7 @@ def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
     if set(after) != set(VOICES):
         return
     for voice in (Voice.USER, Voice.RESULT):
-        ends = frozenset.intersection(*(after[other] for other in VOICES if other is not voice))
+        ends = _common(after[other] for other in VOICES if other is not voice)
         for end in sorted(ends - after[voice]):
             if voice is Voice.RESULT and not all(end in each for each in before):
                 continue
@@ -73,6 +74,11 @@ def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
 @lru_cache(maxsize=128)
 def _markers(text: str) -> frozenset[str]:
     return frozenset(Literal.of(text).markers)
+
+
+def _common(markers: Iterable[frozenset[str]]) -> frozenset[str]:
+    first, *others = markers
+    return first.intersection(*others)
 
 
 def _uncounted(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
@@ -101,7 +107,7 @@ def _turn_markers(chat: PlayedConversation) -> Iterator[tuple[str, str]]:
         return
     question, answer, other = texts
     ends = _markers(question.after) & _markers(answer.after)
-    begins = frozenset.intersection(*(_markers(each.before) for each in texts))
+    begins = _common(_markers(each.before) for each in texts)
     # In ``</a><b>`` both stand between two texts; the one that begins stands after the last, too.
     for begin in sorted(begins & _markers(other.after)):
         for end in sorted(ends - {begin}):
@@ -119,4 +125,5 @@ RULE = Rule(
     check,
     confidence=Confidence.MEDIUM,
     fix="end each message as the others end",
+    concerns=(Concern.TRAINING,),
 )

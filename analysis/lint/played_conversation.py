@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from autoparser.analysis.lint.renders import Render
-
-from .whole_conversation import SpokenText, Voice, WholeConversation
+from .conversations import SpokenText, Voice, WholeConversation
+from .renders import Render
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from autoparser.analysis.overview.comparison import Comparison, FactChange, Rend
 
 from .comparison import counted, origin_of, side_words, way_words, ways_shown
 from .comparison_asked import asked_rows, equal_words
-from .verdict import basis, score
+from .verdict import basis, check_score
 from .visible import visible
 
 __all__ = ["comparison_markdown"]
@@ -30,7 +30,7 @@ def _lines(found: Comparison) -> Iterator[str]:
     for sign, analysis in (("−", found.left), ("+", found.right)):
         check = analysis.check
         rests = "" if check.equal == check.total else f": {code(basis(check))}"
-        yield f"- {sign} {code(origin_of(analysis))}: {score(check)}{rests}"
+        yield f"- {sign} {code(origin_of(analysis))}: {check_score(check)}{rests}"
     yield ""
     if found.equal:
         yield equal_words(found)
