@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .comparison import comparison_report, format_comparison_report
     from .comparison_json import ComparisonDocument, comparison_document
     from .decode import DecodeSetting, decode_document, decode_report
+    from .demo import demo_report
     from .engines import engines_document, engines_report
     from .explanation import explanation_report, explanations_document
     from .export import export_report
@@ -71,6 +72,7 @@ __all__ = [
     "comparison_report",
     "decode_document",
     "decode_report",
+    "demo_report",
     "end_document",
     "end_report",
     "engines_document",
@@ -126,6 +128,7 @@ _HOMES = {
     "comparison_json": ("ComparisonDocument", "comparison_document"),
     "markdown_comparison": ("comparison_markdown",),
     "decode": ("DecodeSetting", "decode_document", "decode_report"),
+    "demo": ("demo_report",),
     "engines": ("engines_document", "engines_report"),
     "explanation": ("explanation_report", "explanations_document"),
     "export": ("export_report",),

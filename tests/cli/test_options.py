@@ -61,6 +61,7 @@ def test_every_command_has_a_form_and_an_output() -> None:
 def test_json_is_a_short_form_where_text_is_the_only_other_one() -> None:
     assert set(options()["--json"]) == {
         "analyze",
+        "demo",
         "parse",
         "decode",
         "engines",
