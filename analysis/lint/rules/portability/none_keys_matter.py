@@ -22,6 +22,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.loading.template import prepared_messages
 
 KEYS = ("tool_calls", "function_call", "refusal", "audio", "name")
 """What the client library's messages hold beside role and content."""
@@ -38,10 +39,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         messages = [_dumped(message) for message in subject.shape.messages(dialogue, marks.system)]
         offered = subject.offered if tools else None
         given, prepared = (
-            subject.render(
-                messages, tools=offered, setting=subject.usual_setting, as_given=as_given
-            )
-            for as_given in (True, False)
+            subject.render(each, tools=offered, setting=subject.usual_setting, as_given=True)
+            # Prepared here, so that the evidence shows what the template is given.
+            for each in (messages, prepared_messages(messages))
         )
         if given.rendered == prepared.rendered and given.text == prepared.text:
             continue
