@@ -15,7 +15,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Message, Tool
 from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, Slot, TurnFormat
 from autoparser.analysis.core.verdicts import Check, Failure
 from autoparser.analysis.inference.examples import (
     Example,
@@ -197,6 +197,20 @@ def _without_id(_name: str, _number: int) -> str:
     return ""
 
 
+_SHORTEST_OPENING = 2
+"""What opens calls with fewer characters may stand in any sentence."""
+
+
+def _begins_call(content: str, format_: TurnFormat) -> bool:
+    """Whether content holds what opens the calls of a format: a call was cut, or is garbled."""
+    calls = format_.calls
+    if calls is None:
+        return False
+    first = calls.row[0]
+    opening = (calls.section_open + ("" if isinstance(first, Slot) else first)).strip()
+    return len(opening) >= _SHORTEST_OPENING and opening in content
+
+
 def _check(readings: Sequence[LoggedReading]) -> Check:
     """Count the outputs as the self-check counts the messages of the battery."""
     failures = tuple(
@@ -365,6 +379,8 @@ def _reading(
         return replace(found, problem=f"it is read with a fault: {parsed.status}")
     if holds_call(message.content, offered) or holds_call(message.reasoning, offered):
         return replace(found, problem="a call stands in it that is written otherwise")
+    if _begins_call(message.content, format_):
+        return replace(found, problem="a call begins in it that cannot be read")
     if written is None or written.rstrip() != expected.rstrip():
         return replace(found, problem="its message is written otherwise")
     return found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError
 
 from .options import (
@@ -22,7 +23,6 @@ from .output import Outlet, keep_source, result_to
 from .progress import doing
 from .source import NamedSource
 from .switches import read_switches, warn_of_switches
-from .version import installed_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -152,4 +152,4 @@ def _give(found: Comparison, form: ComparisonForm, outlet: Outlet) -> None:
         case ComparisonForm.MARKDOWN:
             outlet.text(comparison_markdown(found))
         case ComparisonForm.HTML:
-            outlet.text(comparison_page(found, installed_version()))
+            outlet.text(comparison_page(found, __version__))

@@ -85,7 +85,7 @@ def read_value(path: Path, what: str) -> object:
 
 def _read(path: Path, what: str) -> str:
     """Return the text of a file, or of standard input, as long as it is not too much."""
-    from autoparser.analysis.loading.sources import read_bounded
+    from autoparser.analysis.loading.bounded_reading import read_bounded
 
     hint = f"name a file that holds {what}"
     if str(path) == STANDARD_INPUT:

@@ -9,11 +9,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import suggest
 
+from .distribution import DISTRIBUTION
 from .output import PLAIN_WIDTH
-from .version import DISTRIBUTION, installed_version
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -92,7 +93,7 @@ def written(run: LintRun, form: Format, shown: ReportDetail) -> str:
             # ASCII alone: no reader and no terminal takes it for anything else.
             return json.dumps(lint_document(run), indent=2, allow_nan=False) + "\n"
         case Format.SARIF:
-            return sarif_report(run, installed_version(), _pages())
+            return sarif_report(run, __version__, _pages())
         case Format.GITHUB:
             return github_report(run)
         case Format.JUNIT:

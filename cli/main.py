@@ -1,4 +1,4 @@
-"""The command ``autoparser``: its commands are put together here, and every error becomes a line.
+"""The command ``autoparser``: what it says of itself; every error becomes a line.
 
 Contract of the exit code: 0 done, 1 done with findings that the command is there to report,
 2 an input that cannot be read or a use that makes no sense, in one line on standard error.
@@ -13,34 +13,12 @@ from typing import Annotated, cast
 
 import typer
 
+from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError, one_line
 from autoparser.analysis.core.spelling import suggest
-from autoparser.analysis.loading.isolation import DEFAULT_LIMITS
 
-from .analyze import analyze
-from .compare import compare
-from .debug import debug
-from .decode import decode
-from .engines import engines
-from .export import export
-from .fetch import fetch
-from .fix import fix
-from .grammar import grammar
-from .isolation import in_worker, in_workers
-from .learn import learn
-from .lint import lint
+from .commands import CommandGroup
 from .output import be_printable, quiet_standard_output
-from .parse import parse
-from .plugins import plugins
-from .probe import probe
-from .render import render
-from .report import report
-from .roundtrip import roundtrip
-from .rule import rule
-from .serve import serve
-from .survey import survey
-from .version import installed_version
-from .watch import watched
 
 __all__ = ["app", "main", "run"]
 
@@ -49,30 +27,11 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="autoparser",
+    cls=CommandGroup,
     # Plain help: no boxes, and quicker.
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(watched()(in_worker()(analyze)))
-app.command()(in_worker()(parse))
-app.command()(in_worker()(grammar))
-app.command()(in_worker()(export))
-app.command()(in_worker()(learn))
-app.command()(in_worker(seconds=300)(roundtrip))
-app.command()(in_workers(decode))
-app.command()(in_worker(seconds=DEFAULT_LIMITS.render_seconds, one_render=True)(render))
-app.command()(in_workers(debug))
-app.command()(fetch)
-app.command()(in_workers(engines))
-app.command()(in_workers(lint))
-app.command()(in_workers(fix))
-app.command()(rule)
-app.command()(watched("tools", "tokenizer", to_file=True)(in_worker(seconds=300)(report)))
-app.command()(in_worker(seconds=300)(compare))
-app.command()(in_workers(survey))
-app.command()(in_workers(serve))
-app.command()(in_workers(probe))
-app.command()(plugins)
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
 """The base of all complaints about the use. Typer brings its own click, and of its errors
@@ -81,8 +40,7 @@ exports but this one and two that are none."""
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        # Imported here since most runs do without, and it is slow to import.
-        typer.echo(f"autoparser {installed_version()}")
+        typer.echo(f"autoparser {__version__}")
         raise typer.Exit
 
 

@@ -217,11 +217,12 @@ def _give_message(
     complete: bool,
     as_json: bool,
 ) -> ParsedMessage:
-    from autoparser.analysis.describing.document import template_document
     from autoparser.reports import message_document, message_report
 
     message = parser.parse(text, complete=complete)
     if as_json:
+        from autoparser.analysis.describing.template_document import template_document
+
         named = template_document(analysis.template)
         document = {"template": named, **message_document(message, text), **_document(why, text)}
         outlet.json(document)
@@ -232,16 +233,19 @@ def _give_message(
 
 
 def _document(why: Sequence[Explanation] | None, text: str) -> dict[str, Json]:
+    if why is None:
+        return {}
     from autoparser.reports import explanations_document
 
-    return {} if why is None else {"explanations": explanations_document(why, text)}
+    return {"explanations": explanations_document(why, text)}
 
 
 def _give_explanations(why: Sequence[Explanation] | None, text: str, outlet: Outlet) -> None:
+    if why is None:
+        return
     from autoparser.reports import explanation_report
 
-    if why is not None:
-        outlet.report(explanation_report(why, text, outlet.width))
+    outlet.report(explanation_report(why, text, outlet.width))
 
 
 def _give_stream(
@@ -255,10 +259,8 @@ def _give_stream(
     complete: bool,
     as_json: bool,
 ) -> ParsedMessage:
-    from autoparser.analysis.describing.document import template_document
     from autoparser.reports import chunk_document, chunk_report, end_document, end_report
 
-    named = template_document(analysis.template)
     stream = parser.stream()
     for start in range(0, len(text), size):
         chunk = text[start : start + size]
@@ -270,6 +272,9 @@ def _give_stream(
     deltas = stream.finish(complete=complete)
     message = stream.message
     if as_json:
+        from autoparser.analysis.describing.template_document import template_document
+
+        named = template_document(analysis.template)
         end = {**end_document(deltas, message), "template": named}
         outlet.json({**end, **_document(why, text)}, indent=None)
     else:

@@ -46,6 +46,7 @@ class RungName(StrEnum):
 
     GIVEN = "given"
     FORCED = "forced"
+    SAMPLED = "sampled"
 
 
 def probe(
@@ -63,8 +64,8 @@ def probe(
     rung: Annotated[
         RungName | None,
         typer.Option(
-            help="How texts come before its parser: given to it, or forced upon its model. Else the"
-            " first of these that it has a way for.",
+            help="How texts come before its parser: given to it, forced upon its model, or sampled."
+            " Else the first of these that it has a way for.",
             show_default=False,
         ),
     ] = None,

@@ -6,6 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from autoparser import __version__
+
 from .inputs import read_tools
 from .options import (
     EncoderOption,
@@ -20,7 +22,6 @@ from .options import (
 from .output import keep_source, result_to
 from .progress import doing
 from .source import NamedSource
-from .version import installed_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,7 @@ def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) ->
             directory=Path(source) if source and Path(source).is_dir() else None,
             progress=say,
         )
-        return report_page(portrait, installed_version())
+        return report_page(portrait, __version__)
 
 
 def _saved_page(
@@ -99,4 +100,4 @@ def _saved_page(
     opaque = None if loaded is None else tokenizer_of(loaded).opaque
     offered = tuple(example_tools() if tools is None else tools)
     grammar = written_grammar(learnt, offered, opaque)
-    return saved_page(learnt, grammar, offered, installed_version())
+    return saved_page(learnt, grammar, offered, __version__)

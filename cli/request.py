@@ -48,16 +48,19 @@ def warn_of(
     switches: Mapping[str, object],
 ) -> None:
     """Say on standard error what may make the message wrong."""
-    from autoparser.reports import check_doubt, prompt_warning
-
     check = analysis.check
     if not check.ok:
+        from autoparser.reports import check_doubt
+
         warn(source, check_doubt(check, "the message may be wrong"))
     if tools and all(each.calls is None for each in analysis.formats):
         warn(source, "this template writes no tool calls, so none is found")
-    warning = None if asked is None else prompt_warning(analysis.formats, asked)
-    if warning is not None:
-        warn(prompt, warning)
+    if asked is not None:
+        from autoparser.reports import prompt_warning
+
+        warning = prompt_warning(analysis.formats, asked)
+        if warning is not None:
+            warn(prompt, warning)
     warn_of_settings(source, analysis, switches)
 
 

@@ -14,6 +14,7 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.loading.isolation import Limits
 
+from .distribution import DISTRIBUTION
 from .options import (
     EncoderOption,
     EngineName,
@@ -30,7 +31,6 @@ from .options import (
 from .output import say
 from .source import NamedSource
 from .switches import read_switches, warn_of_switches
-from .version import DISTRIBUTION
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Json

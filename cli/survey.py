@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.loading.isolation import Limits
 
 from .options import JobsOption, OutputOption, format_option
 from .output import Outlet, keep_source, result_to, say
 from .progress import progress_of
-from .version import installed_version
 
 if TYPE_CHECKING:
     from autoparser.analysis.overview.survey import Journal, Record
@@ -88,7 +88,7 @@ def _give(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
 
     summary = summary_of(records)
     if form is SurveyForm.HTML:
-        outlet.text(survey_page(summary, records, installed_version()))
+        outlet.text(survey_page(summary, records, __version__))
     else:
         outlet.report(survey_report(summary, outlet.width))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import AutoparserError
@@ -22,8 +22,10 @@ CLOCK = "strftime_now"
 """A function, which no text can stand for."""
 
 
-def read_switches(given: Iterable[str]) -> dict[str, Json]:
+def read_switches(given: Sequence[str]) -> dict[str, Json]:
     """Return the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
+    if not given:
+        return {}
     from autoparser.analysis.loading.template import PASSED, variable_value
 
     found: dict[str, Json] = {}
@@ -59,6 +61,8 @@ def warn_of_settings(
     source: str, learnt: Analysis | SavedFormat, switches: Mapping[str, object]
 ) -> None:
     """Say on standard error which switches do nothing to what was learnt, as far as is known."""
+    if not switches:
+        return
     from autoparser.analysis.learnt import SavedFormat
 
     if not isinstance(learnt, SavedFormat):

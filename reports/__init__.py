@@ -2,43 +2,52 @@
 
 Contract: a report is one `rich.text.Text` whose lines are already broken at the width that was
 asked for, so that with styles or without it is the same text. What comes from a template
-passes `visible`: it is never read as markup, and nothing in it moves a cursor or hides.
+passes `visible`: it is never read as markup, and nothing in it moves a cursor or hides. A report is
+imported when it is first asked for: a command waits for its own alone.
 """
 
-from .acceptance import acceptance_document, acceptance_report
-from .analysis import SECTIONS, analysis_report, phases_report, saved_report, section_report
-from .comparison import comparison_report, format_comparison_report
-from .comparison_document import ComparisonDocument, comparison_document
-from .comparison_markdown import comparison_markdown
-from .decode import DecodeSetting, decode_document, decode_report
-from .engines import engines_document, engines_report
-from .explanation import explanation_report, explanations_document
-from .export import export_report
-from .fetch import fetch_report
-from .fixing import fix_diff, fix_report
-from .fixing_document import fix_document
-from .grammar import grammar_report, turn_expression
-from .inferred import inferred_report
-from .message import all_read, message_document, message_report
-from .plugins import PluginsDocument, plugins_document, plugins_report
-from .preserving import preserving_report, template_diff
-from .probe import probe_report
-from .probe_document import ProbeDocument, probe_document
-from .prompt import prompt_warning
-from .provenance import provenance_words
-from .render_trace import render_trace_report
-from .render_trace_document import RenderTraceDocument, render_trace_document
-from .roundtrip import roundtrip_report
-from .roundtrip_document import RoundTripDocument, roundtrip_document
-from .screen import screen_report
-from .stream import chunk_document, chunk_report, end_document, end_report
-from .survey import survey_report
-from .taught import taught_report
-from .tokens import tokens_document, tokens_report
-from .traffic import traffic_report
-from .training import training_lines
-from .verdict import check_doubt, score as check_score
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+# Not later: the function would be hidden by the module of its name.
 from .visible import json_text, visible, visible_lines, xml_text
+
+if TYPE_CHECKING:
+    from .acceptance import acceptance_document, acceptance_report
+    from .analysis import SECTIONS, analysis_report, phases_report, saved_report, section_report
+    from .comparison import comparison_report, format_comparison_report
+    from .comparison_json import ComparisonDocument, comparison_document
+    from .decode import DecodeSetting, decode_document, decode_report
+    from .engines import engines_document, engines_report
+    from .explanation import explanation_report, explanations_document
+    from .export import export_report
+    from .fetch import fetch_report
+    from .fixing import fix_diff, fix_report
+    from .fixing_document import fix_document
+    from .grammar import grammar_report, turn_expression
+    from .inferred import inferred_report
+    from .markdown_comparison import comparison_markdown
+    from .message import all_read, message_document, message_report
+    from .plugins import PluginsDocument, plugins_document, plugins_report
+    from .preserving import preserving_report, template_diff
+    from .probe import probe_report
+    from .probe_json import ProbeDocument, probe_document
+    from .prompt import prompt_warning
+    from .provenance import provenance_words
+    from .render_trace import render_trace_report
+    from .render_trace_json import RenderTraceDocument, render_trace_document
+    from .roundtrip import roundtrip_report
+    from .roundtrip_json import RoundTripDocument, roundtrip_document
+    from .screen import screen_report
+    from .stream import chunk_document, chunk_report, end_document, end_report
+    from .survey import survey_report
+    from .taught import taught_report
+    from .tokens import tokens_document, tokens_report
+    from .traffic import traffic_report
+    from .training import training_lines
+    from .verdict import check_doubt, check_score
 
 __all__ = [
     "SECTIONS",
@@ -105,3 +114,53 @@ __all__ = [
     "visible_lines",
     "xml_text",
 ]
+
+_HOMES = {
+    "acceptance": ("acceptance_document", "acceptance_report"),
+    "analysis": ("SECTIONS", "analysis_report", "phases_report", "saved_report", "section_report"),
+    "comparison": ("comparison_report", "format_comparison_report"),
+    "comparison_json": ("ComparisonDocument", "comparison_document"),
+    "markdown_comparison": ("comparison_markdown",),
+    "decode": ("DecodeSetting", "decode_document", "decode_report"),
+    "engines": ("engines_document", "engines_report"),
+    "explanation": ("explanation_report", "explanations_document"),
+    "export": ("export_report",),
+    "fetch": ("fetch_report",),
+    "fixing": ("fix_diff", "fix_report"),
+    "fixing_document": ("fix_document",),
+    "grammar": ("grammar_report", "turn_expression"),
+    "inferred": ("inferred_report",),
+    "message": ("all_read", "message_document", "message_report"),
+    "plugins": ("PluginsDocument", "plugins_document", "plugins_report"),
+    "preserving": ("preserving_report", "template_diff"),
+    "probe": ("probe_report",),
+    "probe_json": ("ProbeDocument", "probe_document"),
+    "prompt": ("prompt_warning",),
+    "provenance": ("provenance_words",),
+    "render_trace": ("render_trace_report",),
+    "render_trace_json": ("RenderTraceDocument", "render_trace_document"),
+    "roundtrip": ("roundtrip_report",),
+    "roundtrip_json": ("RoundTripDocument", "roundtrip_document"),
+    "screen": ("screen_report",),
+    "stream": ("chunk_document", "chunk_report", "end_document", "end_report"),
+    "survey": ("survey_report",),
+    "taught": ("taught_report",),
+    "tokens": ("tokens_document", "tokens_report"),
+    "traffic": ("traffic_report",),
+    "training": ("training_lines",),
+    "verdict": ("check_doubt", "check_score"),
+}
+"""Which module each name is in."""
+
+
+if not TYPE_CHECKING:
+    # Hidden from type checkers, to which every misspelt name would otherwise be there.
+
+    def __getattr__(name: str) -> object:
+        """Import a report from its module."""
+        for module, names in _HOMES.items():
+            if name in names:
+                value = getattr(import_module(f".{module}", __name__), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -99,8 +99,7 @@ def _counted(probe: ServerProbe) -> Iterator[Row]:
     for reason, group in groupby(probe.not_asked, lambda each: each.reason):
         titles = ", ".join(each.title for each in group)
         yield "Not asked", Text(visible(f"{titles}: {reason}"))
-    rung = "none: this server has no way to have a text read"
-    yield "Rung", Text(rung if probe.rung is None else _RUNGS[probe.rung])
+    yield "Rung", Text(_RUNGS[probe.rung])
 
 
 def _verdicts(probe: ServerProbe) -> Text:

@@ -16,9 +16,9 @@ from .visible import visible
 __all__ = [
     "basis",
     "check_doubt",
+    "check_score",
     "failure_section",
     "sandbox_words",
-    "score",
     "verdict",
     "whole",
     "why",
@@ -28,14 +28,14 @@ FAILURES_NAMED = 12
 CRASHES_NAMED = 3
 
 
-def score(check: Check) -> str:
+def check_score(check: Check) -> str:
     """Return the verdict in figures."""
     return f"self-check {check.passed}/{check.total}"
 
 
 def verdict(check: Check) -> Text:
     """Return the verdict as one phrase, such as ``self-check 45/45``."""
-    return Text(score(check), style="bold green" if check.ok else "bold red")
+    return Text(check_score(check), style="bold green" if check.ok else "bold red")
 
 
 def whole(check: Check) -> Text:
@@ -92,9 +92,9 @@ def sandbox_words(check: Check) -> str:
 def check_doubt(check: Check, consequence: str) -> str:
     """Say why a verdict is not a pass, and the consequence where the format itself is wrong."""
     if check.different:
-        return f"{score(check)}, so {consequence}; see autoparser analyze"
+        return f"{check_score(check)}, so {consequence}; see autoparser analyze"
     crashes = next(iter(_crashes(check)), "")
-    return f"{score(check)}: {crashes}; see autoparser analyze"
+    return f"{check_score(check)}: {crashes}; see autoparser analyze"
 
 
 def failure_section(check: Check, width: int) -> Lines:

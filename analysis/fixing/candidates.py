@@ -28,6 +28,8 @@ from .proof_conversation import RESPELLED_ROLES
 __all__ = ["FixCandidate", "fix_candidates"]
 
 GENERATION = "add_generation_prompt"
+ALWAYS = 60
+"""So many characters longer an edit may be that leaves no condition which is always the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,9 @@ class FixCandidate:
 
     @property
     def size(self) -> int:
-        """Characters that are taken away or written."""
-        return sum(edit.size for edit in self.edits)
+        """Characters that are taken away or written; more where a condition decides nothing."""
+        always = sum(edit.text in ("true", "false") for edit in self.edits)
+        return sum(edit.size for edit in self.edits) + ALWAYS * always
 
     def overlaps(self, other: FixCandidate) -> bool:
         """Say whether both change the same text."""

@@ -52,17 +52,19 @@ def _texts(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator
         yield (f"{voice} is lost", words), max(0, times - read)
         yield (f"{voice} is repeated", words), max(0, read - times)
         if words != words.strip():
-            yield (f"{voice} is stripped", words), _stripped(each, text, words, rendered)
+            # What is lost has lost its edges, too, so that to be read without them is better.
+            cut = times > read or _stripped(each, text, words, rendered)
+            yield (f"{voice} is stripped", words), cut
 
 
-def _stripped(each: ProofConversation, text: str, words: str, rendered: RenderedBy) -> int:
-    """Return 1 where a text is not written with its edges in the place where it is without them."""
+def _stripped(each: ProofConversation, text: str, words: str, rendered: RenderedBy) -> bool:
+    """Say whether a text is written without its edges in the place where it stands without them."""
     bare = words.strip()
     messages = tuple(_with_text(dict(message), words, bare) for message in each.messages)
     plain = rendered(replace(each, messages=messages, plainly=None))
     if plain is None or plain.count(bare) != 1:
-        return int(bare in text and words not in text)
-    return int(bare in text and text != plain.replace(bare, words))
+        return bare in text and words not in text
+    return bare in text and text != plain.replace(bare, words)
 
 
 def _with_text(value: Json, words: str, other: str) -> Any:

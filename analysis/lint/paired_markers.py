@@ -28,19 +28,29 @@ class Balance(NamedTuple):
     closed: Counter[Pair]
     spelled: dict[Pair, str]
     """One marker of each pair, as it stands in the text."""
+    within: dict[Pair, frozenset[Pair]]
+    """The pairs that are open, and close later, where each pair first opens."""
 
 
 def balance(text: str, but: Collection[str] = ()) -> Balance:
     """Count the markers of a text; those of `but`, such as special tokens, are left out."""
-    found = Balance(Counter(), Counter(), {})
+    found = Balance(Counter(), Counter(), {}, {})
     for unit in Literal.of(text).markers:
         if unit in but:
             continue
         pair, opens = _pair_of(unit)
-        if pair is not None:
-            (found.opened if opens else found.closed)[pair] += 1
-            found.spelled.setdefault(pair, unit)
-    return found
+        if pair is None:
+            continue
+        if opens:
+            still = (each for each in found.opened if found.opened[each] > found.closed[each])
+            found.within.setdefault(pair, frozenset(still))
+        (found.opened if opens else found.closed)[pair] += 1
+        found.spelled.setdefault(pair, unit)
+    closing = {
+        pair: frozenset(each for each in around if found.closed[each])
+        for pair, around in found.within.items()
+    }
+    return found._replace(within=closing)
 
 
 def _pair_of(unit: str) -> tuple[Pair | None, bool]:

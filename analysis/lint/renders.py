@@ -121,6 +121,7 @@ class LintRenders:
         self._known: dict[str, Render] = {}
         self._asked: list[AskedRender] = []
         self._tools: dict[str, list[object] | None] = {}
+        self._last_tools: tuple[Sequence[Json] | None, str] = (None, repr(None))
 
     def render(
         self,
@@ -137,7 +138,7 @@ class LintRenders:
         Those are the keys whose value is None, which it drops, and the fields of reasoning,
         which it fills from each other.
         """
-        key = repr((messages, tools, generation, setting, clock, as_given))
+        key = repr((messages, self._named(tools), generation, setting, clock, as_given))
         known = self._known.get(key)
         if known is None:
             variables = self.variables(
@@ -180,9 +181,17 @@ class LintRenders:
             **(setting or {}),
         }
 
+    def _named(self, tools: Sequence[Json] | None) -> str:
+        """Return the tools as a text, which takes long and is mostly asked of the same ones."""
+        if tools is None:
+            return repr(None)
+        if self._last_tools[0] is not tools:
+            self._last_tools = (tools, repr(tools))
+        return self._last_tools[1]
+
     def _prepared(self, tools: Sequence[Json] | None) -> list[object] | None:
         """Prepare tools, the same ones once: a template cannot change them."""
-        key = repr(tools)
+        key = self._named(tools)
         if key not in self._tools:
             self._tools[key] = prepared_tools(tools)
         return self._tools[key]

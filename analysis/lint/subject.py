@@ -40,16 +40,16 @@ from autoparser.analysis.loading.template import ChatTemplate
 
 from .conversations import (
     MatrixScope,
-    PlayedConversation,
     WholeConversation,
     conversations_for,
     texts_for,
 )
 from .forced import ForcedRun, force
-from .need import Need
 from .jinja_comparison import JinjaComparison
 from .jinja_sending import compare_matrix
+from .need import Need
 from .other_jinjas import OtherJinja
+from .played_conversation import PlayedConversation
 from .probe_tools import functions_for
 from .renders import NOON, AskedRender, LintRenders, Render
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.core.format import TurnFormat
 
 MOST_SETTINGS = 6
-"""So many values of switches are played; each costs four renders."""
+"""So many values of switches are played; each costs five renders."""
 
 
 class Subject:

@@ -13,7 +13,8 @@ from .known_texts import known_texts
 from .parser_ranking import ParserRanking, ParserScore
 from .probe_advice import AdviceKind, ProbeAdvice, probe_advice
 from .probe_client import ProbeClient, ProbeError, checked_address
-from .server_probe import NotAsked, ProbedText, ReadVerdict, ServerProbe, probe_server
+from .probed_text import NotAsked, ProbedText, ReadVerdict
+from .server_probe import ServerProbe, probe_server
 
 __all__ = [
     "AdviceKind",

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from autoparser.analysis.core.conversation import Json
 
 from .client_message import ClientMessage
-from .engine_server import TextRefusedError
+from .engine_server import TextNotAskedError, TextRefusedError
 from .probe_client import ServerReply
 
-__all__ = ["choice_of", "message_of", "message_of_events", "numbers"]
+__all__ = ["choice_of", "ended", "greedy", "message_of", "message_of_events", "numbers"]
 
 
 def choice_of(value: Mapping[str, Json]) -> Mapping[str, Json]:
@@ -39,6 +39,18 @@ def message_of_events(events: Sequence[Mapping[str, Json]] | ServerReply) -> Cli
             raise TextRefusedError(f"in the middle of the stream: {event['error']}")
     deltas = [choice_of(event).get("delta") for event in events]
     return ClientMessage.joined([each for each in deltas if isinstance(each, dict)])
+
+
+def greedy(body: Mapping[str, Json], limit: int) -> dict[str, Json]:
+    """Return a request that takes the likeliest token each time."""
+    return {**body, "temperature": 0, "max_tokens": limit}
+
+
+def ended(choice: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the choice. Raises TextNotAskedError where the limit cut it, so that it means less."""
+    if choice.get("finish_reason") == "length":
+        raise TextNotAskedError("its model did not come to an end")
+    return choice
 
 
 def numbers(value: Json) -> list[int] | None:

@@ -8,9 +8,11 @@ from enum import StrEnum
 from typing import Protocol
 
 from autoparser.analysis.constraining.decode import ServerEngine
+from autoparser.analysis.core.conversation import Json
 
 from .client_message import ClientMessage
 from .known_text import KnownText, ProbedChat
+from .probe_client import ServerReply
 
 __all__ = [
     "EngineServer",
@@ -106,6 +108,19 @@ class EngineServer(Protocol):
 
     def prompt(self, chat: ProbedChat) -> str:
         """Return the prompt that it makes of a chat. Raises TextRefusedError, ProbeError."""
+        ...
+
+    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ClientMessage]:
+        """Return what its model writes, the likeliest token each time, and the server's reading.
+
+        Raises TextRefusedError, TextNotAskedError, ProbeError.
+        """
+        ...
+
+    def greedy_events(
+        self, chat: ProbedChat, limit: int
+    ) -> Sequence[Mapping[str, Json]] | ServerReply:
+        """Ask the same for a stream: its events, or the refusal. Raises ProbeError."""
         ...
 
     def rungs(self) -> Sequence[TextRung]:

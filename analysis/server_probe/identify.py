@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json
@@ -23,6 +24,8 @@ ITSELF = f"give the address of the engine itself, not of a proxy: {', '.join(Ser
 def server_at(client: ProbeClient, model: str = "") -> EngineServer:
     """Ask which engine it is; `model` chooses one of several. Raises ProbeError."""
     reply = client.get(MODELS)
+    if reply.status == HTTPStatus.FORBIDDEN:
+        raise client.locked(reply.status)
     listed = reply.object.get("data")
     models = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     if not reply.ok or not models:

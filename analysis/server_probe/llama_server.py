@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json
 
-from .chat_replies import message_of, numbers
+from .chat_replies import choice_of, ended, greedy, message_of, numbers
 from .client_message import ClientMessage
 from .engine_server import Rung, ServedModel, TextNotAskedError, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
-from .probe_client import ProbeClient
+from .probe_client import ProbeClient, ServerReply
 
 __all__ = ["LlamaProbe"]
 
+CHAT = "/v1/chat/completions"
 MARK = "x"
 LIKELY = 1000
 """Added to the end's logit; no other token comes near it."""
@@ -62,6 +63,29 @@ class LlamaProbe:
             raise TextRefusedError(reply.refusal)
         return found
 
+    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ClientMessage]:
+        """Have the prompt completed, and the chat answered: both take the likeliest tokens."""
+        asked: dict[str, Json] = {
+            "prompt": self.prompt(chat),
+            "n_predict": limit,
+            "temperature": 0,
+            "return_tokens": True,
+        }
+        ids = numbers(self.client.post("/completion", asked).object.get("tokens"))
+        reply = self.client.post(CHAT, greedy(chat.body(self.model), limit))
+        message = message_of(reply)
+        ended(choice_of(reply.object))
+        written = self.client.post("/detokenize", {"tokens": [*(ids or ())]}).object.get("content")
+        if not isinstance(written, str) or not written:
+            raise TextNotAskedError("it does not say what it wrote")
+        return written, message
+
+    def greedy_events(
+        self, chat: ProbedChat, limit: int
+    ) -> Sequence[Mapping[str, Json]] | ServerReply:
+        """Ask the same for a stream."""
+        return self.client.events(CHAT, greedy(chat.body(self.model), limit))
+
     def rungs(self) -> Sequence[TextRung]:
         """Return the one that forces, if its end is one token."""
         asked: dict[str, Json] = {
@@ -97,7 +121,7 @@ class _ForcedByPrefill:
         bias: list[Json] = [[self.end, LIKELY]]
         ending: dict[str, Json] = {"logit_bias": bias, "max_tokens": 4, "temperature": 0}
         body = {**asked.body(self.server.model), **ending}
-        return message_of(self.server.client.post("/v1/chat/completions", body))
+        return message_of(self.server.client.post(CHAT, body))
 
     def _begun(self, chat: ProbedChat, known: KnownText) -> Mapping[str, Json]:
         """Return the message whose beginning is the text, to the letter.

@@ -8,7 +8,8 @@ from enum import StrEnum
 
 from autoparser.analysis.constraining.decode import ServerEngine
 
-from .server_probe import ReadVerdict, ServerProbe
+from .probed_text import ReadVerdict
+from .server_probe import ServerProbe
 
 __all__ = ["AdviceKind", "ProbeAdvice", "probe_advice"]
 

@@ -29,7 +29,8 @@ SHOWN = 200
 """Characters of a server's own words that are shown."""
 LARGEST = 32_000_000
 """Bytes of an answer; `/server_info` and a prompt's ids are far below."""
-_NOT_THERE = (404, 405, 501)
+_NOT_THERE = (403, 404, 405, 501)
+"""A server may forbid an endpoint that it was not started with."""
 
 
 class ProbeError(AutoparserError):
@@ -187,12 +188,16 @@ class ProbeClient:
                 file=self.url,
                 hint="give that address if it is the server",
             )
-        if answer.status_code in (401, 403, 407):
-            raise ProbeError(
-                f"wants a key ({answer.status_code})",
-                file=self.url,
-                hint="give it with --api-key, or in AUTOPARSER_API_KEY",
-            )
+        if answer.status_code in (401, 407):
+            raise self.locked(answer.status_code)
+
+    def locked(self, status: int) -> ProbeError:
+        """Return the error of a server that wants a key."""
+        return ProbeError(
+            f"wants a key ({status})",
+            file=self.url,
+            hint="give it with --api-key, or in AUTOPARSER_API_KEY",
+        )
 
     def _silent(self) -> ProbeError:
         return ProbeError(

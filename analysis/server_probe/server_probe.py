@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 
 from .client_message import (
-    ClientMessage,
-    Likeness,
-    PartDifference,
     ReadPart,
-    differences,
     nearest,
 )
 from .engine_server import (
@@ -30,74 +25,15 @@ from .known_text import KnownText, ProbedChat
 from .known_texts import KnownTexts, known_texts
 from .parser_ranking import ParserRanking, ranking
 from .probe_client import ProbeError
+from .probed_text import NotAsked, ProbedText, ReadVerdict
+from .sampled_answers import SAMPLED_BLIND, sampled_texts
 from .sglang_server import SglangProbe
 
-__all__ = ["NotAsked", "ProbedText", "ReadVerdict", "ServerProbe", "probe_server"]
+__all__ = ["ServerProbe", "probe_server"]
 
 
 NO_TURN = "the template refuses it, or does not write it after its prompt"
-NO_WAY = "the server has no way to read a text"
-
-
-class ReadVerdict(StrEnum):
-    """How a server reads a text."""
-
-    EXACT = "exact"
-    EDGES = "edges"
-    """As it is meant but for whitespace at the edges of a part."""
-    DIFFERENT = "different"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class ProbedText:
-    """One text, and what the server makes of it."""
-
-    known: KnownText
-    came: ClientMessage | None
-    """None: the server refuses."""
-    refusal: str = ""
-    differences: tuple[PartDifference, ...] = ()
-    streamed: ClientMessage | None = None
-    """What a client puts together of the stream; None: there is none."""
-    stream_refusal: str = ""
-
-    @property
-    def verdict(self) -> ReadVerdict:
-        """How far it is read as it is meant, at once."""
-        return ReadVerdict.REFUSED if self.came is None else _verdict(self.differences)
-
-    @property
-    def stream_verdict(self) -> ReadVerdict | None:
-        """How far its stream is the answer at once; None: that was not compared."""
-        if self.stream_refusal:
-            return ReadVerdict.REFUSED
-        return None if self.streamed is None else _verdict(self.stream_differences)
-
-    @property
-    def stream_differences(self) -> tuple[PartDifference, ...]:
-        """What the stream has otherwise than the answer at once."""
-        if self.came is None or self.streamed is None:
-            return ()
-        return differences(self.came, self.streamed)
-
-
-def _verdict(found: Sequence[PartDifference]) -> ReadVerdict:
-    if not found:
-        return ReadVerdict.EXACT
-    edges = all(each.likeness is Likeness.EDGES for each in found)
-    return ReadVerdict.EDGES if edges else ReadVerdict.DIFFERENT
-
-
 _WRONG = (ReadVerdict.DIFFERENT, ReadVerdict.REFUSED)
-
-
-@dataclass(frozen=True, slots=True)
-class NotAsked:
-    """A message about whose text the server was not asked."""
-
-    title: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -109,8 +45,8 @@ class ServerProbe:
     prompts: tuple[ComparedPrompt, ...]
     prompts_refused: tuple[str, ...]
     """Conversations that the template itself refuses."""
-    rung: Rung | None
-    """How the texts came before the server's parser; None: there is no way."""
+    rung: Rung
+    """How the texts came before the server's parser."""
     blind: tuple[str, ...]
     texts: tuple[ProbedText, ...]
     not_asked: tuple[NotAsked, ...]
@@ -149,36 +85,40 @@ def probe_server(
 ) -> ServerProbe:
     """Compare the prompts first, then have texts read whose meaning is known.
 
-    `rung` takes one that is not the most certain. Raises ProbeError.
+    `rung` takes one that is not the most certain; without any other, the model is asked what it
+    likes to write. Raises ProbeError.
     """
     settings = settings or {}
     prompts, refused = compared_prompts(analysis, server, settings)
     known = known_texts(analysis, settings)
-    reader = _reader(server, rung, url)
-    texts, missing = _read_all(reader, known)
+    reader = None if rung is Rung.SAMPLED else _reader(server, rung, url)
+    if reader is None:
+        blind: tuple[str, ...] = SAMPLED_BLIND
+        used = Rung.SAMPLED
+        texts, missing = sampled_texts(server, analysis, settings)
+    else:
+        blind, used = reader.blind, reader.rung
+        texts, missing = _read_all(reader, known)
+        missing = [*(NotAsked(each, NO_TURN) for each in known.not_asked), *missing]
     scores = None
-    if ranked and isinstance(server, SglangProbe) and reader is not None:
+    if ranked and isinstance(server, SglangProbe) and used is Rung.GIVEN:
         scores = ranking(server, known.texts, known.chat.tools)
     return ServerProbe(
         url=url,
         served=server.served,
         prompts=prompts,
         prompts_refused=refused,
-        rung=None if reader is None else reader.rung,
-        blind=() if reader is None else reader.blind,
+        rung=used,
+        blind=blind,
         texts=texts,
-        not_asked=(*(NotAsked(each, NO_TURN) for each in known.not_asked), *missing),
+        not_asked=tuple(missing),
         ranking=scores,
     )
 
 
-def _read_all(
-    reader: TextRung | None, known: KnownTexts
-) -> tuple[tuple[ProbedText, ...], list[NotAsked]]:
+def _read_all(reader: TextRung, known: KnownTexts) -> tuple[tuple[ProbedText, ...], list[NotAsked]]:
     texts: list[ProbedText] = []
     missing: list[NotAsked] = []
-    if reader is None:
-        return (), [NotAsked(each.title, NO_WAY) for each in known.texts]
     for each in known.texts:
         try:
             texts.append(_read(reader, known.chat, each))
@@ -193,7 +133,7 @@ def _reader(server: EngineServer, wanted: Rung | None, url: str) -> TextRung | N
         return next(iter(rungs), None)
     found = next((each for each in rungs if each.rung is wanted), None)
     if found is None:
-        offered = ", ".join(each.rung for each in rungs) or "none"
+        offered = ", ".join([*(each.rung for each in rungs), Rung.SAMPLED])
         raise ProbeError(
             f"offers no way to have a text {wanted}", file=url, hint=f"it offers {offered}"
         )

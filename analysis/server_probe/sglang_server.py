@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json
 
-from .chat_replies import choice_of, message_of, message_of_events, numbers
+from .chat_replies import choice_of, ended, greedy, message_of, message_of_events, numbers
 from .client_message import ClientCall, ClientMessage
 from .engine_server import Rung, ServedModel, TextNotAskedError, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
-from .probe_client import ProbeClient
+from .probe_client import ProbeClient, ServerReply
 
 __all__ = ["SglangProbe"]
 
@@ -72,6 +72,22 @@ class SglangProbe:
         if not isinstance(found, str):
             raise TextRefusedError(reply.refusal)
         return found
+
+    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ClientMessage]:
+        """Return the text of the ids that it gives beside its reading."""
+        body: dict[str, Json] = {**greedy(chat.body(self.model), limit), "return_token_ids": True}
+        reply = self.client.post(CHAT, body)
+        message = message_of(reply)
+        written = numbers(ended(choice_of(reply.object)).get("response_token_ids"))
+        if written is None:
+            raise TextNotAskedError("it does not say which ids it wrote")
+        return self.text(written), message
+
+    def greedy_events(
+        self, chat: ProbedChat, limit: int
+    ) -> Sequence[Mapping[str, Json]] | ServerReply:
+        """Ask the same for a stream."""
+        return self.client.events(CHAT, greedy(chat.body(self.model), limit))
 
     def rungs(self) -> Sequence[TextRung]:
         """Return the two endpoints, and the model."""

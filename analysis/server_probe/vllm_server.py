@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json
 
-from .chat_replies import choice_of, message_of, message_of_events, numbers
+from .chat_replies import choice_of, ended, greedy, message_of, message_of_events, numbers
 from .client_message import ClientMessage
 from .engine_server import Rung, ServedModel, TextNotAskedError, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
-from .probe_client import ProbeClient
+from .probe_client import ProbeClient, ServerReply
 
 __all__ = ["VllmProbe"]
 
@@ -80,6 +80,22 @@ class VllmProbe:
         if not isinstance(found, str):
             raise TextRefusedError(reply.refusal)
         return found
+
+    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ClientMessage]:
+        """Return the text of the ids that it gives beside its reading."""
+        body: dict[str, Json] = {**greedy(chat.body(self.model), limit), "return_token_ids": True}
+        reply = self.client.post(CHAT, body)
+        message = message_of(reply)
+        written = numbers(ended(choice_of(reply.object)).get("token_ids"))
+        if written is None:
+            raise TextNotAskedError("it does not say which ids it wrote")
+        return self.text(written), message
+
+    def greedy_events(
+        self, chat: ProbedChat, limit: int
+    ) -> Sequence[Mapping[str, Json]] | ServerReply:
+        """Ask the same for a stream."""
+        return self.client.events(CHAT, greedy(chat.body(self.model), limit))
 
     def rungs(self) -> Sequence[TextRung]:
         """Return the derenderer, and the model where there is one."""
@@ -155,27 +171,26 @@ class _ForcedAsChoice:
     server: VllmProbe
     rung = Rung.FORCED
     sees_reasoning = False
-    streams = True
+    streams = False
     blind = (
+        "the stream: where the reasoning is left out, it may leave out calls as well",
         "the reasoning: a grammar holds from the beginning only where that is left out",
         "the model's own tokens: a grammar lets others pass",
         "stop strings: the answer ends where the grammar does",
+        "the text itself: no ids come where the reasoning is left out; its end is taken for it",
     )
 
     def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
-        """Have it write the text, and see by the ids that it did."""
-        reply = self.server.client.post(
-            CHAT, {**self._body(chat, known.text), "return_token_ids": True}
-        )
-        written = numbers(choice_of(reply.object).get("token_ids"))
+        """Have it write the text, and end where the grammar does."""
+        reply = self.server.client.post(CHAT, self._body(chat, known.text))
         message = message_of(reply)
-        if written is None or not self.server.text(written).startswith(known.text):
-            raise TextNotAskedError("its model did not write the text")
+        ended(choice_of(reply.object))
         return message
 
     def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
-        """Have it write the text as a stream."""
-        return message_of_events(self.server.client.events(CHAT, self._body(chat, known.text)))
+        """Raise TextRefusedError: it would not be the stream that clients see."""
+        del chat, known
+        raise TextRefusedError(self.blind[0])
 
     def _body(self, chat: ProbedChat, text: str) -> dict[str, Json]:
         choice: Json = {"choice": [text]}

@@ -15,7 +15,7 @@ from autoparser.reports.comparison import (
     where_words,
 )
 from autoparser.reports.comparison_asked import asked_rows, equal_words
-from autoparser.reports.verdict import basis, score
+from autoparser.reports.verdict import basis, check_score
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
@@ -42,7 +42,7 @@ def _top(found: Comparison) -> Element:
     word = badge("equal", "good") if found.equal else badge("they differ", "doubt")
     checks = [
         badge(
-            f"{side} {score(each.check)}",
+            f"{side} {check_score(each.check)}",
             "good" if each.check.ok else "bad",
         )
         for side, each in (("before", found.left), ("after", found.right))

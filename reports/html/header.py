@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 from autoparser.analysis.overview.portrait import Portrait
 from autoparser.reports.summary import summary_rows
-from autoparser.reports.verdict import score
+from autoparser.reports.verdict import check_score
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
@@ -48,7 +48,7 @@ def _badges(portrait: Portrait) -> Iterator[Node]:
 
 def _verdicts(learnt: LearntFormat) -> Iterator[Node]:
     check, gate = learnt.check, learnt.gate
-    yield badge(score(check), "good" if check.ok else "bad")
+    yield badge(check_score(check), "good" if check.ok else "bad")
     if gate.asked:
         yield badge(f"gate {gate.passed}/{gate.asked}", "good" if gate.ok else "bad")
 

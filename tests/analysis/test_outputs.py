@@ -154,6 +154,12 @@ def test_a_server_reads_with_what_was_learnt_of_its_template_alone(tmp_path: Pat
         with_saved(analyze(ChatTemplate(JSON_CALLS)), load_format(file))
 
 
+def test_a_call_that_was_cut_after_what_opens_it_is_named() -> None:
+    lines = [f"-> look {json.dumps({'city': city})}<|eot|>" for city in ("Oslo", "Rome", "Lima")]
+    found = learnt([*lines, "Well. -> lo"])
+    assert [each.output.place for each in found.odd] == ["line 4"]
+
+
 WORDED = """\
 {%- if tools %}
     {{- 'Functions:' }}{%- for tool in tools %}{{- ' ' + (tool | tojson) }}{%- endfor %}

@@ -104,7 +104,7 @@ WRONG = [
     ((DROPS, "--explain", "--format", "json"), "--explain and --show-evidence are of text"),
     ((DROPS, "--explain", "--statistics"), "leave out one of the two"),
     (("-", "--watch"), "standard input cannot be watched"),
-    ((DROPS, "--baseline", "x", "--write-baseline", "--watch"), "leave out one of the two"),
+    ((DROPS, "--baseline", "x", "--write-baseline", "--watch"), "leave out --watch"),
     ((DROPS, "--output", "no/such/folder/x"), "no/such/folder/x: cannot be written"),
 ]
 

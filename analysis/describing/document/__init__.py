@@ -1,8 +1,13 @@
 """An analysis as a JSON document with a versioned schema."""
 
+from autoparser.analysis.describing.template_document import (
+    TemplateDocument,
+    named_template,
+    source_document,
+    template_document,
+)
 from autoparser.analysis.describing.verdict_document import CheckCounts, check_counts
 
-from .source import TemplateDocument, named_template, source_document, template_document
 from .switches import effects_of, effects_of_text, prompt_under
 from .whole import SCHEMA, AnalysisDocument, described, digest_of, document
 

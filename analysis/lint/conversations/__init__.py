@@ -2,13 +2,11 @@
 
 from .conversation_texts import ConversationTexts, texts_for
 from .matrix import MatrixScope, conversations_for
-from .played_conversation import PlayedConversation
 from .whole_conversation import SpokenText, Voice, WholeConversation
 
 __all__ = [
     "ConversationTexts",
     "MatrixScope",
-    "PlayedConversation",
     "SpokenText",
     "Voice",
     "WholeConversation",

@@ -62,10 +62,12 @@ def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[Who
         yield _played(scene, systems[0], tools=scope.calls)
         yield _played(scene, texts.system, tools=scope.calls)
     longest = (chats[-1], *loops[-1:])
-    for setting, scene in product(scope.settings, longest):
-        yield replace(_played(scene, systems[0], tools=scope.tools), setting=setting)
-        yield replace(_played(scene, texts.system, tools=False), setting=setting)
-    for scene in (*chats, *loops):
+    for setting in scope.settings:
+        yield replace(_played(chats[0], systems[0], tools=False), setting=setting)
+        for scene in longest:
+            yield replace(_played(scene, systems[0], tools=scope.tools), setting=setting)
+            yield replace(_played(scene, texts.system, tools=False), setting=setting)
+    for scene in (chats[0], *longest):
         yield replace(_played(scene, systems[0], tools=scope.tools), other_form=True)
     yield replace(_played(chats[0], texts.system, tools=False), other_form=True)
 

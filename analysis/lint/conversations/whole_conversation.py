@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 
 from autoparser.analysis.core.conversation import (
     Dialogue,
@@ -41,7 +42,7 @@ class SpokenText:
     """The call whose argument it is, or the one whose result."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WholeConversation:
     """One conversation as a caller sends it, with all that is sent beside it."""
 
@@ -57,7 +58,7 @@ class WholeConversation:
     other_form: bool = False
     """Content comes in the form that is not the template's own: parts for text, or text."""
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Say in words which conversation of the matrix it is; no two have the same."""
         beside = [
@@ -69,7 +70,7 @@ class WholeConversation:
         said = [each for each in beside if each]
         return f"{self.scene} with {' and '.join(said)}" if said else self.scene
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Count what a person has to read to see what happens; the smaller is shown first."""
         beside = bool(self.system) + self.tools + self.other_form + 2 * len(self.setting)
@@ -80,7 +81,7 @@ class WholeConversation:
         )
         return beside + len(self.dialogue) + parts
 
-    @property
+    @cached_property
     def spoken(self) -> tuple[SpokenText, ...]:
         """Every text that must be read, in the order of the conversation."""
         return tuple(self._spoken())

@@ -8,11 +8,11 @@ out of the directory that it is part of.
 from __future__ import annotations
 
 import json
-import os
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import TemplateReadError
 from autoparser.analysis.core.value_kind import is_mapping
+from autoparser.analysis.loading.bounded_reading import TEMPLATE_HINT, read_bounded
 
 from .file_kinds import binary_kind
 
@@ -21,19 +21,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "LARGEST",
     "decoded",
     "json_kind",
     "part_of",
-    "read_bounded",
     "read_json_object",
     "read_text",
 ]
-
-LARGEST = 64 << 20
-"""Bytes of a text that is read; the largest of real models have a few million."""
-
-TEMPLATE_HINT = "pass a template, or a directory of a model"
 
 JSON_KINDS: dict[type[object], str] = {
     bool: "true or false",
@@ -67,30 +60,6 @@ def part_of(directory: Path, name: str) -> Path | None:
         file=str(path),
         hint="if that is meant, put a copy in its place, or pass the file itself",
     )
-
-
-def read_bounded(stream: BinaryIO, file: str, hint: str = TEMPLATE_HINT) -> bytes:
-    """Return all of a stream. Raises TemplateReadError for more than `LARGEST` bytes.
-
-    A file that says itself that it is larger is not read at all.
-    """
-    if _size(stream) <= LARGEST:
-        content = stream.read(LARGEST + 1)
-        if len(content) <= LARGEST:
-            return content
-    raise TemplateReadError(
-        f"this is larger than {LARGEST >> 20} MiB, the most that is read of a text",
-        file=file,
-        hint=hint,
-    )
-
-
-def _size(stream: BinaryIO) -> int:
-    """Return the bytes of a file; 0 of what has no size, such as a pipe."""
-    try:
-        return os.fstat(stream.fileno()).st_size
-    except OSError:  # a stream in memory
-        return 0
 
 
 def read_text(path: Path) -> str:

@@ -19,11 +19,12 @@ from autoparser.analysis.core.errors import (
     TemplateNotFoundError,
 )
 from autoparser.analysis.core.provenance import Provenance, SourceKind
+from autoparser.analysis.loading.bounded_reading import read_bounded
 from autoparser.analysis.loading.sources.hub import hub_name
 
 from .config_value import TEMPLATE_KEY, templates_in_json
 from .directory import TEMPLATE_FILE, templates_in_directory
-from .files import decoded, part_of, read_bounded, read_json_object, read_text
+from .files import decoded, part_of, read_json_object, read_text
 from .found_templates import DEFAULT_NAME, FoundTemplate, FoundTemplates
 from .gguf_source import GGUF, chosen_gguf, templates_in_gguf
 from .hub_source import templates_on_hub

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -24,7 +26,16 @@ from autoparser.analysis.server_probe import (
 )
 from autoparser.analysis.server_probe.parser_ranking import LISTED
 
-from .engine_stub import EngineStub, answering, sglang_stub, vllm_stub
+from .engine_stub import (
+    Answer,
+    Body,
+    EngineStub,
+    answering,
+    choices,
+    message_in,
+    sglang_stub,
+    vllm_stub,
+)
 
 TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
 
@@ -113,16 +124,47 @@ def test_what_a_server_refuses_to_read_is_its_failure() -> None:
 
 def test_a_server_without_a_way_is_not_passed() -> None:
     stub = stub_of(vllm_stub)
-    del stub.routes["/v1/chat/completions/derender"]
+    # What vLLM answers where it was started without --enable-scale-out.
+    stub.routes["/v1/chat/completions/derender"] = lambda _: (403, {"error": "Forbidden"})
     found = probed(stub)
-    assert (found.rung, found.texts) == (None, ())
-    assert len(found.not_asked) == 15
+    assert (found.rung, found.texts) == (Rung.SAMPLED, ())
+    assert {each.reason for each in found.not_asked} == {"404: Not Found"}
     assert not found.ok()
 
 
 def test_a_rung_that_a_server_has_not_is_an_error() -> None:
-    with pytest.raises(ProbeError, match="no way to have a text forced; it offers given"):
+    with pytest.raises(ProbeError, match="no way to have a text forced; it offers given, sampled"):
         probed(stub_of(vllm_stub), rung=Rung.FORCED)
+
+
+def test_what_a_model_likes_to_write_is_the_last_rung() -> None:
+    stub = stub_of(vllm_stub)
+    call = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo", "days": 3}}\n'
+
+    def answered(body: Body) -> Answer:
+        text = f"{call}</tool_call><|im_end|>\n" if "tools" in body else "Hello.<|im_end|>\n"
+        said = choices(message_in(text.removesuffix("<|im_end|>\n")))
+        said["choices"][0]["token_ids"] = [ord(character) for character in text]
+        if "17" in body["messages"][0]["content"]:
+            said["choices"][0]["finish_reason"] = "length"
+        return 200, said if not body.get("stream") else f"data: {json.dumps(streamed(said))}\n\n"
+
+    def streamed(said: dict[str, Any]) -> dict[str, Any]:
+        return {"choices": [{"delta": said["choices"][0]["message"]}]}
+
+    stub.routes["/v1/chat/completions"] = answered
+    found = probed(stub, rung=Rung.SAMPLED)
+    assert [each.known.title for each in found.texts] == [
+        "a greeting",
+        "a question for a tool",
+        "two questions for a tool",
+    ]
+    assert {(each.verdict, each.stream_verdict) for each in found.texts} == {
+        (ReadVerdict.EXACT, ReadVerdict.EXACT)
+    }
+    assert [each.reason for each in found.not_asked] == ["its model did not come to an end"]
+    assert found.texts[1].known.message.calls[0].arguments == {"city": "Oslo", "days": 3}
+    assert "own reading" in found.blind[0]
 
 
 def test_every_parser_of_sglang_is_ranked() -> None:

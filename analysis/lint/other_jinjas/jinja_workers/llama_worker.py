@@ -16,11 +16,14 @@ from http.client import HTTPConnection
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import Any
+from time import sleep
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 SECONDS = 20
 """For one answer."""
+MOMENTS, MOMENT = 40, 0.05
+"""How often it is looked whether the server has written why it does not start; seconds between."""
 _PLACE = re.compile(r"at line (\d+), column (\d+) in source")
 
 
@@ -81,11 +84,21 @@ def _started(asked: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         try:
             return xllamacpp.Server(params), {}
         except RuntimeError as error:
-            said.seek(0)
-            words = said.read().decode(errors="replace")
-            return None, _error(words or str(error), asked["template"])
+            return None, _error(_written(said) or str(error), asked["template"])
         finally:
             os.dup2(kept, 2)
+
+
+def _written(said: IO[bytes]) -> str:
+    """Return what the server wrote; a thread of its own writes it, a moment later."""
+    words = b""
+    for _ in range(MOMENTS):
+        sleep(MOMENT)
+        said.seek(0)
+        before, words = words, said.read()
+        if words and words == before:
+            break
+    return words.decode(errors="replace")
 
 
 def _request(variables: Mapping[str, Any], standard: list[str]) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.jinja_hits import hits_of
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

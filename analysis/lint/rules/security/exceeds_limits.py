@@ -47,6 +47,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             run_task(_rendered, template.text, messages, limits=LIMITS)
         else:
             template.render(messages)
+            yield from _elsewhere(subject)
     except (TemplateLimitError, TaskLimitError, WorkerDiedError) as error:
         line = error.line if isinstance(error, TemplateLimitError) else None
         yield Hit(
@@ -59,6 +60,18 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(f"no engine can compile it: {error.message}")
     except TemplateRenderError:
         return
+
+
+def _elsewhere(subject: Subject) -> Iterator[Hit]:
+    """Look at the conversations of the analysis: tools, or a second call, may be what it takes."""
+    failure = subject.failure
+    if isinstance(failure, TemplateLimitError):
+        words = _words(failure)
+        yield Hit(
+            f"no engine can render a conversation with all that a template may be sent: {words}",
+            line=failure.line,
+            cause=HitCause("raises", failure.line, words),
+        )
 
 
 def _words(error: TemplateLimitError | TaskLimitError | WorkerDiedError) -> str:

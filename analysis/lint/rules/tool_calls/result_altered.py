@@ -1,0 +1,50 @@
+"""A tool's result is in the prompt, but not as the tool wrote it.
+
+Results are data: a name in capitals, a text cut short or a number in another form is another
+answer, and the model has no way of telling.
+
+Before:
+
+    {{- '<result>' + message.content[:100] + '</result>' }}
+
+After:
+
+    {{- '<result>' + message.content + '</result>' }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.conversations import Voice
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for results of which a word is in the prompt, in whatever case, and the whole is not."""
+    for played in subject.matrix:
+        written = played.render.text.lower()
+        for result in () if played.conversation.other_form else played.said(Voice.RESULT):
+            words = result.text.lower().rstrip(".").split()
+            if not played.holds(result) and any(word in written for word in words):
+                yield Hit(
+                    f"a tool's result is changed in '{played.name}'",
+                    (alone(played.render, played.name),),
+                )
+                return
+
+
+RULE = Rule(
+    "AP533",
+    "result-altered",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.CALLS,
+    fix="write the result as it is",
+    covers=("AP521",),
+)

@@ -1,0 +1,112 @@
+"""The commands: what the first help says of each, and how one of them is loaded.
+
+Contract: to list them or to complete their names imports none of them; a run imports its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from .isolation import Command
+
+__all__ = ["SUMMARIES", "CommandGroup", "LazyCommands"]
+
+SUMMARIES = {
+    "analyze": "Find the format of a chat template by rendering it.",
+    "parse": "Read what a model wrote: reasoning, content, tool calls.",
+    "grammar": "Write the grammar that keeps a model to the format.",
+    "export": "Write the format of a chat template for another program.",
+    "learn": "Learn from a model's outputs what its template hides.",
+    "roundtrip": "See whether a turn comes back as it was sampled.",
+    "decode": "Write answers under the grammar of a request, and check them.",
+    "render": "Render messages to the prompt, exactly as transformers does.",
+    "debug": "Debug a template in the terminal: which line wrote what.",
+    "fetch": "Fetch what a model on the Hub has of templates and tokens.",
+    "engines": "Try the parsers of vLLM and SGLang on a template's turns.",
+    "lint": "Find what makes templates lose calls or train wrong.",
+    "fix": "Fix what lint finds, by edits that renders prove.",
+    "rule": "Show a rule's page: what is wrong, why it matters.",
+    "report": "Write one HTML page on a template, with the evidence.",
+    "compare": "Compare what two templates do, not how they are written.",
+    "survey": "Analyse every template of a corpus, and sum them up.",
+    "serve": "Answer OpenAI's chat completions before a plain server.",
+    "probe": "See what a running server makes of a template.",
+    "plugins": "See whether vLLM and SGLang find this package's parser.",
+}
+"""Every command, in the order of the help; each is a function of the module that has its name."""
+
+
+def _work(name: str) -> Callable[[Command], Command]:
+    """Return what puts a command's work into a worker, and what else it is given."""
+    from autoparser.analysis.loading.isolation import DEFAULT_LIMITS
+
+    from .isolation import in_worker, in_workers
+    from .watch import watched
+
+    match name:
+        case "analyze":
+            return lambda command: watched()(in_worker()(command))
+        case "parse" | "grammar" | "export" | "learn":
+            return in_worker()
+        case "roundtrip" | "compare":
+            return in_worker(seconds=300)
+        case "report":
+            watch = watched("tools", "tokenizer", to_file=True)
+            return lambda command: watch(in_worker(seconds=300)(command))
+        case "render":
+            return in_worker(seconds=DEFAULT_LIMITS.render_seconds, one_render=True)
+        case "decode" | "debug" | "engines" | "lint" | "fix" | "survey" | "serve" | "probe":
+            return in_workers
+        case _:
+            return lambda command: command
+
+
+class LazyCommands(Mapping[str, Any]):
+    """The commands by name, each loaded when it is asked for.
+
+    They are click's, of which typer brings its own and exports no class.
+    """
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in SUMMARIES:
+            raise KeyError(name)
+        if name not in self._loaded:
+            command = getattr(import_module(f".{name}", __package__), name)
+            alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+            alone.command(name)(_work(name)(command))
+            self._loaded[name] = typer.main.get_command(alone)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SUMMARIES)
+
+    def __len__(self) -> int:
+        return len(SUMMARIES)
+
+
+class CommandGroup(TyperGroup):
+    """The command ``autoparser``, which loads a command when it is run."""
+
+    def __init__(self, **given: Any) -> None:
+        """Take what typer gives, but for the commands, of which it knows none."""
+        super().__init__(**given)
+        self.commands: Any = LazyCommands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names, in the order of the help."""
+        del ctx
+        return [*SUMMARIES]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write what the help says of each command."""
+        told = {name: TyperCommand(name, help=words) for name, words in SUMMARIES.items()}
+        TyperGroup(commands={**told}).format_commands(ctx, formatter)

@@ -1,0 +1,91 @@
+"""What a command imports before it works: nothing that it does without."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+import autoparser.reports
+from autoparser.cli.commands import SUMMARIES
+from autoparser.cli.main import app
+from tests.cli.conftest import ROOT, Run
+
+SAY = "print('|'.join(sys.modules), file=sys.stderr)"
+
+
+def imported(code: str) -> set[str]:
+    """Return what a fresh Python has imported once it has run a text."""
+    command = [sys.executable, "-c", f"import sys; {code}; {SAY}"]
+    done = subprocess.run(command, capture_output=True, check=True, cwd=ROOT, text=True)  # noqa: S603
+    return set(done.stderr.splitlines()[-1].split("|"))
+
+
+def commands_in(modules: set[str]) -> set[str]:
+    return {name for name in SUMMARIES if f"autoparser.cli.{name}" in modules}
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_import_little_more_than_typer(option: str) -> None:
+    found = imported(f"from autoparser.cli.main import run; run(['{option}'])")
+    own = {
+        name for name in found if name.startswith(("autoparser.analysis.", "autoparser.reports"))
+    }
+    assert own == {
+        "autoparser.analysis.core",
+        "autoparser.analysis.core.errors",
+        "autoparser.analysis.core.inert",
+        "autoparser.analysis.core.spelling",
+    }
+    assert not commands_in(found)
+    assert not found & {"jinja2", "msgspec", "multiprocessing", "rich", "importlib.metadata"}
+
+
+def test_a_saved_format_is_parsed_without_what_makes_and_loads_templates(
+    autoparser: Run, tmp_path: Path
+) -> None:
+    saved, output = tmp_path / "model.format.json", tmp_path / "output.txt"
+    template = "fixtures/templates/a1-function-parameter.jinja"
+    assert autoparser("analyze", template, "--format", "file", "-o", saved).code == 0
+    output.write_text("Hello.", encoding="utf-8")
+    for more in ("", ", '--json'", ", '--stream'"):
+        use = f"'parse', {str(saved)!r}, '--no-isolation', '--input', {str(output)!r}{more}"
+        found = imported(f"from autoparser.cli.main import run; run([{use}])")
+        assert commands_in(found) == {"parse"}
+        wings = ("inference", "constraining", "history", "lint", "overview", "loading.sources")
+        began = tuple(f"autoparser.analysis.{wing}." for wing in wings)
+        assert sorted(name for name in found if name.startswith(began)) == []
+        assert not found & {
+            "jinja2",
+            "yaml",
+            "jsonschema",
+            "huggingface_hub",
+            "tokenizers",
+            "numpy",
+        }
+        reports = {name for name in found if name.startswith("autoparser.reports.")}
+        assert reports <= {f"autoparser.reports.{name}" for name in USED}
+
+
+USED = ("layout", "message", "stream", "visible")
+
+
+def test_the_help_fits_its_line_and_lists_every_command(autoparser: Run) -> None:
+    told = autoparser("--help").out
+    for name, words in SUMMARIES.items():
+        assert f"  {name:<9}  {words}\n" in told
+    assert list(typer.main.get_command(app).commands) == list(SUMMARIES)  # type: ignore[attr-defined]
+
+
+def test_a_report_has_one_home_and_no_module_hides_it() -> None:
+    homes = autoparser.reports._HOMES
+    named = [name for names in homes.values() for name in names]
+    assert len(named) == len(set(named))
+    assert set(named) <= set(autoparser.reports.__all__)
+    # Once a module of a name is imported, the face has that in the place of the report.
+    assert not set(named) & set(homes)
+    for name in autoparser.reports.__all__:
+        assert getattr(autoparser.reports, name) is not None
