@@ -136,7 +136,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def _error(words: str, template: str) -> dict[str, Any]:
     """Return what it says went wrong, and where: the innermost place that it names."""
-    said = re.findall(r"^(?:.* )?Error: (.*)$", words, re.MULTILINE)
+    said = re.findall(r"\b[Ee]rror: (.*)$", words, re.MULTILINE)
     places = _PLACE.findall(words)
     at = None
     if places:

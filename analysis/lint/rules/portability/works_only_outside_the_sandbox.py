@@ -1,8 +1,8 @@
 """The template changes a list or a dictionary, which the sandbox refuses.
 
 transformers, and who renders with it, renders templates, which are code from strangers, in Jinja's
-immutable sandbox. There, `append`, `update` and the like raise, and the request fails. minijinja and
-@huggingface/jinja have no such methods either; llama.cpp alone changes lists.
+immutable sandbox. There, `append`, `update` and the like raise, and the request fails. minijinja
+and @huggingface/jinja have no such methods either; llama.cpp alone changes lists.
 
 Before:
 
