@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from autoparser.analysis.core.conversation import Json, Message, Tool, tool_for
 from autoparser.analysis.core.errors import (
@@ -44,6 +44,9 @@ from autoparser.analysis.loading.isolation import DEFAULT_LIMITS, Limits, run_ta
 from autoparser.analysis.loading.template import ChatTemplate, IsolatedTemplate, isolated
 from autoparser.analysis.reading.expression import build, expression_document, request_of
 
+if TYPE_CHECKING:
+    from autoparser.analysis.loading.sources import TemplateGiven
+
 SPECIAL_TOKENS = (
     "bos_token",
     "eos_token",
@@ -56,7 +59,7 @@ SPECIAL_TOKENS = (
 """The names that transformers gives special tokens."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Analysis(LearntFormat):
     """All that was found out about a template."""
 
@@ -168,17 +171,28 @@ class Analysis(LearntFormat):
         return self.template if self.check.forbidden is None else self.template.in_mutable_sandbox
 
 
-def analyze(template: ChatTemplate, *, isolate: bool | Limits = False) -> Analysis:
+def analyze(
+    template: TemplateGiven, *, name: str | None = None, isolate: bool | Limits = False
+) -> Analysis:
     """Analyse a template; with `isolate`, in a worker process, under limits.
 
+    `template` is a `ChatTemplate`; the text of one; whatever `load_template` takes: a path, a
+    directory, a model on the Hub; or a tokenizer or processor of transformers, whose template and
+    special tokens are taken. `name` chooses among the templates that any of these has.
     So is a template that `isolated` gave, whatever `isolate` says, and under its own limits. What
     the analysis renders later, for a round trip or a prompt, is then rendered in a worker too.
 
-    Raises TemplateSyntaxError where Jinja cannot read it, and TemplateUnusableError where no
+    Raises TemplateNotFoundError and TemplateReadError as `load_template` does,
+    TemplateSyntaxError where Jinja cannot read it, and TemplateUnusableError where no
     conversation can be rendered so that its messages show, or where renders are not repeatable.
     In a worker raises TemplateLimitError where renders are beyond a limit again and again,
     TaskLimitError where all of them together are, WorkerDiedError where the worker was killed.
     """
+    if not isinstance(template, ChatTemplate):
+        # Who holds a template has no need of what finds and reads one.
+        from autoparser.analysis.loading.sources import template_of  # noqa: PLC0415
+
+        template = template_of(template, name=name)
     if isolate and not isinstance(template, IsolatedTemplate):
         template = isolated(template, DEFAULT_LIMITS if isolate is True else isolate)
     if not isinstance(template, IsolatedTemplate):

@@ -3,8 +3,8 @@
 This is the public face: the names below, and the values that they give. Each is imported when
 it is first asked for, so that a program which needs one does not wait for all.
 
-    >>> from autoparser import analyze, load_template
-    >>> analysis = analyze(load_template("chat_template.jinja"))
+    >>> from autoparser import analyze
+    >>> analysis = analyze("chat_template.jinja")
     >>> analysis.markers.reasoning_start
     '<think>'
 """
@@ -12,7 +12,9 @@ it is first asked for, so that a program which needs one does not wait for all.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from .shown import Presenter, present_by
 
 __version__ = "0.1.0"
 
@@ -276,6 +278,12 @@ _HOMES = {
 }
 """Which module of the engine each name is in."""
 
+
+def _presenter() -> Presenter:
+    return cast("Presenter", import_module("autoparser.reports.presented").presented)
+
+
+present_by(_presenter)
 
 if not TYPE_CHECKING:
     # Hidden from type checkers, to which every misspelt name would otherwise be there.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["SUMMARIES", "CommandGroup", "LazyCommands"]
 
 SUMMARIES = {
+    "demo": "Write a template, tools and an output to try the commands on.",
     "analyze": "Find the format of a chat template by rendering it.",
     "parse": "Read what a model wrote: reasoning, content, tool calls.",
     "grammar": "Write the grammar that keeps a model to the format.",

@@ -31,8 +31,15 @@ from .watch import watching
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from autoparser.analysis.lint import FindingFilter
     from autoparser.analysis.lint.other_jinjas import OtherJinja
-    from autoparser.analysis.lint.project import Baseline, LintRequest, LintRun, ProjectSettings
+    from autoparser.analysis.lint.project import (
+        Baseline,
+        LintRequest,
+        LintRun,
+        ProjectSettings,
+        RuleChoice,
+    )
 
 __all__ = ["lint"]
 
@@ -94,6 +101,23 @@ def lint(
             metavar="SEVERITY",
             help="Exit with 1 from this severity on: error, warning, info, or never."
             " [default: error]",
+            show_default=False,
+        ),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROFILE",
+            help="Whose findings are shown and count: release, strict (all), engines, training or"
+            " cache. [default: release; strict with --select]",
+            show_default=False,
+        ),
+    ] = None,
+    min_severity: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SEVERITY",
+            help="Findings from here on: info, warning or error. [default: info]",
             show_default=False,
         ),
     ] = None,
@@ -188,6 +212,7 @@ def lint(
             (select, ignore, extend_select),
             fail_on=fail_on,
             min_confidence=min_confidence,
+            shown=(profile, min_severity),
             tokenizer=tokenizer,
             baseline=None if write_baseline or baseline is None else _baseline(baseline),
             revision=revision,
@@ -291,6 +316,7 @@ def _request(
     *,
     fail_on: str | None,
     min_confidence: str,
+    shown: tuple[str | None, str | None],
     tokenizer: Path | None,
     baseline: Baseline | None,
     revision: str | None,
@@ -305,11 +331,12 @@ def _request(
 
     select, ignore, extend = chosen
     asking = [each.code for each in all_rules() if jinjas and each.needs is Need.OTHER_JINJAS]
-    rules = RuleChoice(
+    choice = RuleChoice(
         settings.select if select is None else _listed(select),
         settings.ignore if ignore is None else _listed(ignore),
         (*settings.extend_select, *_listed(extend or []), *asking),
-    ).rules
+    )
+    rules = choice.rules
     if not rules:
         raise AutoparserError("no rule is left to look", hint="select more, or ignore less")
     for given in (tokenizer, settings.tokenizer):
@@ -323,12 +350,33 @@ def _request(
         settings,
         usual if fail_on is None else FailOn(_one_of(fail_on, [*FailOn], "--fail-on")),
         Confidence(_one_of(min_confidence, [*Confidence], "--min-confidence")),
+        _filter(settings, shown, choice),
         tokenizer,
         baseline,
         revision,
         jobs or usual_jobs(),
         limits,
         jinjas,
+    )
+
+
+def _filter(
+    settings: ProjectSettings, given: tuple[str | None, str | None], choice: RuleChoice
+) -> FindingFilter:
+    """Return what is shown: whoever selects rules and names no profile wants all they find."""
+    from autoparser.analysis.lint import FindingFilter, Profile, Severity
+    from autoparser.analysis.lint.project import codes_of
+
+    profile, severity = given
+    usual = Profile.RELEASE if choice.select is None else Profile.STRICT
+    return FindingFilter(
+        settings.profile or usual
+        if profile is None
+        else Profile(_one_of(profile, [*Profile], "--profile")),
+        settings.min_severity or Severity.INFO
+        if severity is None
+        else Severity(_one_of(severity, [*Severity], "--min-severity")),
+        codes_of(choice.extend_select),
     )
 
 

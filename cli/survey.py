@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -18,9 +20,10 @@ from autoparser.analysis.loading.isolation import Limits
 from .options import JobsOption, OutputOption, format_option
 from .output import Outlet, keep_source, result_to, say
 from .progress import progress_of
+from .survey_reports import INDEX, SurveyReports, reports_in
 
 if TYPE_CHECKING:
-    from autoparser.analysis.overview.survey import Journal, Record
+    from autoparser.analysis.overview.survey import Journal, Record, SurveyLook
 
 __all__ = ["SurveyForm", "survey"]
 
@@ -54,6 +57,21 @@ def survey(
             " describes; a survey that was interrupted goes on where it was.",
         ),
     ] = None,
+    lint: Annotated[
+        bool,
+        typer.Option(
+            "--lint", help="Count what lint finds in each template, too; takes half as long again."
+        ),
+    ] = False,
+    reports: Annotated[
+        Path | None,
+        typer.Option(
+            "--reports",
+            metavar="DIR",
+            help="Write each template's report here, and index.html, which sorts, filters and"
+            " links them; with --lint.",
+        ),
+    ] = None,
     jobs: JobsOption = None,
     *,
     limits: Limits | None = None,
@@ -69,16 +87,59 @@ def survey(
         raise AutoparserError(
             "--output and --records name the same file", hint="name another file with --output"
         )
+    if reports is not None and form is SurveyForm.HTML:
+        raise AutoparserError(
+            f"--reports writes the page itself, as {reports / INDEX}",
+            hint="leave out --format html, or --reports",
+        )
     for place in places:
         keep_source(place, output)
     from autoparser.analysis.loading.isolation import usual_jobs
     from autoparser.analysis.overview.survey import templates_in
 
     sources = templates_in(places)
-    records = _records(sources, kept, jobs or usual_jobs(), limits)
+    pages = None if reports is None else reports_in(reports)
+    wanted = _WantedSurvey(kept, pages, linted=lint or pages is not None)
+    records = _records(sources, wanted, jobs or usual_jobs(), limits)
     with result_to(output) as outlet:
         _give(records, form, outlet)
+    if pages is not None:
+        _index(records, pages)
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _WantedSurvey:
+    """What a survey is to leave of each template."""
+
+    kept: Path | None
+    """The file of records."""
+    pages: SurveyReports | None
+    linted: bool
+
+    def done(self, record: Record) -> bool:
+        """Whether an earlier survey left all of it."""
+        if record.error:
+            return True
+        written = self.pages is None or self.pages.has(record.source, record.sha256)
+        return written and not (self.linted and record.findings is None)
+
+    def look(self) -> SurveyLook:
+        from autoparser.analysis.overview.survey import SurveyLook
+
+        if self.pages is None:
+            return SurveyLook(self.linted)
+        from autoparser.reports.html import report_page
+
+        draw = partial(report_page, version=__version__, index=INDEX)
+        return SurveyLook(self.linted, draw)
+
+
+def _index(records: Sequence[Record], pages: SurveyReports) -> None:
+    from autoparser.analysis.overview.survey import summary_of
+
+    pages.write_index(summary_of(records), records, __version__)
+    say(f"the reports begin with {pages.folder / INDEX}")
 
 
 def _give(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
@@ -94,24 +155,30 @@ def _give(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
 
 
 def _records(
-    sources: Sequence[str], file: Path | None, jobs: int, limits: Limits | None
+    sources: Sequence[str], wanted: _WantedSurvey, jobs: int, limits: Limits | None
 ) -> list[Record]:
     from autoparser.analysis.overview.survey import Journal, journal_of, line_of, surveying
 
+    file = wanted.kept
     journal = Journal() if file is None else journal_of(_content(file), str(file))
     waiting = [(source, _digest(source)) for source in sources]
-    known = {each: journal.records[each] for each in waiting if each in journal.records}
+    before = {each: journal.records[each] for each in waiting if each in journal.records}
+    known = {each: record for each, record in before.items() if wanted.done(record)}
     if known:
         say(f"{len(known)} of {len(waiting)} were surveyed before, see {file}")
     left = [each for each in waiting if each not in known]
     with (
         # First of all: workers are forked, and the bar is drawn by a thread.
-        surveying(jobs, limits) as surveyed,
+        surveying(jobs, limits, wanted.look()) as surveyed,
         _appending(file, journal) as lines,
         progress_of(len(left), "surveying") as advance,
     ):
-        for record in surveyed(left):
+        for found in surveyed(left):
+            record = found.record
             known[record.source, record.sha256] = record
+            if wanted.pages is not None and found.page:
+                # Before its record, which says that it is there.
+                wanted.pages.write(record, found.page)
             if lines is not None:
                 lines.write(line_of(record))
                 # What is done stays done, whatever comes.

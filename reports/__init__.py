@@ -20,16 +20,18 @@ if TYPE_CHECKING:
     from .comparison import comparison_report, format_comparison_report
     from .comparison_json import ComparisonDocument, comparison_document
     from .decode import DecodeSetting, decode_document, decode_report
+    from .demo import demo_report
     from .engines import engines_document, engines_report
     from .explanation import explanation_report, explanations_document
     from .export import export_report
     from .fetch import fetch_report
     from .fixing import fix_diff, fix_report
     from .fixing_document import fix_document
-    from .grammar import grammar_report, turn_expression
+    from .grammar import grammar_report, turn_expression, turn_report
     from .inferred import inferred_report
+    from .lint_findings import lint_findings_report
     from .markdown_comparison import comparison_markdown
-    from .message import all_read, message_document, message_report
+    from .message import all_read, message_document, message_report, parsed_report
     from .plugins import PluginsDocument, plugins_document, plugins_report
     from .preserving import preserving_report, template_diff
     from .probe import probe_report
@@ -70,6 +72,7 @@ __all__ = [
     "comparison_report",
     "decode_document",
     "decode_report",
+    "demo_report",
     "end_document",
     "end_report",
     "engines_document",
@@ -85,8 +88,10 @@ __all__ = [
     "grammar_report",
     "inferred_report",
     "json_text",
+    "lint_findings_report",
     "message_document",
     "message_report",
+    "parsed_report",
     "phases_report",
     "plugins_document",
     "plugins_report",
@@ -110,6 +115,7 @@ __all__ = [
     "traffic_report",
     "training_lines",
     "turn_expression",
+    "turn_report",
     "visible",
     "visible_lines",
     "xml_text",
@@ -122,15 +128,17 @@ _HOMES = {
     "comparison_json": ("ComparisonDocument", "comparison_document"),
     "markdown_comparison": ("comparison_markdown",),
     "decode": ("DecodeSetting", "decode_document", "decode_report"),
+    "demo": ("demo_report",),
     "engines": ("engines_document", "engines_report"),
     "explanation": ("explanation_report", "explanations_document"),
     "export": ("export_report",),
     "fetch": ("fetch_report",),
     "fixing": ("fix_diff", "fix_report"),
     "fixing_document": ("fix_document",),
-    "grammar": ("grammar_report", "turn_expression"),
+    "grammar": ("grammar_report", "turn_expression", "turn_report"),
     "inferred": ("inferred_report",),
-    "message": ("all_read", "message_document", "message_report"),
+    "lint_findings": ("lint_findings_report",),
+    "message": ("all_read", "message_document", "message_report", "parsed_report"),
     "plugins": ("PluginsDocument", "plugins_document", "plugins_report"),
     "preserving": ("preserving_report", "template_diff"),
     "probe": ("probe_report",),

@@ -40,7 +40,7 @@ from autoparser.analysis.reading.expression import (
 from .layout import Lines, Row, heading, joined, prose, rows, sentence
 from .visible import LEGEND, quoted, visible
 
-__all__ = ["grammar_report", "grammar_rows", "grammar_section", "turn_expression"]
+__all__ = ["grammar_report", "grammar_rows", "grammar_section", "turn_expression", "turn_report"]
 
 RULE_STYLE = "bold"
 NOTE_STYLE = "dim"
@@ -53,7 +53,12 @@ def turn_expression(analysis: LearntFormat) -> Turn:
 
 def grammar_report(analysis: LearntFormat, width: int) -> Styled:
     """Show the grammar alone."""
-    drawn = grammar_section(turn_expression(analysis), width)[1:]
+    return turn_report(turn_expression(analysis), width)
+
+
+def turn_report(turn: Turn, width: int) -> Styled:
+    """Show the grammar of a turn for one request."""
+    drawn = grammar_section(turn, width)[1:]
     for line in drawn:
         line.rstrip()
     return Styled("\n").join(drawn)

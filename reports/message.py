@@ -62,8 +62,7 @@ def message_report(message: ParsedMessage, text: str, width: int) -> Text:
     """Show a message, and every part of the text that it was read from."""
     spans = list(_span_rows(message.spans, text))
     drawn: Lines = [
-        *rows([("Status", status_text(message))], width, indent=0, label=_LABEL),
-        *rows(list(_parts(message)), width, indent=0, words=False, label=_LABEL),
+        *_message(message, width),
         *heading("Which part of the text was what", width),
         *prose(Text(LEGEND, style="dim"), width),
         *(rows(spans, width, words=False) if spans else prose("The text is empty.", width)),
@@ -71,6 +70,21 @@ def message_report(message: ParsedMessage, text: str, width: int) -> Text:
     for line in drawn:
         line.rstrip()
     return Text("\n").join(drawn)
+
+
+def parsed_report(message: ParsedMessage, width: int) -> Text:
+    """Show a message without the text that it was read from."""
+    drawn = _message(message, width)
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def _message(message: ParsedMessage, width: int) -> Lines:
+    return [
+        *rows([("Status", status_text(message))], width, indent=0, label=_LABEL),
+        *rows(list(_parts(message)), width, indent=0, words=False, label=_LABEL),
+    ]
 
 
 def _parts(message: ParsedMessage) -> Iterator[Row]:

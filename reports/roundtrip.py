@@ -65,15 +65,17 @@ ABOUT: dict[Cause, str] = {
 
 
 def roundtrip_report(
-    analysis: Analysis, found: RoundTrip, width: int, *, in_full: bool = False
+    analysis: Analysis | None, found: RoundTrip, width: int, *, in_full: bool = False
 ) -> Text:
     """Report on round trips in lines of at most ``width`` cells.
 
     What holds is named in a sentence, and each cause is shown with the first scenario that has
-    it; ``in_full`` gives what holds its lines, and shows every scenario that breaks.
+    it; ``in_full`` gives what holds its lines, and shows every scenario that breaks. Without the
+    analysis, nothing is said of the template.
     """
     drawn = [
-        *_summary(analysis, found, width),
+        *([] if analysis is None else _template(analysis, width)),
+        *_summary(found, width),
         *blank(),
         *_table(found, width, in_full=in_full),
         *_conditions(found, width),
@@ -85,14 +87,8 @@ def roundtrip_report(
     return Text("\n").join(drawn)
 
 
-def _summary(analysis: Analysis, found: RoundTrip, width: int) -> Lines:
+def _template(analysis: Analysis, width: int) -> Lines:
     origin = visible(analysis.template.origin or "a text")
-    outcomes = [row.verdict.outcome for row in found.rows]
-    counts = [
-        sentence((f"{outcomes.count(kind)} {_many(kind, outcomes.count(kind))}", style))
-        for kind, style in _STYLES.items()
-        if kind in outcomes
-    ]
     drawn = prose(sentence(f"{origin}: ", whole(analysis.check)), width, indent=0)
     forbidden = sandbox_words(analysis.check)
     if forbidden:
@@ -100,7 +96,17 @@ def _summary(analysis: Analysis, found: RoundTrip, width: int) -> Lines:
     came = provenance_words(analysis.template.source)
     if came is not None:
         drawn += prose(sentence(f"It is {came}."), width, indent=0)
-    drawn += prose(
+    return drawn
+
+
+def _summary(found: RoundTrip, width: int) -> Lines:
+    outcomes = [row.verdict.outcome for row in found.rows]
+    counts = [
+        sentence((f"{outcomes.count(kind)} {_many(kind, outcomes.count(kind))}", style))
+        for kind, style in _STYLES.items()
+        if kind in outcomes
+    ]
+    drawn = prose(
         sentence(joined(counts or [Text("no scenario applies")], ", "), "."), width, indent=0
     )
     usual = found.settings[0]

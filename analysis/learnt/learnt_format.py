@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, cast
 
 from msgspec import convert
 
@@ -23,6 +23,7 @@ from autoparser.analysis.describing.verdict_document import check_document, gate
 from autoparser.analysis.describing.view import MarkerRegistry, View
 from autoparser.analysis.reading.expression import Turn, belonging, build, request_of
 from autoparser.analysis.reading.parsing import EitherParser, OutputParser, after_reasoning
+from autoparser.shown import Shown
 
 from .format_file import (
     SCHEMA,
@@ -88,9 +89,11 @@ class PhaseConclusion(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class LearntFormat(ABC):
+@dataclass(frozen=True, repr=False)
+class LearntFormat(Shown, ABC):
     """What was learnt of a template's turns: it makes parsers, grammars and backends."""
+
+    shown_as: ClassVar[str] = "learnt"
 
     template: LearntFrom
     formats: Formats
@@ -112,6 +115,13 @@ class LearntFormat(ABC):
     also: Formats | None = field(default=None, kw_only=True)
     """The same turns with calls as outputs showed them: the parser reads both, and the grammar
     writes the template's. None: nothing but what the template writes is read."""
+
+    def __repr__(self) -> str:
+        """Return which template it is of and the verdict, in one line."""
+        check, count = self.check, len(self.formats)
+        of = self.template.origin or self.template.name or "a text"
+        many = f"{count} format{'s' * (count != 1)}"
+        return f"<{type(self).__name__} of {of}: self-check {check.passed}/{check.total}, {many}>"
 
     @property
     @abstractmethod

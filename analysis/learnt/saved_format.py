@@ -39,7 +39,7 @@ _HEAD = 4096
 """Bytes by which a file of anything else is told."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SavedFormat(LearntFormat):
     """What a file holds of a template.
 

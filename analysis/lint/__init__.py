@@ -5,12 +5,15 @@ from .hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
 from .linting import LintReport, lint
 from .need import Need
 from .page import Page
+from .profile import FindingFilter, Profile, profiles_of
 from .registry import UnknownRuleError, all_rules, rule_of, rules_of
-from .rule import Rule, RuleGroup
+from .rule import Concern, Rule, RuleGroup
 from .subject import Subject
 
 __all__ = [
+    "Concern",
     "Confidence",
+    "FindingFilter",
     "Hit",
     "HitCause",
     "HitEvidence",
@@ -18,6 +21,7 @@ __all__ = [
     "LintReport",
     "Need",
     "Page",
+    "Profile",
     "Rule",
     "RuleGroup",
     "Severity",
@@ -26,6 +30,7 @@ __all__ = [
     "UnknownRuleError",
     "all_rules",
     "lint",
+    "profiles_of",
     "rule_of",
     "rules_of",
 ]

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+from autoparser.analysis.core.errors import one_line
+from autoparser.shown import Shown
 
 from .hit import Confidence, Hit, HitEvidence, Severity
 from .rule import Rule
 
 
-@dataclass(frozen=True, slots=True)
-class LintFinding:
+@dataclass(frozen=True, slots=True, repr=False)
+class LintFinding(Shown):
     """A hit of a rule on a template."""
+
+    shown_as: ClassVar[str] = "finding"
 
     rule: Rule
     hit: Hit
     also: tuple[str, ...] = ()
     """Codes of the rules that saw the same cause and were merged into this."""
+
+    def __repr__(self) -> str:
+        """Return code, weight, place and what happens, in one line."""
+        line = "" if self.hit.line is None else f" line {self.hit.line}"
+        words = one_line(self.message)
+        return f"<{type(self).__name__} {self.code} {self.severity.value}{line}: {words}>"
 
     @property
     def code(self) -> str:

@@ -118,9 +118,9 @@ def _tag(text: str, at: int) -> TagPlace:
     """Return the tag that holds a place."""
     begun = 0
     for token in template_tokens(text):
-        if token.kind in ("block_begin", "variable_begin"):
+        if token.kind in ("block_begin", "variable_begin", "raw_begin"):
             begun = token.start
-        elif token.kind in ("block_end", "variable_end") and token.end > at >= begun:
+        if token.kind in ("block_end", "variable_end", "raw_begin") and token.end > at >= begun:
             return _cut(text, begun, token.end)
     return _cut(text, at, at)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
+
+from autoparser.shown import Shown
 
 from .finding import LintFinding
 from .merging import merged
@@ -13,14 +16,21 @@ from .rule import Rule
 from .subject import Subject
 
 
-@dataclass(frozen=True, slots=True)
-class LintReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class LintReport(Shown):
     """What the rules found in one template."""
+
+    shown_as: ClassVar[str] = "findings"
 
     findings: tuple[LintFinding, ...]
     """Merged by cause, the weightiest first."""
     left_out: tuple[tuple[Rule, Need], ...]
     """Rules that could not look, and what they lack."""
+
+    def __repr__(self) -> str:
+        """Return the codes, the weightiest first, in one line."""
+        codes = ", ".join(finding.code for finding in self.findings)
+        return f"<{type(self).__name__}: {codes or 'no findings'}>"
 
 
 def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:

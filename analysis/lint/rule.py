@@ -40,6 +40,17 @@ class RuleGroup(StrEnum):
         return str(list(RuleGroup).index(self) + 1)
 
 
+class Concern(StrEnum):
+    """Who has use for a finding beside the template's author."""
+
+    ENGINES = "engines"
+    """Whoever serves it, or renders it elsewhere than in transformers."""
+    TRAINING = "training"
+    """Whoever trains on what it renders."""
+    CACHE = "cache"
+    """Whoever wants a prompt to begin as the one before it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One thing to look for."""
@@ -63,6 +74,10 @@ class Rule:
     """Whether edits of a template are known that may fix what it finds."""
     default: bool = True
     """Whether it is among the rules that run where none are selected."""
+    convention: bool = False
+    """Whether templates are usually written so, so that a warning is no news of this one."""
+    concerns: tuple[Concern, ...] = ()
+    """Who has use for what it finds beside the template's author."""
 
     @property
     def group(self) -> RuleGroup:

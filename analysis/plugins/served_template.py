@@ -6,11 +6,14 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 from autoparser.analysis.core.errors import TemplateNotFoundError
-from autoparser.analysis.loading.sources import load_template
+from autoparser.analysis.loading.sources import (
+    held_special_tokens,
+    is_template_text,
+    load_template,
+)
 from autoparser.analysis.loading.template import ChatTemplate
 
 __all__ = ["TEMPLATE_VARIABLE", "served_template"]
@@ -33,11 +36,11 @@ def served_template(
     Special tokens are the tokenizer's where the source of the template has none of its own.
     Raises TemplateNotFoundError where nothing holds one, and as `load_template` does.
     """
-    known = _special_tokens(tokenizer)
+    known = held_special_tokens(tokenizer)
     named = environment.get(TEMPLATE_VARIABLE)
     given = named or _option(sys.argv if arguments is None else arguments)
     if given:
-        if not named and "\n" not in given and not Path(given).exists() and "{" in given:
+        if not named and is_template_text(given):
             return ChatTemplate(given, known)
         found = load_template(given)
         return replace(found, special_tokens={**known, **found.special_tokens})
@@ -61,11 +64,3 @@ def _option(arguments: Sequence[str]) -> str | None:
         elif argument == OPTION and at + 1 < len(arguments):
             found = arguments[at + 1]
     return found
-
-
-def _special_tokens(tokenizer: object) -> dict[str, str]:
-    held: object = getattr(tokenizer, "special_tokens_map", None)
-    if not isinstance(held, Mapping):
-        return {}
-    tokens = cast("Mapping[str, object]", held)
-    return {name: text for name, text in tokens.items() if isinstance(text, str)}

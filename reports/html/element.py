@@ -1,7 +1,8 @@
 """Elements of a page: every text in them is escaped, and no attribute leaves the page.
 
 Contract: what is rendered holds no character that hides, moves a cursor or changes the writing
-direction, and no address but those of places in the page itself, wherever the texts came from.
+direction, and no address but those of places in the page itself and of pages that lie beside it,
+wherever the texts came from.
 
 Why not ``htpy`` 26.5.1 or ``dominate`` 2.9.1: both escape the signs of markup and nothing else, so
 hidden characters, addresses and ``onclick`` get through; what holds them back is most of this.
@@ -9,6 +10,7 @@ hidden characters, addresses and ``onclick`` get through; what holds them back i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -31,10 +33,12 @@ class Element:
 
 Node: TypeAlias = "Element | str"
 
-_EMPTY = frozenset({"br", "col", "hr", "link", "meta"})
+_EMPTY = frozenset({"br", "col", "hr", "input", "link", "meta"})
 _ADDRESSES = frozenset({"href", "src", "action", "formaction", "xlink:href"})
 _OWN_ICON = "data:,"
 """An empty icon, so that no browser asks for one."""
+_BESIDE = re.compile(r"[a-z0-9][a-z0-9-]*\.html")
+"""A page in the same folder: no other folder, scheme or host can be named in these signs."""
 
 
 def h(
@@ -43,7 +47,8 @@ def h(
     """Make an element; None among the children is nothing.
 
     Attributes are written with `_` for `-`, and `class_` for the class; True has no value, None
-    and False leave it out. Raises ValueError for an address outside the page.
+    and False leave it out. Raises ValueError for an address that is neither in the page nor that of
+    a page beside it.
     """
     named = [
         (name.rstrip("_").replace("_", "-"), value)
@@ -53,11 +58,15 @@ def h(
     for name, value in named:
         if name.startswith("on") or name == "style":
             raise ValueError(f"pages have no attribute {name}")
-        outside = not str(value).startswith("#") and value != _OWN_ICON
-        if name in _ADDRESSES and outside:
+        if name in _ADDRESSES and not _stays(name, str(value)):
             raise ValueError(f"{name} leads out of the page: {value!r}")
     written = tuple((name, None if value is True else _number(value)) for name, value in named)
     return Element(tag, written, tuple(_flat(children)))
+
+
+def _stays(name: str, address: str) -> bool:
+    beside = name == "href" and _BESIDE.fullmatch(address) is not None
+    return beside or address.startswith("#") or address == _OWN_ICON
 
 
 def fragment(*children: Node | Iterable[Node] | None) -> Element:

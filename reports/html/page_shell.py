@@ -6,12 +6,13 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from importlib.resources import files
 
 from .element import Element, Node, fragment, h, markup
 
-__all__ = ["PageSection", "document"]
+__all__ = ["PageScript", "PageSection", "document"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +33,43 @@ class PageSection:
         return f"{self.anchor}-inside" if self.folded else self.anchor
 
 
+class PageScript(Enum):
+    """The scripts that a page may have: files of this package, inlined as they are."""
+
+    SURVEY_INDEX = "survey_index.js"
+
+
 @cache
-def _style() -> str:
-    return files("autoparser.reports.html").joinpath("page.css").read_text(encoding="utf-8")
+def _own_file(name: str) -> str:
+    return files("autoparser.reports.html").joinpath(name).read_text(encoding="utf-8")
 
 
-def _policy(style: str) -> str:
-    """Allow this very style sheet and nothing else: no script, no request, no form, no frame."""
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+def _policy(style: str, script: str) -> str:
+    """Allow this very style sheet and script and nothing else: no request, no form, no frame."""
+    allowed = f" script-src {_digest(script)};" if script else ""
     return (
-        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none';"
+        f"default-src 'none'; style-src {_digest(style)};{allowed} img-src data:; base-uri 'none';"
         " form-action 'none'"
     )
 
 
-def document(title: str, top: Node, sections: Sequence[PageSection], foot: Node) -> str:
-    """Write a page that needs nothing but itself."""
-    style = _style()
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def document(
+    title: str,
+    top: Node,
+    sections: Sequence[PageSection],
+    foot: Node,
+    script: PageScript | None = None,
+) -> str:
+    """Write a page that needs nothing but itself; without a script nothing in it can run."""
+    style = _own_file("page.css")
+    code = "" if script is None else _own_file(script.value)
     head = [
         h("meta", charset="utf-8"),
-        h("meta", http_equiv="Content-Security-Policy", content=_policy(style)),
+        h("meta", http_equiv="Content-Security-Policy", content=_policy(style, code)),
         h("meta", name="viewport", content="width=device-width, initial-scale=1"),
         h("meta", name="referrer", content="no-referrer"),
         h("meta", name="color-scheme", content="light dark"),
@@ -65,11 +83,12 @@ def document(title: str, top: Node, sections: Sequence[PageSection], foot: Node)
         h("div", _contents(sections), _main(sections), class_="page"),
         h("footer", foot),
     )
-    # The style is the page's own text, and the only one that is not escaped.
+    # Style and script are files of ours, and the only texts that are not escaped.
+    running = f"<script>{code}</script>\n" if code else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n'
         + "\n".join(map(markup, head))
-        + f"\n<style>{style}</style>\n</head>\n{markup(body)}\n</html>\n"
+        + f"\n<style>{style}</style>\n</head>\n{markup(body)}\n{running}</html>\n"
     )
 
 

@@ -129,7 +129,7 @@ def difference(prefix: str, own: str, suffix: str, side: str, label: str) -> Ele
         [*_tail(prefix), *_own(own, side), *_head(suffix)],
         class_="render",
         tabindex="0",
-        role="region",
+        role="group",
         aria_label=visible(label),
     )
 

@@ -9,7 +9,7 @@ from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 from autoparser.analysis.overview.portrait import GrammarForms, Portrait
 
-from .element import h
+from .element import fragment, h
 from .findings import findings, self_checks
 from .header import name_of, provenance, saved_top, summary, top
 from .page_shell import PageSection, document
@@ -26,11 +26,17 @@ from .turn import turn_details
 __all__ = ["report_page", "saved_page"]
 
 
-def report_page(portrait: Portrait, version: str) -> str:
-    """Write the page: one file that asks for nothing and runs nothing."""
+def report_page(portrait: Portrait, version: str, index: str | None = None) -> str:
+    """Write the page: one file that asks for nothing and runs nothing.
+
+    `index` names a page beside it that lists this one among others.
+    """
     return document(
         f"{name_of(portrait.analysis)} · autoparser report",
-        top(portrait),
+        fragment(
+            None if index is None else h("p", h("a", "All templates", href=index), class_="back"),
+            top(portrait),
+        ),
         list(_folded(_sections(portrait, version))),
         h("p", f"autoparser {version}. This page is one file: it loads nothing and runs nothing."),
     )

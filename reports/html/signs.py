@@ -56,4 +56,4 @@ def whole(text: str, label: str) -> Element:
     """Return a long text in a box of its own that scrolls and can be reached by the keyboard."""
     # A generated text of many lines: its newlines break lines, and need no sign.
     lines = "\n".join(text.split("\n"))
-    return h("pre", lines, class_="whole", tabindex="0", role="region", aria_label=label)
+    return h("pre", lines, class_="whole", tabindex="0", role="group", aria_label=label)

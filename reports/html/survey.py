@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.overview.survey import Record, RecordShare, Summary
 from autoparser.reports.survey import percent, shared_folder
@@ -10,9 +10,10 @@ from autoparser.reports.visible import visible
 
 from .bars import BarPiece, bar
 from .element import Element, Node, fragment, h
-from .page_parts import badge, lead, opening, table
-from .page_shell import PageSection, document
+from .page_parts import badge, lead, table
+from .page_shell import PageScript, PageSection, document
 from .signs import inline
+from .survey_index import survey_index
 
 __all__ = ["survey_page"]
 
@@ -20,9 +21,18 @@ FAMILIES = 40
 SWITCHES = 40
 
 
-def survey_page(summary: Summary, records: Sequence[Record], version: str) -> str:
-    """Write the page: one file that asks for nothing and runs nothing."""
+def survey_page(
+    summary: Summary,
+    records: Sequence[Record],
+    version: str,
+    pages: Mapping[str, str] | None = None,
+) -> str:
+    """Write the page: one file that asks for nothing, and runs what sorts and filters its index.
+
+    `pages` has the names of the templates' own pages, which lie beside it, by their sources.
+    """
     everything = summary.all
+    folder = shared_folder([each.source for each in records])
     return document(
         f"{everything.templates} templates · autoparser survey",
         fragment(
@@ -30,8 +40,21 @@ def survey_page(summary: Summary, records: Sequence[Record], version: str) -> st
             h("h1", f"{everything.templates} templates"),
             h("p", list(_badges(summary)), class_="badges"),
         ),
-        list(_sections(summary, records, shared_folder([each.source for each in records]))),
-        h("p", f"autoparser {version}. This page is one file: it loads nothing and runs nothing."),
+        [
+            PageSection(
+                "templates",
+                "All templates",
+                survey_index(records, folder, pages or {}),
+                str(len(records)),
+            ),
+            *_sections(summary, folder),
+        ],
+        h(
+            "p",
+            f"autoparser {version}. This page is one file: it loads nothing, and runs nothing but"
+            " what sorts and filters its templates.",
+        ),
+        PageScript.SURVEY_INDEX,
     )
 
 
@@ -46,7 +69,7 @@ def _badges(summary: Summary) -> Iterator[Node]:
         yield badge(f"{failed} not analysed", "bad")
 
 
-def _sections(summary: Summary, records: Sequence[Record], folder: str) -> Iterator[PageSection]:
+def _sections(summary: Summary, folder: str) -> Iterator[PageSection]:
     most = summary.all.templates
     yield PageSection(
         "modes",
@@ -80,10 +103,9 @@ def _sections(summary: Summary, records: Sequence[Record], folder: str) -> Itera
         ]
         body = table("Templates that are not analysed", ("template", "why"), failed)
         yield PageSection("failed", "Not analysed", body, str(len(failed)))
-    yield PageSection("templates", "All templates", _templates(records, folder), str(len(records)))
 
 
-_HEADS = ("", "templates", "", "self-check passes", "round trips hold")
+_HEADS = ("", "templates", "share", "self-check passes", "round trips hold")
 
 
 def _shares(title: str, shares: Sequence[RecordShare], most: int) -> Element:
@@ -139,7 +161,7 @@ def _switches(summary: Summary) -> Element:
     ]
     left = len(summary.switches) - len(shown)
     return fragment(
-        table("Switches", ("switch", "templates", ""), rows, "shares"),
+        table("Switches", ("switch", "templates", "share"), rows, "shares"),
         h("p", f"And {left} more.") if left else None,
     )
 
@@ -155,28 +177,5 @@ def _causes(summary: Summary) -> Element:
         )
         for cause, count, templates in summary.causes
     ]
-    heads = ("cause", "round trips", "", "templates")
+    heads = ("cause", "round trips", "share", "templates")
     return table("Why round trips break", heads, rows, "shares")
-
-
-def _templates(records: Sequence[Record], folder: str) -> Element:
-    rows = [_template(record, record.source.removeprefix(folder)) for record in records]
-    heads = ("template", "self-check", "reasoning", "calls", "round trips", "switches")
-    return opening(
-        "Every template with its verdicts",
-        table("All templates", heads, rows, "all"),
-        printed=False,
-    )
-
-
-def _template(record: Record, name: str) -> Sequence[Node]:
-    if record.error:
-        return (visible(name), badge("not analysed", "bad"), "", "", "", "")
-    return (
-        visible(name),
-        badge(f"{record.passed}/{record.total}", "good" if record.ok else "bad"),
-        h("code", record.reasoning),
-        h("code", record.tools),
-        f"{record.held}/{record.played}",
-        visible(", ".join(record.switches)),
-    )

@@ -34,7 +34,7 @@ def traced_prompt(trace: RenderTrace) -> Element:
                 _source(trace),
                 class_="whole lines",
                 tabindex="0",
-                role="region",
+                role="group",
                 aria_label="The template",
             ),
             h(
@@ -42,7 +42,7 @@ def traced_prompt(trace: RenderTrace) -> Element:
                 [_piece(trace, piece) for piece in trace.pieces],
                 class_="whole pieces",
                 tabindex="0",
-                role="region",
+                role="group",
                 aria_label="The prompt",
             ),
             class_="sides",

@@ -20,6 +20,7 @@ from autoparser.analysis.lint import (
     HitEvidence,
     LintFinding,
     Need,
+    Profile,
     Severity,
     ShownText,
 )
@@ -101,6 +102,8 @@ class LintedTemplateDocument(JsonDocument, frozen=True):
     """How many findings are in the baseline."""
     ignored: Count
     """How many findings comments and settings accept."""
+    folded: tuple[RuleCode, ...]
+    """The rules of findings that the profile does not show, a code for each finding."""
     unused_ignores: tuple[UnusedIgnoreDocument, ...]
     """Comments that accept what was not found."""
     remarks: tuple[str, ...]
@@ -144,6 +147,10 @@ class LintDocument(JsonDocument, frozen=True):
 
     schema: Literal["autoparser.lint/1"]
     """Name and version; a change that is more than an addition counts it up."""
+    profile: Profile
+    """For whom findings are shown."""
+    min_severity: Severity
+    """What weighs less is not shown."""
     fail_on: FailOn
     failed: bool
     """Whether there is a finding to fail on."""
@@ -162,6 +169,8 @@ def lint_document(run: LintRun) -> dict[str, Json]:
     """Return a run as plain values; texts are whole and as they were."""
     document = LintDocument(
         "autoparser.lint/1",
+        run.shown.profile,
+        run.shown.min_severity,
         run.fail_on,
         run.failed,
         tuple(rule.code for rule in run.rules),
@@ -185,6 +194,7 @@ def _template(template: Inspected, run: LintRun) -> LintedTemplateDocument:
         tuple(_finding(template, each, run) for each in template.findings),
         len(template.known),
         len(template.ignored),
+        tuple(each.code for each in template.folded),
         convert(template.unused, tuple[UnusedIgnoreDocument, ...], from_attributes=True),
         tuple(template.remarks),
         tuple(LeftOutRuleDocument(rule.code, need) for rule, need in template.left_out),

@@ -91,8 +91,28 @@ def summary_words(run: LintRun) -> str:
     return f"{many(len(run.templates), 'template')}, {found}"
 
 
+def folded_words(run: LintRun) -> str:
+    """Return in one line what the profile does not show; empty where it shows everything."""
+    folded = [finding for template in run.templates for finding in template.folded]
+    if not folded:
+        return ""
+    usual = sorted({each.code for each in folded if each.rule.convention})
+    of_usual = sum(each.rule.convention for each in folded)
+    others = len(folded) - of_usual
+    parts = [f"{of_usual} of what templates usually do ({', '.join(usual)})"] if of_usual else []
+    parts += [f"{others} other{'s' * (others != 1)}"] if others and parts else []
+    listed = f": {', '.join(parts)}" if parts else ""
+    lower = " --min-severity info" if run.shown.min_severity is not Severity.INFO else ""
+    return (
+        f"{many(len(folded), 'finding')} not shown in the profile {run.shown.profile}{listed};"
+        f" --profile strict{lower} shows {'it' if len(folded) == 1 else 'them'}"
+    )
+
+
 def notes(run: LintRun) -> Iterator[str]:
     """Say what else is good to know of a run."""
+    if folded := folded_words(run):
+        yield folded
     if run.vanished:
         yield (
             f"{many(run.vanished, 'entry')} of the baseline"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.lint import Rule, RuleGroup
+from autoparser.analysis.lint import Rule, RuleGroup, profiles_of
 from autoparser.reports.layout import Lines, blank, heading, prose, rows, sentence, wrapped
 from autoparser.reports.visible import visible
 
@@ -44,6 +44,8 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
     if rule.fixable:
         facts.append(("fixable", Text(f"autoparser fix SOURCE --select {rule.code}")))
     facts.append(("looks at", Text(rule.needs.value)))
+    if profiles := profiles_of(rule):
+        facts.append(("profiles", Text(", ".join(profiles))))
     if rule.covers:
         facts.append(("covers", Text(", ".join(rule.covers))))
     ignore = f"{{#- autoparser: ignore {rule.code} reason -#}}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.lint import Rule, RuleGroup
+from autoparser.analysis.lint import Rule, RuleGroup, profiles_of
 
 __all__ = ["page_file", "page_markdown", "rules_index"]
 
@@ -28,11 +28,11 @@ def _page(rule: Rule) -> Iterator[str]:
     yield ""
     yield f"{_capital(_prose(page.summary))}."
     yield ""
-    yield "| severity | confidence | group | looks at | by default |"
+    yield "| severity | confidence | group | looks at | profiles |"
     yield "|---|---|---|---|---|"
     yield (
         f"| {rule.severity} | {rule.confidence} | {rule.group.value} | {rule.needs.value}"
-        f" | {'yes' if rule.default else 'no'} |"
+        f" | {', '.join(profiles_of(rule)) or 'where selected'} |"
     )
     yield ""
     yield "## Why it matters"

@@ -7,10 +7,11 @@ between machines, microseconds cannot. Nothing is written to a file.
 `growth` is the mean at 64k over that at 4k, `ratio` the median at 64k over ours.
 
 The peers are optional, and are skipped visibly: ResponseParser of transformers, and SGLang's
-parsers, which the package llm-router-utils holds: `pip install '.[benchmark]'`, in an environment
-of its own, since that package asks for another transformers than the tests. It also asks for an
-xgrammar, and through it for torch, neither of which its parsers need: `pip install --no-deps
-llm-router-utils` and what its import then asks for is enough.
+parsers, from an installed SGLang or, where there is none, from the copy that the package
+llm-router-utils holds: `pip install '.[benchmark]'`, in an environment of its own, since that
+package asks for another transformers than the tests. It also asks for an xgrammar, and through it
+for torch, neither of which its parsers need: `pip install --no-deps llm-router-utils` and what
+its import then asks for is enough.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import logging
 import statistics
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Any, NamedTuple, TypeAlias
@@ -159,9 +161,20 @@ def transformers_start(kind: Stream) -> Start:
     return start
 
 
+SGLANG = ("sglang.srt", "llm_router_utils.sglang.srt")
+"""Where SGLang's parsers may be: its own package, and a copy."""
+
+
+def _importable(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ImportError:
+        return False
+
+
 def sglang_start(kind: Stream) -> Start:
     """Make SGLang's parsers, the ones that its users choose for these formats."""
-    root = "llm_router_utils.sglang.srt"
+    root = next(filter(_importable, SGLANG), SGLANG[-1])
     if kind is REASONING:
         reasoning = importlib.import_module(f"{root}.parser.reasoning_parser")
 
@@ -192,7 +205,7 @@ def sglang_start(kind: Stream) -> Start:
 PEERS: tuple[tuple[str, Callable[[Stream], Start], str], ...] = (
     ("autoparser", own, ""),
     ("transformers ResponseParser", transformers_start, "transformers"),
-    ("SGLang", sglang_start, "llm_router_utils"),
+    ("SGLang", sglang_start, "sglang"),
 )
 
 

@@ -39,9 +39,15 @@ def _comparison() -> str:
 
 def _survey() -> str:
     names = ("history-last-query", "t8-recipient-lines", "content-plain")
-    records = [record_of(str(FOLDER / f"{name}.jinja"), "") for name in names]
+    records = [record_of(str(FOLDER / f"{name}.jinja"), "", linted=True) for name in names]
     records.append(record_of("</td><script>document.title=1</script>", ""))
     return survey_page(summary_of(records), records, "1")
+
+
+def names_shown(page: Any) -> list[str]:
+    """Return the short names of the rows that are visible, in their order."""
+    texts = page.locator("table.index tbody tr:visible th").all_inner_texts()
+    return [text.rpartition("/")[2].removesuffix(".jinja") for text in texts]
 
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -96,7 +102,8 @@ def test_nothing_runs_and_nothing_sticks_out(
         assert page.evaluate(OVERFLOW) <= 0
         everything_open(page)
         assert page.evaluate(OVERFLOW) <= 0
-        assert page.locator("script, iframe, img, object, embed, form, base").count() == 0
+        assert page.locator("iframe, img, object, embed, form, base").count() == 0
+        assert page.locator("script").count() == (name == "survey")
         assert page.locator("[onclick], [onerror], [onload], [style], [srcdoc]").count() == 0
         back = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (back == "rgb(246, 247, 249)") == (scheme == "light")
@@ -138,6 +145,38 @@ def test_the_keyboard_opens_a_phase_without_any_script(browser: Any, pages: Path
         assert page.locator("#phases details details[open] .sides").first.is_visible()
         page.keyboard.press("Tab")
         assert page.locator("pre:focus").count() == 1
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_index_of_a_survey_sorts_and_filters(browser: Any, pages: Path, width: int) -> None:
+    with opened(browser, pages, "survey", viewport={"width": width, "height": 900}) as page:
+        given = names_shown(page)
+        column = page.locator("table.index thead th").filter(has_text="warnings")
+        at = column.evaluate("each => each.cellIndex")
+        cells = page.locator(f"table.index tbody tr :nth-child({at + 1} of th, td)")
+        for direction in ("ascending", "descending"):
+            column.get_by_role("button").click()
+            assert column.get_attribute("aria-sort") == direction
+            *counts, last = cells.all_inner_texts()
+            numbers = [int(each) for each in counts]
+            assert numbers == sorted(numbers, reverse=direction == "descending")
+            assert len(set(numbers)) > 1
+            assert last == ""
+        page.get_by_label("Search").fill("CONTENT plain")
+        assert names_shown(page) == ["content-plain"]
+        assert page.get_by_role("status").inner_text() == "1 of 4 templates"
+        page.get_by_label("Search").fill("")
+        page.get_by_label("verdict").select_option("not analysed")
+        assert len(names_shown(page)) == 1
+        page.get_by_label("verdict").select_option("passes")
+        assert set(names_shown(page)) == set(given[:3])
+
+
+def test_the_index_is_whole_without_scripts(browser: Any, pages: Path) -> None:
+    with opened(browser, pages, "survey", java_script_enabled=False) as page:
+        assert len(names_shown(page)) == 4
+        assert page.locator(".controls").is_hidden()
+        assert page.locator("button").count() == 0
 
 
 def test_a_link_to_a_phase_opens_it(browser: Any, pages: Path) -> None:
@@ -211,6 +250,7 @@ def test_text_stands_out(browser: Any, pages: Path, name: str, scheme: str) -> N
 
 def test_plots_have_names(browser: Any, pages: Path) -> None:
     with opened(browser, pages, "report") as page:
+        everything_open(page)
         images = page.get_by_role("img")
         assert images.count() > 20
         names = [images.nth(at).get_attribute("aria-label") for at in range(images.count())]
@@ -219,9 +259,10 @@ def test_plots_have_names(browser: Any, pages: Path) -> None:
         assert any("masks: median" in str(name) for name in names)
 
 
-def test_the_policy_stops_what_would_be_in_a_page(browser: Any, pages: Path) -> None:
-    """A page that was tampered with still runs nothing and asks for nothing."""
-    text = PAGES["report"]()
+@pytest.mark.parametrize("name", ["report", "survey"])
+def test_the_policy_stops_what_would_be_in_a_page(browser: Any, pages: Path, name: str) -> None:
+    """A page that was tampered with still runs nothing of it and asks for nothing."""
+    text = PAGES[name]()
     bad = '<script>document.title = "owned"</script><img src="http://127.0.0.1:9/x">'
     file = pages / "tampered.html"
     file.write_text(text.replace("<h1>", f"{bad}<h1>"), encoding="utf-8")

@@ -14,12 +14,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
-_SESSION = re.compile(r"```console\n\$ autoparser (.+)\n([\s\S]+?)```")
+QUICK_START = ROOT / "docs" / "quick-start.md"
+"""Its sessions follow each other, in a directory of their own."""
+_SESSION = re.compile(r"```console\n\$ autoparser (.+)\n([\s\S]*?)```")
 SESSIONS = [
     pytest.param(command, shown, id=f"{page.stem}: {command}"[:80])
     for page in PAGES
+    if page != QUICK_START
     for command, shown in _SESSION.findall(page.read_text("utf-8"))
 ]
+_EXAMPLES = re.compile(r"```pycon\n([\s\S]+?)```")
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -34,18 +38,37 @@ def test_a_session_is_real(command: str, shown: str, autoparser: Callable[..., A
         assert at >= 0, part
 
 
+def test_the_quick_start_runs_where_nothing_is(
+    autoparser: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = QUICK_START.read_text("utf-8")
+    sessions = _SESSION.findall(page)
+    # A block of any other kind would be one that nobody runs; the first installs the package.
+    assert page.count("```") == 2 * (len(sessions) + len(_EXAMPLES.findall(page)) + 1)
+    for command, shown in sessions:
+        test_a_session_is_real(command, shown, autoparser)
+    assert (tmp_path / "report.html").exists()
+    assert _failures("\n".join(_EXAMPLES.findall(page))) == ""
+
+
 @pytest.mark.parametrize("name", ["grammar.md", "parser.md"])
 def test_the_examples_of_a_page_give_what_they_show(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs" / name).read_text("utf-8")
-    code = "\n".join(re.findall(r"```pycon\n([\s\S]+?)```", page))
-    test = doctest.DocTestParser().get_doctest(code, {}, name, None, 0)
-    assert len(test.examples) > 20
+    code = "\n".join(_EXAMPLES.findall(page))
+    assert code.count(">>> ") > 20
+    assert _failures(code) == ""
+
+
+def _failures(code: str) -> str:
+    """Return what a session of Python gives otherwise than it shows."""
+    test = doctest.DocTestParser().get_doctest(code, {}, "session", None, 0)
     told: list[str] = []
     failed = doctest.DocTestRunner(verbose=False).run(test, out=told.append).failed
-    assert not failed, "".join(told)
+    return "".join(told) if failed else ""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

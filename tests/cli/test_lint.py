@@ -103,6 +103,8 @@ WRONG = [
     ((DROPS, "--statistics", "--format", "sarif"), "--statistics is not of sarif"),
     ((DROPS, "--explain", "--format", "json"), "--explain and --show-evidence are of text"),
     ((DROPS, "--explain", "--statistics"), "leave out one of the two"),
+    ((DROPS, "--profile", "relaese"), "--profile cannot be 'relaese'; did you mean release?"),
+    ((DROPS, "--min-severity", "low"), "--min-severity cannot be 'low'; there are error"),
     (("-", "--watch"), "standard input cannot be watched"),
     ((DROPS, "--baseline", "x", "--write-baseline", "--watch"), "leave out --watch"),
     ((DROPS, "--output", "no/such/folder/x"), "no/such/folder/x: cannot be written"),
@@ -164,7 +166,8 @@ def test_wrong_settings_are_one_line(project: Path, autoparser: Run) -> None:
     file = project / "pyproject.toml"
     assert ran.err == (
         f"{file}: tool.autoparser.lint.selct: there is no key 'selct'; did you mean select?"
-        " there are select, ignore, extend-select, per-file-ignores, fail-on, exclude, tokenizer\n"
+        " there are select, ignore, extend-select, per-file-ignores, fail-on, profile,"
+        " min-severity, exclude, tokenizer\n"
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from autoparser.analysis.lint import all_rules
 from autoparser.analysis.lint.project.settings import KEYS
 from autoparser.cli.lint_formats import Format
 from autoparser.cli.main import app
@@ -30,6 +31,12 @@ def test_every_key_is_shown() -> None:
     (shown,) = re.findall(r"```toml\n([\s\S]+?)```", DOCS)
     table = tomllib.loads(shown)["tool"]["autoparser"]["lint"]
     assert set(table) == set(KEYS)
+
+
+def test_every_convention_is_told_of() -> None:
+    (told,) = re.findall(r"Of conventions are ([^.]+)\.", DOCS)
+    of_conventions = [rule.code for rule in all_rules() if rule.convention]
+    assert re.findall(r"AP\d+", told) == of_conventions
 
 
 def test_every_format_is_told_of() -> None:

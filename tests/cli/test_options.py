@@ -20,6 +20,7 @@ OF_ITS_OWN = {
     "form",  # each command has its forms
     "timeout",  # of a render, of a command, of a template
     "explain",  # more words, about what the command shows
+    "profile",  # whose findings; whose way of putting turns into the history
     "fail_on",  # which of its findings are failures
     "show",  # the parser alone, every answer
     "python",  # one, several
@@ -60,6 +61,7 @@ def test_every_command_has_a_form_and_an_output() -> None:
 def test_json_is_a_short_form_where_text_is_the_only_other_one() -> None:
     assert set(options()["--json"]) == {
         "analyze",
+        "demo",
         "parse",
         "decode",
         "engines",

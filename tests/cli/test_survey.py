@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,6 +82,51 @@ def test_a_page_is_written(corpus: Path, tmp_path: Path, autoparser: Run) -> Non
     assert "raises on every conversation" in text
 
 
+def test_findings_are_counted_where_that_is_asked(
+    corpus: Path, tmp_path: Path, autoparser: Run
+) -> None:
+    kept = tmp_path / "survey.jsonl"
+    autoparser("survey", corpus, "--records", kept, "--jobs", "1")
+    assert {json.loads(line)["findings"] for line in kept.read_text("utf-8").splitlines()} == {None}
+    # What was not asked before is asked now; what cannot be analysed is known already.
+    again = autoparser("survey", corpus, "--records", kept, "--lint", "--jobs", "1")
+    assert again.err.startswith("1 of 4")
+    lines = [json.loads(line) for line in kept.read_text("utf-8").splitlines()][4:]
+    assert len(lines) == 3
+    for line in lines:
+        ran = autoparser("lint", line["source"], "--format", "json", "--exit-zero")
+        (linted,) = json.loads(ran.out)["templates"]
+        found = Counter(each["severity"] for each in linted["findings"])
+        assert {name: count for name, count in line["findings"].items() if count} == found
+
+
+def test_reports_lie_beside_the_page_that_links_them(
+    corpus: Path, tmp_path: Path, autoparser: Run
+) -> None:
+    shutil.copy(corpus / "content-plain.jinja", corpus / "Content plain!.jinja")
+    kept, folder = tmp_path / "survey.jsonl", tmp_path / "new" / "reports"
+    use = ("survey", corpus, "--records", kept, "--reports", folder, "--jobs", "1")
+    ran = autoparser(*use)
+    assert (ran.code, ran.err) == (0, f"the reports begin with {folder / 'index.html'}\n")
+    index = (folder / "index.html").read_text("utf-8")
+    linked = re.findall(r'<a href="([^"#]+)">([^<]+)</a>', index)
+    assert {name for _, name in linked} == {
+        "Content plain!.jinja",
+        *(f"{name}.jinja" for name in NAMES),
+    }
+    assert {page for page, _ in linked} == {each.name for each in folder.iterdir()} - {"index.html"}
+    for page, name in linked:
+        text = (folder / page).read_text("utf-8")
+        assert f"<h1>{name}</h1>" in text
+        assert '<a href="index.html">' in text
+    # A page that is lost is written again, and no other.
+    lost = folder / linked[0][0]
+    whole = lost.read_text("utf-8")
+    lost.unlink()
+    assert autoparser(*use).err.startswith("4 of 5")
+    assert lost.read_text("utf-8") == whole
+
+
 def test_two_processes_say_the_same(corpus: Path, autoparser: Run) -> None:
     one = autoparser("survey", corpus, "--jobs", "1")
     assert autoparser("survey", corpus, "--jobs", "2").out == one.out
@@ -97,6 +144,8 @@ def test_wrong_uses(corpus: Path, tmp_path: Path, autoparser: Run) -> None:
         ((corpus, "--records", note), "line 1: this is not a line of a survey"),
         ((corpus, "--records", tmp_path / "no" / "s.jsonl"), "cannot be written"),
         ((corpus, "-o", "x", "--records", "x"), "name the same file"),
+        ((corpus, "--reports", note), "cannot be written"),
+        ((corpus, "--reports", "x", "-f", "html"), "--reports writes the page itself"),
         ((corpus, "--jobs", "0"), "Invalid value for '--jobs'"),
     ]
     for arguments, words in uses:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Literal as FormatLiteral, Slot
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
 from autoparser.analysis.reading.expression import Turn
 from autoparser.analysis.reading.parsing import OutputParser
+from autoparser.shown import Shown
 
 from .acceptance import Acceptance, GrammarDialect, accepted, byte_tokens, tokens_of
 from .call_writer import GrammarError
@@ -35,9 +36,11 @@ def _opaque_of(tokenizer: Tokenizer | OpaqueTokens | object) -> OpaqueTokens:
     return tokenizer if isinstance(tokenizer, OpaqueTokens) else tokenizer_of(tokenizer).opaque
 
 
-@dataclass(frozen=True)
-class Grammar:
+@dataclass(frozen=True, repr=False)
+class Grammar(Shown):
     """What a model may write for one request: no more than the template would write."""
+
+    shown_as: ClassVar[str] = "grammar"
 
     turn: Turn
     tools: Mapping[str, Json]
@@ -51,6 +54,13 @@ class Grammar:
     """Whether it begins only where one of the triggers was written."""
     loosen: bool = False
     """Whether keywords of schemas that cannot be held to are left out; `loosened` tells of them."""
+
+    def __repr__(self) -> str:
+        """Return what may be called, in one line."""
+        named = ", ".join(map(repr, self.tools)) or "no tool"
+        words = ["a call is required"] * self.required + ["one call"] * (not self.parallel)
+        words += ["by a JSON schema"] * (self.json_schema is not None) + ["lazy"] * self.lazy
+        return f"<{'; '.join([f'{type(self).__name__} of {named}', *words])}>"
 
     def rules(self, opaque: OpaqueTokens | None = None) -> GrammarRules:
         """Return the grammar before any target's syntax; it cuts no opaque token.

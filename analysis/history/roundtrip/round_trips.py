@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.switches import Effect, Switch
 from autoparser.analysis.inference.probing import Setting
+from autoparser.shown import Shown
 
 from .cause import Cause
 from .profiles import EngineProfile, engine_decides, played_by
@@ -54,9 +56,11 @@ class Row:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RoundTrip:
+@dataclass(frozen=True, slots=True, repr=False)
+class RoundTrip(Shown):
     """The verdicts on one template."""
+
+    shown_as: ClassVar[str] = "round trip"
 
     rows: tuple[Row, ...]
     """Scenarios that apply, in their order."""
@@ -72,6 +76,12 @@ class RoundTrip:
     """Stop strings that the tokenizer takes for several tokens: it may not be the model's."""
     profile: EngineProfile | None = None
     """The engine that was played; None where each scenario has habits of its own."""
+
+    def __repr__(self) -> str:
+        """Count the outcomes, in one line."""
+        counts = Counter(row.verdict.outcome.value for row in self.rows)
+        told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+        return f"<{type(self).__name__}: {told or 'no scenario applies'}>"
 
 
 def round_trip(

@@ -24,7 +24,7 @@ SECONDS = 60.0
 """For all conversations of a template."""
 STANDARD = ("messages", "tools", "documents", "add_generation_prompt", "strftime_now")
 """What is no switch of a template."""
-_BEGIN = ("block_begin", "variable_begin")
+_BEGIN = ("block_begin", "variable_begin", "raw_begin")
 _MOST_WORDS = 200
 
 

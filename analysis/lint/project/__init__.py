@@ -1,7 +1,7 @@
 """Linting a project: which templates, by which settings, and what it came to."""
 
 from .baseline import Baseline, BaselineError, digest_of, read_baseline
-from .choice import RuleChoice
+from .choice import RuleChoice, codes_of
 from .ignores import Ignore
 from .problem import Problem
 from .project_run import LintRequest, baseline_of, lint_project, places_of
@@ -21,6 +21,7 @@ __all__ = [
     "RuleChoice",
     "SettingsError",
     "baseline_of",
+    "codes_of",
     "digest_of",
     "find_settings",
     "lint_project",

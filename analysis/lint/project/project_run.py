@@ -12,6 +12,7 @@ from autoparser.analysis.lint.finding import LintFinding
 from autoparser.analysis.lint.hit import Confidence
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.other_jinjas import OtherJinja
+from autoparser.analysis.lint.profile import SHOWING_ALL, FindingFilter
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.loading.isolation import Limits
@@ -40,6 +41,7 @@ class LintRequest:
     settings: ProjectSettings
     fail_on: FailOn = FailOn.ERROR
     min_confidence: Confidence = Confidence.LOW
+    shown: FindingFilter = SHOWING_ALL
     tokenizer: Path | None = None
     """In the place of those beside the templates; that of the settings is for templates without."""
     baseline: Baseline | None = None
@@ -86,6 +88,7 @@ def lint_project(
         tuple(replace(each, path=shown_path(each.path)) for each in problems),
         request.rules,
         request.fail_on,
+        request.shown,
     )
     return run if request.baseline is None else _less_known(run, request.baseline)
 
@@ -150,6 +153,7 @@ def _inspected(
         [each for each in seen.findings if _sure(each, request)],
         lambda each: each.code in accepted,
     )
+    shown, folded = _parted(findings, lambda each: not request.shown.shows(each))
     looked = {rule.code for rule in request.rules} - {code for code, _ in seen.left_out}
     met = frozenset(code for each in seen.findings for code in (each.code, *each.also))
     template = Inspected(
@@ -157,8 +161,9 @@ def _inspected(
         target.name,
         target.template.text,
         target.in_lines,
-        findings,
+        shown,
         ignored=ignored,
+        folded=folded,
         # Of a rule that did not look, nobody can say that it would have found nothing.
         unused=tuple(each for each in unused(ignores, met) if each.codes <= looked),
         remarks=tuple(f"{each.file or target.path}: {each.message}" for each in seen.troubles),
@@ -211,7 +216,8 @@ def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
         for template in run.templates
         for rule in run.rules
     }
-    vanished = baseline.vanished(keys, looked_at)
+    folded = [_key(each, finding) for each in run.templates for finding in each.folded]
+    vanished = baseline.vanished([*keys, *folded], looked_at)
     return replace(run, templates=tuple(templates), baseline=True, vanished=vanished)
 
 

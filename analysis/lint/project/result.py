@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from autoparser.analysis.lint.finding import LintFinding
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.profile import SHOWING_ALL, FindingFilter
 from autoparser.analysis.lint.rule import Rule
 
 from .ignores import Ignore
@@ -35,6 +36,8 @@ class Inspected:
     """Those that are in the baseline."""
     ignored: tuple[LintFinding, ...] = ()
     """Those that the template's own comments or the settings accept."""
+    folded: tuple[LintFinding, ...] = ()
+    """Those that the profile does not show."""
     unused: tuple[Ignore, ...] = ()
     """Comments that accept what was not found."""
     remarks: tuple[str, ...] = ()
@@ -58,6 +61,8 @@ class LintRun:
     rules: tuple[Rule, ...] = ()
     """Those that were to look."""
     fail_on: FailOn = FailOn.ERROR
+    shown: FindingFilter = SHOWING_ALL
+    """What counts; the rest is folded."""
     baseline: bool = False
     """Whether there was one."""
     vanished: int = 0

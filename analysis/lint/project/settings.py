@@ -19,6 +19,8 @@ from msgspec import Meta, Struct
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.given import read
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.profile import Profile
 from autoparser.analysis.lint.registry import UnknownRuleError, rules_of
 
 OWN_FILE, PYPROJECT = "autoparser.toml", "pyproject.toml"
@@ -51,6 +53,8 @@ class ProjectSettings:
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Patterns of paths, and the selectors that are ignored there."""
     fail_on: FailOn | None = None
+    profile: Profile | None = None
+    min_severity: Severity | None = None
     exclude: tuple[str, ...] = ()
     tokenizer: Path | None = None
 
@@ -138,6 +142,8 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
         dict[str, _Texts], Meta(description='a table such as {"legacy/**" = ["AP301"]}')
     ] = {}
     fail_on: FailOn | None = None
+    profile: Profile | None = None
+    min_severity: Severity | None = None
     exclude: _Texts = ()
     tokenizer: _Text | None = None
 
@@ -187,6 +193,8 @@ class _Place:
                 for pattern, codes in given.per_file_ignores.items()
             ),
             given.fail_on,
+            given.profile,
+            given.min_severity,
             given.exclude,
             None if given.tokenizer is None else root / given.tokenizer,
         )

@@ -40,8 +40,9 @@ class FoundTemplates:
     by_name: Mapping[str, FoundTemplate]
     special_tokens: Mapping[str, str]
     """Variables such as ``bos_token`` that each of them is rendered with."""
-    source: Provenance
-    """Where they are from; its file is that of the template that is chosen."""
+    source: Provenance | None
+    """Where they are from; its file is that of the template that is chosen. None: a program holds
+    them."""
 
     def choose(self, name: str | None, source: str) -> ChatTemplate:
         """Return the template called ``name``; for None the default one, or the only one.
@@ -61,7 +62,7 @@ class FoundTemplates:
         # Whoever looks for a tokenizer alone has no need of Jinja.
         from autoparser.analysis.loading.template import ChatTemplate  # noqa: PLC0415
 
-        provenance = replace(self.source, file=found.part)
+        provenance = self.source and replace(self.source, file=found.part)
         return ChatTemplate(found.text, self.special_tokens, name, found.file, provenance)
 
     def _no_such_name(self, name: str, source: str) -> TemplateNotFoundError:

@@ -1,10 +1,10 @@
 """A corpus at a glance: one record a template, and what a set of records adds up to."""
 
 from .journal import Journal, SurveyLine, journal_of, line_of
-from .record import Record, digest_of, record_of
+from .record import Record, digest_of, record_of, recorded
 from .summary import Family, RecordShare, Summary, summary_of
 from .template_files import templates_in
-from .work import surveying
+from .work import Surveyed, SurveyLook, surveying
 
 __all__ = [
     "Family",
@@ -13,10 +13,13 @@ __all__ = [
     "RecordShare",
     "Summary",
     "SurveyLine",
+    "SurveyLook",
+    "Surveyed",
     "digest_of",
     "journal_of",
     "line_of",
     "record_of",
+    "recorded",
     "summary_of",
     "surveying",
     "templates_in",

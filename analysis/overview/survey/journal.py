@@ -17,6 +17,7 @@ from autoparser.analysis.core.document import Count, Digest, json_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.given import read
 from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
+from autoparser.analysis.lint import Severity
 
 from .record import Record
 
@@ -69,6 +70,8 @@ class SurveyLine(Struct, frozen=True):
     check: SurveyCheck
     round_trip: dict[str, Annotated[int, Meta(ge=1)]]
     """Verdicts counted: `holds`, and the codes of causes."""
+    findings: dict[Severity, Count] | None = None
+    """What lint found, counted by severity; null where it was not asked."""
 
 
 def line_of(record: Record) -> str:
@@ -93,6 +96,7 @@ def line_of(record: Record) -> str:
             record.crash or None,
         ),
         dict(record.trips),
+        None if record.findings is None else dict(record.findings),
     )
     # The standard library's writer: what a template says may hold half a surrogate pair.
     return json.dumps(json_of(line)) + "\n"
@@ -140,4 +144,5 @@ def _record(line: bytes, file: str, place: str) -> Record:
         not_asked=found.check.not_asked,
         crash=found.check.crash or "",
         trips=found.round_trip,
+        findings=found.findings,
     )

@@ -12,6 +12,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import CallFormat, Slot
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.history.roundtrip import code_of, round_trip, shipped_scenarios
+from autoparser.analysis.lint import LintReport, Severity, Subject, lint
 from autoparser.analysis.loading.sources import load_template
 
 HOLDS = "holds"
@@ -49,6 +50,8 @@ class Record:
     """The first crash on what agents send: its line, and what was raised."""
     trips: Mapping[str, int] = field(default_factory=dict[str, int])
     """Verdicts of the round trip, counted: `holds`, and the codes of causes."""
+    findings: Mapping[Severity, int] | None = None
+    """What lint found, counted by what it costs; None where it was not asked."""
 
     @property
     def ok(self) -> bool:
@@ -71,16 +74,20 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def record_of(source: str, digest: str) -> Record:
+def record_of(source: str, digest: str, *, linted: bool = False) -> Record:
     """Look at one template; whatever it does is a record."""
     try:
         analysis = analyze(load_template(source))
-        return _record(source, digest, analysis)
+        found = lint(Subject(analysis.template, analysis=analysis)) if linted else None
+        return recorded(source, digest, analysis, found)
     except AutoparserError as error:
         return Record(source, digest, error=error.message)
 
 
-def _record(source: str, digest: str, analysis: Analysis) -> Record:
+def recorded(
+    source: str, digest: str, analysis: Analysis, found: LintReport | None = None
+) -> Record:
+    """Return what is kept of an analysis, and of what lint found."""
     view, check, calls = analysis.view, analysis.check, analysis.formats.fullest.calls
     # The template's usual setting alone: a corpus is compared by what templates do by themselves.
     played = round_trip(
@@ -105,7 +112,13 @@ def _record(source: str, digest: str, analysis: Analysis) -> Record:
         not_asked=check.not_asked,
         crash=_crash(check),
         trips=dict(sorted(trips.items())),
+        findings=None if found is None else _counted(found),
     )
+
+
+def _counted(found: LintReport) -> Mapping[Severity, int]:
+    counts = Counter(finding.severity for finding in found.findings)
+    return {severity: counts[severity] for severity in Severity}
 
 
 def _crash(check: Check) -> str:

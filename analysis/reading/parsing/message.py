@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.reading.text import Span
+from autoparser.shown import Shown
 
 ReasoningIn: TypeAlias = Literal["separate", "inline", "raw"]
 """Where reasoning goes: into a text of its own, into the content without its markers, or into the
@@ -120,9 +121,11 @@ class ParsedCall:
     """The id that was made for the call, where none was written when it opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedMessage:
+@dataclass(frozen=True, slots=True, repr=False)
+class ParsedMessage(Shown):
     """The message that a model wrote."""
+
+    shown_as: ClassVar[str] = "message"
 
     content: str | None
     reasoning_content: str | None
@@ -145,6 +148,14 @@ class ParsedMessage:
     """Why the text ended; None: more may come."""
     attempts: tuple[CallAttempt, ...] = ()
     """Every call in the order of the text, and every attempt that failed."""
+
+    def __repr__(self) -> str:
+        """Return how it was read and what there is of it, in one line."""
+        said = {"reasoning": self.reasoning_content, "content": self.content}
+        parts = [f"{name} {_begun(text)!r}" for name, text in said.items() if text is not None]
+        calls = [*self.tool_calls, *filter(None, [self.partial_call])]
+        parts += [f"calls {', '.join(repr(call.name) for call in calls)}"] * bool(calls)
+        return f"<{type(self).__name__} {self.status.value}: {'; '.join(parts) or 'nothing'}>"
 
     def ended(self) -> ParsedMessage:
         """Return the same message where its end was seen outside the text, as a stop token."""
@@ -171,3 +182,11 @@ class ParsedMessage:
         if self.finish_reason is not None:
             message["finish_reason"] = self.finish_reason
         return message
+
+
+_LONGEST = 40
+"""Characters of a text that a line shows of it."""
+
+
+def _begun(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from dataclasses import replace
 from functools import cache
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from autoparser import ChatTemplate, analyze, load_template
+from autoparser.analysis.lint import Severity
 from autoparser.analysis.overview.comparison import compare
 from autoparser.analysis.overview.portrait import portray
 from autoparser.analysis.overview.survey import Record, summary_of
@@ -53,18 +57,23 @@ TAGS = frozenset(
         "header",
         "html",
         "i",
+        "input",
         "ins",
+        "label",
         "li",
         "link",
         "main",
         "meta",
         "nav",
         "ol",
+        "option",
         "p",
         "pre",
         "q",
         "rect",
+        "script",
         "section",
+        "select",
         "small",
         "span",
         "style",
@@ -81,7 +90,7 @@ TAGS = frozenset(
         "ul",
     ]
 )
-EMPTY = frozenset({"br", "link", "meta"})
+EMPTY = frozenset({"br", "input", "link", "meta"})
 SECTIONS = (
     "screen",
     "summary",
@@ -111,6 +120,7 @@ class Page(HTMLParser):
         self.addresses: set[str] = set()
         self.policy = ""
         self.unnamed: list[str] = []
+        self.scripts: list[str] = []
         self._open: list[str] = []
         self.feed(text)
         self.close()
@@ -127,19 +137,31 @@ class Page(HTMLParser):
             self.addresses.add(given["href"] or "")
         if given.get("http-equiv") == "Content-Security-Policy":
             self.policy = given["content"] or ""
-        if given.get("role") in ("img", "region") and not given.get("aria-label"):
+        if given.get("role") in ("img", "group") and not given.get("aria-label"):
             self.unnamed.append(tag)
+        if tag == "script":
+            assert not attrs
+            self.scripts.append("")
         if tag not in EMPTY:
             self._open.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] == "script":
+            self.scripts[-1] += data
 
     def handle_endtag(self, tag: str) -> None:
         assert self._open.pop() == tag
 
 
-def checked(text: str) -> Page:
+def checked(text: str, script: str = "", beside: frozenset[str] = frozenset()) -> Page:
     page = Page(text)
+    assert page.scripts == ([script] if script else [])
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    allowed = [each for each in page.policy.split("; ") if each.startswith("script-src")]
+    assert allowed == ([f"script-src 'sha256-{digest}'"] if script else [])
     assert len(page.ids) == len(set(page.ids))
-    assert {f"#{name}" for name in page.ids} >= page.addresses - {"data:,"}
+    assert {f"#{name}" for name in page.ids} >= page.addresses - {"data:,"} - beside
+    assert beside <= page.addresses
     assert page.policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "unsafe" not in page.policy
     assert page.unnamed == []
@@ -190,7 +212,13 @@ def test_a_hostile_corpus_is_text() -> None:
             trips={"holds": 3, "ids": 1},
         ),
     ]
-    checked(survey_page(summary_of(records), records, "1.2.3"))
+    records.append(replace(records[1], source="c.jinja", findings={Severity.ERROR: 2}))
+    script = (FOLDER.parents[1] / "reports" / "html" / "survey_index.js").read_text("utf-8")
+    checked(survey_page(summary_of(records), records, "1.2.3"), script)
+    pages = {"c.jinja": "c-0.html"}
+    text = survey_page(summary_of(records), records, "1.2.3", pages)
+    checked(text, script, frozenset(pages.values()))
+    assert '<a href="c-0.html">c.jinja</a>' in text
 
 
 def test_with_a_tokenizer_strips_are_tokens_and_masks_are_timed() -> None:

@@ -32,7 +32,7 @@ def test_a_page_in_markdown_shows_its_words_as_they_are() -> None:
     assert "````jinja\n```\n{{ x | safe }}\n````" in page
     assert "Write \\[x\\](y)." in page
     assert "Where it fires, AP101 say nothing more" in page
-    assert "| no |" in page
+    assert "| where selected |" in page
 
 
 def test_the_index_keeps_to_its_cells() -> None:

@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import appends, told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -52,4 +52,5 @@ RULE = Rule(
     needs=Need.RENDERS,
     fix="write the content of assistant messages",
     covers=("AP306",),
+    concerns=(Concern.TRAINING,),
 )

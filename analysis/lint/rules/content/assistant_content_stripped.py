@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.edges import lost_edges, padded
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -50,4 +50,6 @@ RULE = Rule(
     fix="write the content as it is",
     covers=("AP303",),
     fixable=True,
+    convention=True,
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

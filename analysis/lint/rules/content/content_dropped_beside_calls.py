@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -45,4 +45,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write the content before the calls, whether there are calls or not",
+    concerns=(Concern.TRAINING,),
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import Render, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 SHORTEST, LONGEST = 3, 60
@@ -74,4 +74,6 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="take reasoning from its own field, and leave the content whole",
+    convention=True,
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

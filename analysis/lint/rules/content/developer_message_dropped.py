@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -56,4 +56,6 @@ RULE = Rule(
     check,
     fix="treat the role developer as system",
     fixable=True,
+    convention=True,
+    concerns=(Concern.ENGINES,),
 )

@@ -26,7 +26,7 @@ from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
 from autoparser.analysis.lint.quoting import listed
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -72,4 +72,6 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write a placeholder for each part, or raise where the model cannot take it",
+    convention=True,
+    concerns=(Concern.ENGINES,),
 )

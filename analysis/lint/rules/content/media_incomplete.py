@@ -22,7 +22,7 @@ from autoparser.analysis.core.format import MediaTreatment, PartsOutcome
 from autoparser.analysis.lint.chats import Chat, said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -72,4 +72,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write a placeholder for every part, in every message, and every text beside it",
+    concerns=(Concern.ENGINES,),
 )

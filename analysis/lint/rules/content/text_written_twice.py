@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import appends
 from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -52,4 +52,5 @@ RULE = Rule(
     Severity.ERROR,
     check,
     fix="write each message once",
+    concerns=(Concern.TRAINING,),
 )

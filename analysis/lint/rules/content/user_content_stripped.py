@@ -46,4 +46,5 @@ RULE = Rule(
     check,
     fix="write the content as it is",
     fixable=True,
+    convention=True,
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -52,4 +52,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write `message.content or ''`, or ask for the content before it is used",
     fixable=True,
+    concerns=(Concern.ENGINES,),
 )

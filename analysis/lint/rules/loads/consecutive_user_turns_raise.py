@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -46,4 +46,6 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write each message as it comes, or join those of one role",
+    convention=True,
+    concerns=(Concern.ENGINES,),
 )

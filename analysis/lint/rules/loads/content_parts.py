@@ -24,7 +24,7 @@ from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import failed, listed
 from autoparser.analysis.lint.renders import Render, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -96,4 +96,6 @@ RULE = Rule(
     check,
     needs=Need.RENDERS,
     fix="ask whether the content is a string, and write the texts of its parts where it is not",
+    convention=True,
+    concerns=(Concern.ENGINES,),
 )

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, HitCause, Severity
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -34,4 +34,12 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule("AP101", "does-not-compile", __doc__, Severity.ERROR, check, needs=Need.SOURCE)
+RULE = Rule(
+    "AP101",
+    "does-not-compile",
+    __doc__,
+    Severity.ERROR,
+    check,
+    needs=Need.SOURCE,
+    concerns=(Concern.ENGINES,),
+)

@@ -22,7 +22,7 @@ from autoparser.analysis.lint.chats import went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -55,4 +55,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write an empty message as it is",
+    concerns=(Concern.ENGINES,),
 )

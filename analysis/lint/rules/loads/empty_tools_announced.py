@@ -21,7 +21,7 @@ from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -44,4 +44,5 @@ RULE = Rule(
     check,
     needs=Need.RENDERS,
     fix="ask with `if tools`, which is false for an empty list",
+    concerns=(Concern.ENGINES,),
 )

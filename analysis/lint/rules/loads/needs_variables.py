@@ -23,7 +23,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import failed, listed
 from autoparser.analysis.lint.renders import Render, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 VALUES: Sequence[Json] = ("", True, [])
@@ -71,4 +71,5 @@ RULE = Rule(
     check,
     needs=Need.RENDERS,
     covers=("AP102", "AP103"),
+    concerns=(Concern.ENGINES,),
 )

@@ -24,7 +24,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.neighbours import neighbouring_answers
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -48,4 +48,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write each message as it comes, or join those of one role",
+    concerns=(Concern.ENGINES,),
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.lint.chats import Chat, question, said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -59,4 +59,5 @@ RULE = Rule(
     Severity.INFO,
     check,
     fix="let any role begin",
+    concerns=(Concern.ENGINES,),
 )

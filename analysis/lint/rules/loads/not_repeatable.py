@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import LintRenders, Render, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 TIMES = 6
@@ -58,4 +58,5 @@ RULE = Rule(
     check,
     needs=Need.RENDERS,
     fix="remove what is random",
+    concerns=(Concern.ENGINES,),
 )

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import listed
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -34,4 +34,12 @@ def _told(switch: Switch) -> str:
     return f"{switch.name} ({', '.join(sorted(switch.changes))})"
 
 
-RULE = Rule("AP116", "reads-switches", __doc__, Severity.INFO, check, default=False)
+RULE = Rule(
+    "AP116",
+    "reads-switches",
+    __doc__,
+    Severity.INFO,
+    check,
+    default=False,
+    concerns=(Concern.ENGINES,),
+)

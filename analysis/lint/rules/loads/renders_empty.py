@@ -21,7 +21,7 @@ from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -46,4 +46,5 @@ RULE = Rule(
     needs=Need.RENDERS,
     fix="write the content of every message",
     covers=("AP312",),
+    concerns=(Concern.ENGINES,),
 )

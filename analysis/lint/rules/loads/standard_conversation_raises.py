@@ -23,7 +23,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import Render, alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -77,4 +77,5 @@ RULE = Rule(
     check,
     needs=Need.RENDERS,
     fix="take a message's content as text, and conversations without a system message or tools",
+    concerns=(Concern.ENGINES,),
 )

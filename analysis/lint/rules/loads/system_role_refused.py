@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -52,4 +52,5 @@ RULE = Rule(
     Severity.INFO,
     check,
     fix="write a system message, if only before the first user message's text",
+    concerns=(Concern.ENGINES,),
 )

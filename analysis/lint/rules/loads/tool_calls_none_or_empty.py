@@ -22,7 +22,7 @@ from autoparser.analysis.lint.chats import changed, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import Render, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_calls: null"))
@@ -72,4 +72,5 @@ RULE = Rule(
     check,
     fix="ask with `if message.tool_calls`, not whether the field is there",
     fixable=True,
+    concerns=(Concern.ENGINES,),
 )

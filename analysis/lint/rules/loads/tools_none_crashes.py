@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 EMPTY: Mapping[str, Json] = {"tools": []}
@@ -56,4 +56,5 @@ RULE = Rule(
     needs=Need.RENDERS,
     fix="ask with `if tools`, not whether it is defined",
     covers=("AP102",),
+    concerns=(Concern.ENGINES,),
 )

@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import Render, alone, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -83,4 +83,11 @@ def _tools_alone(subject: Subject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule("AP118", "whole-conversation-raises", __doc__, Severity.ERROR, check)
+RULE = Rule(
+    "AP118",
+    "whole-conversation-raises",
+    __doc__,
+    Severity.ERROR,
+    check,
+    concerns=(Concern.ENGINES,),
+)

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.engines import ordinary
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 UNWANTED = {"\r": "a carriage return", "\ufeff": "a byte order mark"}
@@ -45,4 +45,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="save the file as UTF-8 without a mark, with lines that end in a line feed",
+    concerns=(Concern.ENGINES,),
 )

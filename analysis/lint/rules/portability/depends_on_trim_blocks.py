@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import compiled, elsewhere, environment
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 _TRIMMED = re.compile(r"(?<!-)[%#]\}\r?\n(?!\s*\{[%{#]-|\Z)")
@@ -68,4 +68,5 @@ RULE = Rule(
     Severity.INFO,
     check,
     fix="begin and end blocks with a minus sign, and write line breaks as text",
+    concerns=(Concern.ENGINES,),
 )

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import CLOCK, elsewhere, environment, loop_control
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -48,4 +48,6 @@ def _without_clock(subject: Subject) -> Iterator[Hit]:
             return
 
 
-RULE = Rule("AP801", "needs-newer-transformers", __doc__, Severity.INFO, check)
+RULE = Rule(
+    "AP801", "needs-newer-transformers", __doc__, Severity.INFO, check, concerns=(Concern.ENGINES,)
+)

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import CLOCK, elsewhere, environment, loop_control
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -51,4 +51,12 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule("AP802", "needs-what-plain-jinja-lacks", __doc__, Severity.INFO, check)
+RULE = Rule(
+    "AP802",
+    "needs-what-plain-jinja-lacks",
+    __doc__,
+    Severity.INFO,
+    check,
+    convention=True,
+    concerns=(Concern.ENGINES,),
+)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 KEYS = ("tool_calls", "function_call", "refusal", "audio", "name")
@@ -77,4 +77,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="ask whether a key's value is there, not whether the key is",
+    concerns=(Concern.ENGINES,),
 )

@@ -23,7 +23,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint.engines import ordinary
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.sources import load_template
 
@@ -87,4 +87,5 @@ RULE = Rule(
     check,
     needs=Need.DIRECTORY,
     fix="keep one of them, or make them the same",
+    concerns=(Concern.ENGINES,),
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -55,4 +55,5 @@ RULE = Rule(
     check,
     needs=Need.RENDERS,
     fix="make a new list or dictionary instead of changing one",
+    concerns=(Concern.ENGINES,),
 )

@@ -22,7 +22,7 @@ from jinja2 import Undefined
 from autoparser.analysis.lint.engines import elsewhere, environment
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 OPEN, CLOSE = "\ufdd2", "\ufdd3"
@@ -51,4 +51,4 @@ def check(subject: Subject) -> Iterator[Hit]:
             return
 
 
-RULE = Rule("AP805", "writes-undefined", __doc__, Severity.INFO, check)
+RULE = Rule("AP805", "writes-undefined", __doc__, Severity.INFO, check, concerns=(Concern.ENGINES,))

@@ -24,7 +24,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -59,4 +59,5 @@ RULE = Rule(
     check,
     needs=Need.REASONING,
     fix="write the markers only where there is reasoning",
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -49,4 +49,5 @@ RULE = Rule(
     check,
     needs=Need.REASONING,
     fix="let a variable of the caller's keep the reasoning",
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

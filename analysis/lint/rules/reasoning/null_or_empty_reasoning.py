@@ -26,7 +26,7 @@ from autoparser.analysis.lint.chats import changed, told
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
@@ -65,4 +65,5 @@ RULE = Rule(
     check,
     fix="ask with `if message.reasoning_content`, not whether the field is there",
     fixable=True,
+    concerns=(Concern.ENGINES,),
 )

@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -46,4 +46,6 @@ RULE = Rule(
     fix="keep the reasoning, or drop it only where a switch says so",
     covers=("AP403",),
     fixable=True,
+    convention=True,
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

@@ -23,7 +23,7 @@ from autoparser.analysis.lint.chats import called, told
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -58,4 +58,5 @@ RULE = Rule(
     fix="keep the reasoning of every message after the last user message",
     covers=("AP403",),
     fixable=True,
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -50,4 +50,6 @@ RULE = Rule(
     needs=Need.REASONING,
     fix="keep the reasoning, or drop it only where a switch says so",
     fixable=True,
+    convention=True,
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

@@ -25,7 +25,7 @@ from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -69,4 +69,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write the reasoning_content of messages where the model writes its reasoning",
+    concerns=(Concern.ENGINES,),
 )

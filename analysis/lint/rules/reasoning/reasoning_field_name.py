@@ -23,7 +23,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import listed
 from autoparser.analysis.lint.renders import Render, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
@@ -76,4 +76,5 @@ RULE = Rule(
     check,
     needs=Need.REASONING,
     fix="read the reasoning from each of the names",
+    concerns=(Concern.ENGINES,),
 )

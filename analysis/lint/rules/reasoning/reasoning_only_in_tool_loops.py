@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import called, told
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -46,4 +46,5 @@ RULE = Rule(
     check,
     needs=Need.REASONING,
     fix="write the reasoning before the last answer, too",
+    concerns=(Concern.TRAINING,),
 )

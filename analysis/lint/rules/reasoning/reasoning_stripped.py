@@ -21,7 +21,7 @@ from autoparser.analysis.lint.edges import lost_edges, padded
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -51,4 +51,6 @@ RULE = Rule(
     needs=Need.REASONING,
     fix="write the reasoning as it is",
     fixable=True,
+    convention=True,
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

@@ -22,7 +22,7 @@ from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 BOOLEANS: tuple[Json, ...] = (False, None)
@@ -59,4 +59,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="ask whether the value is true, not only whether it is defined",
+    concerns=(Concern.ENGINES,),
 )

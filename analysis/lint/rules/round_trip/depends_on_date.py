@@ -21,7 +21,7 @@ from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import NOON, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 LATER = NOON + timedelta(days=1200, hours=5)
@@ -56,4 +56,6 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="let callers pass a date, and write none where they do not",
+    convention=True,
+    concerns=(Concern.CACHE,),
 )

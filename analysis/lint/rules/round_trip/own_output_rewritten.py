@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.history.roundtrip import Cause, Outcome, Verdict
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.replays import replays
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 OTHERS = frozenset(
@@ -73,4 +73,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write a turn in the history as the model writes it after the generation prompt",
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.core.alignment import common_prefix
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 CONTEXT = 30
@@ -61,4 +61,6 @@ RULE = Rule(
     check,
     fix="write each message alike whatever comes later",
     fixable=True,
+    convention=True,
+    concerns=(Concern.CACHE,),
 )

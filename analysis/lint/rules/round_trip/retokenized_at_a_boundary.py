@@ -22,7 +22,7 @@ from autoparser.analysis.history.roundtrip.token_level import Encoder
 from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.replays import replays
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -57,4 +57,5 @@ RULE = Rule(
     check,
     needs=Need.TOKENIZER,
     fix="end the generation prompt and begin the answer at special tokens",
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

@@ -22,7 +22,7 @@ from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 CONTEXT = 30
@@ -63,4 +63,6 @@ RULE = Rule(
     fix="write a call alike whatever comes later",
     covers=("AP704",),
     fixable=True,
+    convention=True,
+    concerns=(Concern.CACHE,),
 )

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -48,4 +48,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write the tools before the first message",
+    concerns=(Concern.CACHE,),
 )

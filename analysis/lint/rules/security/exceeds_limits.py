@@ -25,7 +25,7 @@ from autoparser.analysis.core.errors import (
 )
 from autoparser.analysis.lint.hit import Hit, HitCause, Severity
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.isolation import Limits, current_guard, run_task
 from autoparser.analysis.loading.template import ChatTemplate
@@ -90,4 +90,5 @@ RULE = Rule(
     check,
     needs=Need.SOURCE,
     fix="do not load this template; report it to whoever publishes it",
+    concerns=(Concern.ENGINES,),
 )

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling
 
@@ -46,4 +46,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write the arguments in the order in which they are given",
+    concerns=(Concern.TRAINING,),
 )

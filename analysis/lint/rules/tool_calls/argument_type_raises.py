@@ -21,7 +21,7 @@ from autoparser.analysis.core.format import JsonType
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import Render, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling
 
@@ -65,4 +65,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write values that are not strings with tojson",
+    concerns=(Concern.ENGINES,),
 )

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -39,4 +39,12 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule("AP519", "bare-function-schema-raises", __doc__, Severity.INFO, check, needs=Need.CALLS)
+RULE = Rule(
+    "AP519",
+    "bare-function-schema-raises",
+    __doc__,
+    Severity.INFO,
+    check,
+    needs=Need.CALLS,
+    concerns=(Concern.ENGINES,),
+)

@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -43,4 +43,12 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule("AP517", "call-id-rendered", __doc__, Severity.INFO, check, needs=Need.CALLS)
+RULE = Rule(
+    "AP517",
+    "call-id-rendered",
+    __doc__,
+    Severity.INFO,
+    check,
+    needs=Need.CALLS,
+    concerns=(Concern.CACHE,),
+)

@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling
 
@@ -54,4 +54,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write a call whether it has arguments or not",
     fixable=True,
+    concerns=(Concern.ENGINES,),
 )

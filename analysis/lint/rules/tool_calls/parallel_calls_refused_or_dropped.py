@@ -21,7 +21,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -60,4 +60,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write the calls in a loop over all of them",
+    concerns=(Concern.ENGINES,),
 )

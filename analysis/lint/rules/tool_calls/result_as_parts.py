@@ -22,7 +22,7 @@ from autoparser.analysis.inference.probing import EmptyContent
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -72,4 +72,6 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write the text of each part where the content is a list",
+    convention=True,
+    concerns=(Concern.ENGINES,),
 )

@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -63,4 +63,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="look the name up by the call's id, or leave it out",
+    concerns=(Concern.ENGINES,),
 )

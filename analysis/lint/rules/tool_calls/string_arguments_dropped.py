@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.string_arguments import both_forms
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling
@@ -50,4 +50,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write arguments that are a string as they are",
+    concerns=(Concern.ENGINES,),
 )

@@ -1,8 +1,9 @@
 """Arguments that are given as JSON text are encoded a second time.
 
-OpenAI's interface carries a call's arguments as JSON text, and many engines pass it on as it is.
-The model then reads a quoted string with escaped quotes where its own call had an object, and
-learns within the conversation to write calls that way.
+OpenAI's interface carries a call's arguments as JSON text. vLLM 0.32 and SGLang 0.5.23 decode it
+before they render, so that nothing is lost there; whoever renders a client's messages as they are,
+as a script for training may, hands the text on. The model then reads a quoted string with escaped
+quotes where its own call had an object, and learns within the conversation to write calls that way.
 
 Before:
 
@@ -22,7 +23,7 @@ from autoparser.analysis.inference.probing import StringArguments
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.string_arguments import both_forms
 from autoparser.analysis.lint.subject import Subject
 
@@ -44,9 +45,10 @@ RULE = Rule(
     "AP503",
     "string-arguments-encoded-twice",
     __doc__,
-    Severity.ERROR,
+    Severity.WARNING,
     check,
     needs=Need.CALLS,
     fix="write arguments that are a string as they are, and use tojson for objects only",
     fixable=True,
+    concerns=(Concern.ENGINES,),
 )

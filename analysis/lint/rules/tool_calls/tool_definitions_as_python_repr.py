@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -42,4 +42,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write the tools with tojson",
+    concerns=(Concern.ENGINES,),
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.inference.probing import offered
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
@@ -69,4 +69,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="ask whether the tool has parameters and a description before reading them",
+    concerns=(Concern.ENGINES,),
 )

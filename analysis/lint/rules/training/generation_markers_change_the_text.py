@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.engines import compiled, elsewhere, environment
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -49,4 +49,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="set variables outside the generation block, or in a namespace",
+    concerns=(Concern.TRAINING,),
 )

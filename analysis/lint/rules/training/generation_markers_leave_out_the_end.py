@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.generation import marked
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -53,4 +53,5 @@ RULE = Rule(
     Severity.ERROR,
     check,
     fix="end the generation block after what ends the turn",
+    concerns=(Concern.TRAINING,),
 )

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.generation import marked
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -55,4 +55,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="begin the generation block after the turn's header",
+    concerns=(Concern.TRAINING,),
 )

@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.generation import marked
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -46,4 +46,5 @@ RULE = Rule(
     fix="have autoparser write the template with generation markers",
     # Few templates have them; who trains selects it.
     default=False,
+    concerns=(Concern.TRAINING,),
 )

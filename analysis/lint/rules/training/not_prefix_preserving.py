@@ -21,7 +21,7 @@ from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -48,4 +48,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write a call alike whatever comes later",
     fixable=True,
+    concerns=(Concern.TRAINING,),
 )

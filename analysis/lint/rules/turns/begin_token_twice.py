@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import Render, alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -68,4 +68,5 @@ RULE = Rule(
     Severity.INFO,
     check,
     fix="write the begin token once, before everything else",
+    concerns=(Concern.TRAINING,),
 )

@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -49,4 +49,5 @@ RULE = Rule(
     check,
     needs=Need.TOKENIZER,
     fix="end turns with a token of the vocabulary, or add this one to it",
+    concerns=(Concern.ENGINES,),
 )

@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -47,4 +47,5 @@ RULE = Rule(
     check,
     confidence=Confidence.MEDIUM,
     fix="leave the space to the model",
+    concerns=(Concern.ENGINES,),
 )

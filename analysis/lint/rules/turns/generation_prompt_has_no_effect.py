@@ -22,7 +22,7 @@ from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -57,4 +57,5 @@ RULE = Rule(
     check,
     fix="write what begins the assistant's turn if add_generation_prompt is set, and only then",
     fixable=True,
+    concerns=(Concern.TRAINING,),
 )

@@ -20,7 +20,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.prompts import beginnings, beginnings_of_calls
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -48,4 +48,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="begin turns of calls with the very text of the generation prompt",
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

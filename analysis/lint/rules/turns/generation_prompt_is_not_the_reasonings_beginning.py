@@ -23,7 +23,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.prompts import beginnings
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -51,4 +51,5 @@ RULE = Rule(
     needs=Need.REASONING,
     fix="open the reasoning of a turn with the very text that the generation prompt ends in",
     covers=("AP206",),
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

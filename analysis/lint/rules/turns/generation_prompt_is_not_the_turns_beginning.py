@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.prompts import beginnings
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -46,4 +46,5 @@ RULE = Rule(
     Severity.ERROR,
     check,
     fix="begin the turn in the history with the very text of the generation prompt",
+    concerns=(Concern.TRAINING, Concern.CACHE),
 )

@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import Render, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -64,4 +64,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="only add to the text where add_generation_prompt is set",
+    concerns=(Concern.CACHE,),
 )

@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 MEANT = "/0123456789"
@@ -76,4 +76,5 @@ RULE = Rule(
     confidence=Confidence.MEDIUM,
     needs=Need.TOKENIZER,
     fix="write the token as the tokenizer has it",
+    concerns=(Concern.ENGINES, Concern.TRAINING),
 )

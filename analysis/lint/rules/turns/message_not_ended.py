@@ -24,7 +24,7 @@ from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import alone, compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 VOICES = (Voice.SYSTEM, Voice.USER, Voice.ANSWER, Voice.RESULT)
@@ -125,4 +125,5 @@ RULE = Rule(
     check,
     confidence=Confidence.MEDIUM,
     fix="end each message as the others end",
+    concerns=(Concern.TRAINING,),
 )

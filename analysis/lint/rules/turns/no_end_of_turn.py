@@ -21,7 +21,7 @@ from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -49,4 +49,5 @@ RULE = Rule(
     check,
     fix="write the end-of-turn token after every assistant message",
     covers=("AP203",),
+    concerns=(Concern.ENGINES, Concern.TRAINING),
 )

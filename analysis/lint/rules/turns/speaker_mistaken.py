@@ -23,7 +23,7 @@ from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.played_conversation import PlayedConversation, WrittenText
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 OWN = (Voice.ANSWER, Voice.CALL, Voice.PREFACE)
@@ -122,4 +122,5 @@ RULE = Rule(
     Severity.ERROR,
     check,
     fix="write each message under the header of who said it",
+    concerns=(Concern.TRAINING,),
 )

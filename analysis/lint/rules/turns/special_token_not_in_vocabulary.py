@@ -21,7 +21,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import alone
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -51,4 +51,5 @@ RULE = Rule(
     check,
     needs=Need.TOKENIZER,
     fix="add the token to the tokenizer, or name one that it has",
+    concerns=(Concern.ENGINES,),
 )

@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -56,4 +56,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="begin calls with a marker of their own",
+    concerns=(Concern.ENGINES,),
 )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from autoparser.analysis.lint import Profile, Severity
 from autoparser.analysis.lint.project import (
     FailOn,
     ProjectSettings,
@@ -18,6 +19,8 @@ select = ["AP1", "AP3"]
 ignore = ["AP306"]
 extend-select = ["does-not-compile"]
 fail-on = "warning"
+profile = "cache"
+min-severity = "warning"
 exclude = ["vendor", "old/*.jinja"]
 tokenizer = "models/tokenizer.json"
 
@@ -37,6 +40,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ("does-not-compile",),
         (("legacy/**", ("AP3",)),),
         FailOn.WARNING,
+        Profile.CACHE,
+        Severity.WARNING,
         ("vendor", "old/*.jinja"),
         tmp_path / "models/tokenizer.json",
     )

@@ -134,8 +134,8 @@ def test_processes_give_the_records_in_order() -> None:
     waiting = [(name, digest_of(name)) for name in names]
     with surveying(1, None) as surveyed:
         alone = list(surveyed(waiting))
-    assert [record.source for record in alone] == names
-    assert alone[0].call.startswith('<tool_call>\n{"name": "«name»"')
+    assert [found.record.source for found in alone] == names
+    assert alone[0].record.call.startswith('<tool_call>\n{"name": "«name»"')
     with surveying(2, Limits()) as surveyed:
         assert list(surveyed(waiting)) == alone
 
@@ -149,8 +149,8 @@ def test_a_template_that_never_ends_costs_its_own_record(tmp_path: Path) -> None
     good = FOLDER / "content-plain.jinja"
     with surveying(1, Limits(seconds=2, render_seconds=0.2)) as surveyed:
         first, second = surveyed([(str(endless), "a"), (str(good), "b")])
-    assert "takes more than" in first.error
-    assert second.ok
+    assert "takes more than" in first.record.error
+    assert second.record.ok
 
 
 def test_records_add_up() -> None:

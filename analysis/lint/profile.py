@@ -1,0 +1,62 @@
+"""Which findings are shown to whom; the others are folded into one line.
+
+Every rule looks whatever the profile is, since findings of one cause are merged first: what is
+shown does not depend on what is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .finding import LintFinding
+from .hit import Hit, Severity
+from .rule import Concern, Rule
+
+_WEIGHTS = [*Severity]
+
+
+class Profile(StrEnum):
+    """For whom a template is looked at."""
+
+    RELEASE = "release"
+    """Its author, before it ships: errors, and warnings that are not of a convention."""
+    STRICT = "strict"
+    """Whoever wants everything."""
+    ENGINES = "engines"
+    TRAINING = "training"
+    CACHE = "cache"
+
+    def has(self, finding: LintFinding) -> bool:
+        """Whether a finding is shown in this profile."""
+        if self is Profile.STRICT:
+            return True
+        if self is Profile.RELEASE:
+            usual = finding.rule.convention and finding.severity is not Severity.ERROR
+            return not usual and finding.severity is not Severity.INFO
+        return Concern(self.value) in finding.rule.concerns
+
+
+def profiles_of(rule: Rule) -> tuple[Profile, ...]:
+    """Return the profiles that show what a rule finds where it weighs as usual."""
+    usual = LintFinding(rule, Hit(""))
+    return tuple(each for each in Profile if rule.default and each.has(usual))
+
+
+@dataclass(frozen=True, slots=True)
+class FindingFilter:
+    """Which findings are shown."""
+
+    profile: Profile = Profile.STRICT
+    min_severity: Severity = Severity.INFO
+    always: frozenset[str] = frozenset()
+    """Codes of rules that somebody asked for, which are shown in every profile."""
+
+    def shows(self, finding: LintFinding) -> bool:
+        """Whether a finding is shown; one that is not does not count either."""
+        if _WEIGHTS.index(finding.severity) > _WEIGHTS.index(self.min_severity):
+            return False
+        return finding.code in self.always or self.profile.has(finding)
+
+
+SHOWING_ALL = FindingFilter()

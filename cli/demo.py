@@ -1,0 +1,66 @@
+"""``autoparser demo``: a template, tools and an output to try the commands on."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autoparser.analysis.core.errors import AutoparserError
+
+from .options import JsonOption, TextOrJsonOption, is_json
+from .output import result_to, write_file
+
+__all__ = ["demo"]
+
+DIRECTORY = Path("autoparser-demo")
+FILES = ("chat_template.jinja", "tools.yaml", "output.txt")
+
+
+def demo(
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", help="Write the files to this directory."),
+    ] = DIRECTORY,
+    form: TextOrJsonOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write files to try the commands on: a template, tools, an output of its model.
+
+    No model writes as this template does, so nothing here can know its format. Files that are
+    there already, and differ, are left alone, and that is an error.
+
+    Exit code: 0 if the files are there, 2 if not.
+    """
+    from autoparser.reports import demo_report
+
+    as_json = is_json(form, as_json)
+    texts = {output / name: _text_of(name) for name in FILES}
+    for path, text in texts.items():
+        if path.exists() and (path.is_dir() or path.read_bytes() != text.encode()):
+            raise AutoparserError(
+                "this is there already, and is another file",
+                file=str(path),
+                hint="name a new directory with -o DIR",
+            )
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AutoparserError(
+            f"cannot be made ({error.strerror or type(error).__name__})",
+            file=str(output),
+            hint="name a directory that may be made with -o DIR",
+        ) from None
+    for path, text in texts.items():
+        write_file(path, text)
+    with result_to(None) as outlet:
+        if as_json:
+            outlet.json({"files": [str(path) for path in texts]})
+        else:
+            outlet.report(demo_report([str(path) for path in texts]))
+
+
+def _text_of(name: str) -> str:
+    return files("autoparser.cli").joinpath("demo_files", name).read_text(encoding="utf-8")

@@ -1,0 +1,40 @@
+"""The reports on values that show themselves: whatever a program holds and a person looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.text import Text
+
+from autoparser import reports
+from autoparser.analysis.learnt import SavedFormat
+from autoparser.shown import Shown
+
+__all__ = ["presented"]
+
+
+def presented(value: Shown, width: int, *, full: bool) -> Text:
+    """Return the report on a value in lines of at most `width` cells; `full` leaves nothing out."""
+    return _PRESENTERS[value.shown_as](value, width, full)
+
+
+def _learnt(value: Any, width: int, full: bool) -> Text:
+    if not full:
+        return reports.screen_report(value, width)
+    if isinstance(value, SavedFormat):
+        return reports.saved_report(value, width)
+    return reports.analysis_report(value, width)
+
+
+_PRESENTERS: Mapping[str, Callable[[Any, int, bool], Text]] = {
+    # Each is imported by the face of the reports when it is first asked for.
+    "learnt": _learnt,
+    "message": lambda value, width, _: reports.parsed_report(value, width),
+    "grammar": lambda value, width, _: reports.turn_report(value.turn, width),
+    "findings": lambda value, width, _: reports.lint_findings_report(value.findings, width),
+    "finding": lambda value, width, _: reports.lint_findings_report([value], width),
+    "round trip": lambda value, width, full: reports.roundtrip_report(
+        None, value, width, in_full=full
+    ),
+}

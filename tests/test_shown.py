@@ -1,0 +1,178 @@
+"""What a program holds shows itself: one line, a report, rich, a notebook; `analyze` takes it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from tokenizers import Tokenizer, models
+
+from autoparser import (
+    Analysis,
+    ChatTemplate,
+    TemplateNotFoundError,
+    analyze,
+    load_format,
+    round_trip,
+    shipped_scenarios,
+)
+from autoparser.analysis.lint import Subject, lint, rules_of
+from autoparser.reports import screen_report
+from autoparser.shown import Shown
+
+ROOT = Path(__file__).parent.parent
+FILE = ROOT / "fixtures/templates/j1-json-in-tags.jinja"
+TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
+HOSTILE = "<b>&amp; [red]x[/red]\x1b[31m"
+
+
+@cache
+def analysis() -> Analysis:
+    return analyze(FILE)
+
+
+@cache
+def shown_values() -> dict[str, Shown]:
+    found = lint(Subject(analysis().template, analysis=analysis()), rules_of("AP503"))
+    assert found.findings
+    return {
+        "analysis": analysis(),
+        "message": analysis().parser().parse(f"{HOSTILE} Hello. {'so ' * 30}"),
+        "grammar": analysis().grammar(TOOLS, tool_choice="required"),
+        "findings": found,
+        "finding": found.findings[0],
+        "round trip": round_trip(analysis(), shipped_scenarios()[:2]),
+    }
+
+
+@pytest.mark.parametrize("name", ["analysis", "message", "grammar", "findings", "round trip"])
+def test_a_value_shows_itself(name: str) -> None:
+    value = shown_values()[name]
+    line = repr(value)
+    assert line.startswith(f"<{type(value).__name__}")
+    assert "\n" not in line
+    assert len(line) < 200
+    report = value.report()
+    assert max(map(len, report.splitlines())) <= 80
+    assert max(map(len, value.report(width=60).splitlines())) <= 60
+    page = value._repr_html_()
+    assert shown_text(page).split() == report.split()
+    console = Console(file=StringIO(), width=80, record=True)
+    console.print(value)
+    assert console.export_text().split() == report.split()
+
+
+def shown_text(page: str) -> str:
+    words = Words()
+    words.feed(page)
+    assert words.tags <= {"pre", "span"}
+    return words.found
+
+
+class Words(HTMLParser):
+    """What a browser reads of HTML: its text, and the names of its elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = ""
+        self.tags: set[str] = set()
+
+    def handle_data(self, data: str) -> None:
+        self.found += data
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        del attrs
+        self.tags.add(tag)
+
+
+def test_a_message_tells_hostile_text_inertly() -> None:
+    message = shown_values()["message"]
+    for text in (message.report(), message._repr_html_(), repr(message)):
+        assert "\x1b" not in text
+    assert "<b>" not in message._repr_html_()
+    assert "[red]x[/red]" in message.report()
+
+
+def test_an_analysis_begins_with_one_screen_and_has_all_of_it() -> None:
+    assert analysis().report() == screen_report(analysis(), 80).plain
+    assert "Phase" not in analysis().report()
+    assert "R1" in analysis().report(full=True)
+
+
+def test_what_was_saved_shows_itself(tmp_path: Path) -> None:
+    analysis().save(tmp_path / "model.json")
+    saved = load_format(tmp_path / "model.json")
+    assert repr(saved).startswith("<SavedFormat of ")
+    assert "read from the saved format" in " ".join(saved.report().split())
+    assert saved.report().splitlines()[-1] == analysis().report().splitlines()[-1]
+    assert saved.report(full=True)
+
+
+def test_looking_at_a_message_needs_no_jinja(tmp_path: Path) -> None:
+    analysis().save(tmp_path / "model.json")
+    code = (
+        "import sys; sys.modules['jinja2'] = None; from autoparser import load_format;"
+        f" saved = load_format({str(tmp_path / 'model.json')!r});"
+        " print(saved.parser().parse('Hello.').report())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert "Hello." in done.stdout
+
+
+class Holder:
+    """What a tokenizer of transformers has."""
+
+    def __init__(self, chat_template: object) -> None:
+        self.chat_template = chat_template
+        self.name_or_path = "org/model"
+        self.special_tokens_map = {"bos_token": "<s>", "extra": ["<a>"]}
+
+
+def test_analyze_takes_what_a_program_holds() -> None:
+    text = FILE.read_text("utf-8")
+    whole = analysis().to_dict()["format"]
+    for given in (text, ChatTemplate(text), str(FILE), Holder(text)):
+        assert analyze(given).to_dict()["format"] == whole
+    assert analyze(Holder(text)).template.special_tokens == {"bos_token": "<s>"}
+    assert analyze(Holder(text)).template.origin == "org/model"
+
+
+def test_analyze_chooses_by_name() -> None:
+    held = Holder({"default": "no {{ Jinja", "tool_use": FILE.read_text("utf-8")})
+    assert analyze(held, name="tool_use").template.name == "tool_use"
+    with pytest.raises(TemplateNotFoundError, match="no template named 'tools' here"):
+        analyze(held, name="tools")
+
+
+@pytest.mark.parametrize("given", [Holder(None), Tokenizer(models.BPE())])
+def test_what_holds_no_template_is_told_what_to_pass(given: Any) -> None:
+    with pytest.raises(TemplateNotFoundError, match="holds no chat template; pass a template file"):
+        analyze(given)
+
+
+def test_a_tokenizer_of_transformers_is_rendered_with_its_own_tokens() -> None:
+    transformers = pytest.importorskip("transformers")
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(models.BPE()), bos_token="<s>"
+    )
+    tokenizer.chat_template = "{{ bos_token }}" + FILE.read_text("utf-8")
+    found = analyze(tokenizer)
+    messages = [{"role": "user", "content": "Hello."}]
+    told = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    assert told.startswith("<s>")
+    assert found.template.render(messages, add_generation_prompt=True) == told
+
+
+def test_a_report_is_not_part_of_the_engine() -> None:
+    code = "import sys; from autoparser import Analysis; print([*sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    found = json.loads(done.stdout.replace("'", '"'))
+    assert [name for name in found if name.startswith(("autoparser.reports", "rich"))] == []
