@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.jinja_hits import hits_of
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -39,4 +39,5 @@ RULE = Rule(
     check,
     needs=Need.OTHER_JINJAS,
     default=False,
+    concerns=(Concern.ENGINES,),
 )
