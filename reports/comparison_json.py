@@ -29,6 +29,8 @@ from autoparser.analysis.overview.comparison import (
     TripChange,
 )
 
+from .places import place_of
+
 __all__ = ["ComparisonDocument", "comparison_document"]
 
 _SomeSettings = Annotated[tuple[SettingValues, ...], Meta(min_length=1)]
@@ -80,6 +82,9 @@ class RenderChangeDocument(JsonDocument, frozen=True):
     left_error: str | None
     """The template's words where it raises."""
     right_error: str | None
+    left_line: Positive | None
+    """The line of the first template that wrote what it has there; null where it is not known."""
+    right_line: Positive | None
 
 
 class ShareDocument(JsonDocument, frozen=True):
@@ -154,6 +159,9 @@ class FindingChangeDocument(JsonDocument, frozen=True):
     severity: Severity
     message: str
     line: Positive | None
+    """The line, from 1, of the template that has the finding."""
+    column: Positive | None
+    """Where the text of that line begins, from 1; null where there is no line."""
 
 
 class ComparisonDocument(JsonDocument, frozen=True):
@@ -194,7 +202,7 @@ def comparison_document(found: Comparison) -> dict[str, Json]:
         ),
         asked=_asked(asked),
         round_trips=RoundTripsDocument(found.played, tuple(found.trips)),
-        findings=tuple(map(_finding_change, found.findings)),
+        findings=tuple(_finding_change(each, found) for each in found.findings),
     )
     return json_of(document)
 
@@ -211,6 +219,8 @@ def _render_change(change: RenderChange) -> RenderChangeDocument:
         change.right,
         change.left_error or None,
         change.right_error or None,
+        change.left_line,
+        change.right_line,
     )
 
 
@@ -225,14 +235,18 @@ def _asked(asked: AskedRenders) -> AskedDocument:
     )
 
 
-def _finding_change(change: FindingChange) -> FindingChangeDocument:
+def _finding_change(change: FindingChange, found: Comparison) -> FindingChangeDocument:
     finding = change.finding
+    template = (found.right if change.appeared else found.left).template
+    line = finding.line
+    place = None if line is None else place_of(template.origin or "", line, template.text)
     return FindingChangeDocument(
         "appeared" if change.appeared else "vanished",
         finding.code,
         finding.severity,
         finding.message,
-        finding.line,
+        line,
+        None if place is None else place.column,
     )
 
 

@@ -23,7 +23,6 @@ def marker_section(analysis: LearntFormat, width: int) -> Lines:
     if not analysis.markers.items():
         return [*heading("Markers", width), *prose("none: nothing stands around any part", width)]
     pairs = [(f"{phase:2}  {name}", text) for phase, name, text in marker_rows(analysis)]
-    pairs += [("    stop string", literal(text)) for text in analysis.formats.united.stop_strings]
     return [*heading("Markers", width), *prose(LEGEND, width), *rows(pairs, width, words=False)]
 
 

@@ -120,13 +120,21 @@ class ToolDetector:
 
 
 class ReasoningDetector:
-    """Reads reasoning, and leaves the rest to the tool detector as it came."""
+    """Reads reasoning, and leaves the rest to the tool detector, where one reads on, as it came.
+
+    SGLang asks a tool detector where tools are offered and, of a whole answer, only where there can
+    be a call in the rest. Where none is asked, the rest is what a user sees: it is read here, too,
+    without the whitespace that the template writes between reasoning and content.
+    """
 
     results: SglangResults
 
-    def __init__(self, tokenizer: object = None, **others: Any) -> None:
+    def __init__(
+        self, tokenizer: object = None, *, tool_call_parser_active: bool = False, **others: Any
+    ) -> None:
         """Take the server's tokenizer; whether reasoning is open, the template says."""
         self._known = served_format(tokenizer)
+        self._read_on = tool_call_parser_active
         reasoning = self._known.learnt.format.reasoning
         begun = self._known.parser(ServedRequest())
         after: Any = super()
@@ -143,28 +151,34 @@ class ReasoningDetector:
 
     def _begun(self) -> StreamParser:
         if self._stream is None:
-            self._stream = self._known.parser(ServedRequest()).stream()
+            request = ServedRequest(tool_choice="auto" if self._read_on else "none")
+            self._stream = self._known.parser(request).stream()
         return self._stream
 
     def detect_and_parse(self, text: str) -> Any:
         """Read a whole text."""
         found = self.parse_streaming_increment(text)
         rest = self.finish()
-        return self.results.reasoning(
-            normal_text=found.normal_text + rest.normal_text,
-            reasoning_text=found.reasoning_text + rest.reasoning_text,
-        )
+        thought = found.reasoning_text + rest.reasoning_text
+        normal = found.normal_text + rest.normal_text
+        if self._read_on and not self._known.caller.may_hold_call(normal):
+            message = self._known.parser(ServedRequest(tool_choice="none")).parse(text)
+            normal = message.content or ""
+        return self.results.reasoning(normal_text=normal, reasoning_text=thought)
 
     def parse_streaming_increment(self, new_text: str) -> Any:
-        """Read what has come since; once reasoning has ended, the rest comes as it is."""
+        """Read what has come since; what a tool detector reads on comes as it is."""
         if self._over:
             return self.results.reasoning(normal_text=new_text)
         self._text += new_text
         return self._given(self._begun().feed(new_text))
 
     def _given(self, deltas: Sequence[Delta]) -> Any:
-        end = self._begun().reasoning_end
         thought = "".join(each.text for each in deltas if each.kind is DeltaKind.REASONING)
+        if not self._read_on:
+            said = "".join(each.text for each in deltas if each.kind is DeltaKind.CONTENT)
+            return self.results.reasoning(normal_text=said, reasoning_text=thought)
+        end = self._begun().reasoning_end
         if end is None and any(each.kind in (DeltaKind.CONTENT, DeltaKind.CALL) for each in deltas):
             end = 0
         self._over = end is not None

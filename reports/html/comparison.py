@@ -143,8 +143,20 @@ def _change(change: RenderChange, found: Comparison) -> Element:
         h("figcaption", h("b", visible(f"{some}: {names[0]}" if len(names) == 1 else some))),
         h(
             "div",
-            _side("before", change, change.left, change.left_error, "left"),
-            _side("after", change, change.right, change.right_error, "right"),
+            _side(
+                _written_by("before", change.left_line),
+                change,
+                change.left,
+                change.left_error,
+                "left",
+            ),
+            _side(
+                _written_by("after", change.right_line),
+                change,
+                change.right,
+                change.right_error,
+                "right",
+            ),
             class_="sides",
         ),
         opening("Which", h("ul", [h("li", visible(name)) for name in names]), printed=False)
@@ -156,6 +168,10 @@ def _change(change: RenderChange, found: Comparison) -> Element:
 
 def _asked(found: Comparison) -> Element:
     return definitions([(label.capitalize(), words) for label, words in asked_rows(found)])
+
+
+def _written_by(side: str, line: int | None) -> str:
+    return side if line is None else f"{side}, written by line {line}"
 
 
 def _side(name: str, change: RenderChange, text: str | None, error: str, side: str) -> Element:
@@ -187,8 +203,9 @@ def _findings(found: Comparison) -> Element:
         (
             badge("new", "bad") if change.appeared else badge("gone", "good"),
             h("code", visible(change.finding.code)),
+            "" if change.finding.line is None else str(change.finding.line),
             visible(change.finding.message),
         )
         for change in found.findings
     ]
-    return table("Findings that appeared or vanished", ("change", "rule", "message"), rows)
+    return table("Findings that appeared or vanished", ("change", "rule", "line", "message"), rows)

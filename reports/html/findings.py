@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from autoparser.analysis.core.alignment import diff_split
 from autoparser.analysis.core.verdicts import Check, Failure
 from autoparser.analysis.learnt import LearntFormat
 from autoparser.analysis.lint import HitEvidence, LintFinding, LintReport, Severity, ShownText
+from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.reports.places import lines_of, place_of
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.verdict import basis, sandbox_words, why
 from autoparser.reports.visible import visible
@@ -26,29 +27,27 @@ LONGEST_LINE = 240
 """Characters of a template's line that are shown."""
 
 
-def findings(report: LintReport, source: str) -> Element:
-    """List what the rules found, the weightiest first, each with the texts that show it.
-
-    `source` is the template's text, of which the lines are shown.
-    """
-    lines = source.split("\n")
+def findings(report: LintReport, template: ChatTemplate) -> Element:
+    """List what the rules found, the weightiest first, each with its line and what shows it."""
     left_out = [
         (h("code", rule.code), f"{rule.summary}: needs {need.value}")
         for rule, need in report.left_out
     ]
     return fragment(
-        [_finding(each, lines) for each in report.findings] or lead("No rule found anything."),
+        [_finding(each, template) for each in report.findings] or lead("No rule found anything."),
         opening(f"{len(left_out)} rules could not look", definitions(left_out))
         if left_out
         else None,
     )
 
 
-def _finding(finding: LintFinding, lines: Sequence[str]) -> Element:
+def _finding(finding: LintFinding, template: ChatTemplate) -> Element:
     pairs: list[tuple[Node, Node]] = []
     line = finding.line
+    place = None
     if line is not None:
-        text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        place = place_of(template.origin or "a text", line, template.text)
+        text = "".join(lines_of(template.text)[line - 1 : line]).strip()
         pairs.append((f"Line {line}", h("code", text[:LONGEST_LINE])))
     pairs.append(("Confidence", finding.confidence.value))
     if finding.fix:
@@ -60,6 +59,7 @@ def _finding(finding: LintFinding, lines: Sequence[str]) -> Element:
         h("b", finding.code, class_="tag"),
         h("span", finding.rule.name, class_="what"),
         h("span", visible(finding.message), class_="concludes"),
+        None if place is None else fragment(" ", h("small", str(place))),
     )
     return opening(summary, definitions(pairs), *map(_evidence, finding.evidence))
 

@@ -96,7 +96,7 @@ def _sections(portrait: Portrait, version: str) -> Iterator[PageSection]:
     yield PageSection("screen", "At a glance", screen(analysis))
     count = len(portrait.lint.findings)
     yield PageSection(
-        "findings", "Findings", findings(portrait.lint, analysis.template.text), str(count)
+        "findings", "Findings", findings(portrait.lint, analysis.template), str(count)
     )
     yield PageSection("summary", "Summary", summary(analysis))
     yield from _format(analysis)

@@ -26,9 +26,19 @@ from autoparser.analysis.lint import (
 )
 from autoparser.analysis.lint.project import FailOn, Inspected, LintRun, Problem
 
+from .finding_words import line_place
 from .statistics import counted
 
 __all__ = ["LintDocument", "lint_document"]
+
+
+class OriginDocument(JsonDocument, frozen=True):
+    """Where a line of the template begins to write."""
+
+    at: Count
+    """Characters of the text before the place."""
+    line: Positive
+    """The template's line, from 1."""
 
 
 class ShownDocument(JsonDocument, frozen=True):
@@ -42,6 +52,8 @@ class ShownDocument(JsonDocument, frozen=True):
     """The template's own words where it raised."""
     messages: tuple[AnyJson, ...]
     """The conversation that was rendered; empty where the text is not a render."""
+    origins: tuple[OriginDocument, ...]
+    """Which lines wrote the text, in its order; empty where they are not known."""
 
 
 class LintEvidenceDocument(JsonDocument, frozen=True):
@@ -66,6 +78,8 @@ class FindingDocument(JsonDocument, frozen=True):
     """The template's line, from 1."""
     line_in_file: Positive | None
     """The same as a line of the file; null where a template is within JSON or GGUF."""
+    column_in_file: Positive | None
+    """Where the text of that line begins, from 1; null where there is no such line."""
     fix: str | None
     also: tuple[RuleCode, ...]
     """Rules that saw the same cause and were merged into this finding."""
@@ -202,6 +216,7 @@ def _template(template: Inspected, run: LintRun) -> LintedTemplateDocument:
 
 
 def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> FindingDocument:
+    place = line_place(template, finding.line)
     return FindingDocument(
         finding.code,
         finding.rule.name,
@@ -210,7 +225,8 @@ def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> Finding
         run.fails(finding),
         finding.message,
         finding.line,
-        template.line_in_file(finding.line),
+        None if place is None else place.line,
+        None if place is None else place.column,
         finding.fix or None,
         tuple(finding.also),
         tuple(map(_evidence, finding.evidence)),
@@ -224,7 +240,13 @@ def _evidence(evidence: HitEvidence) -> LintEvidenceDocument:
 
 
 def _shown(shown: ShownText) -> ShownDocument:
-    return ShownDocument(shown.label, shown.text, shown.error or None, tuple(shown.messages))
+    return ShownDocument(
+        shown.label,
+        shown.text,
+        shown.error or None,
+        tuple(shown.messages),
+        tuple(OriginDocument(at, line) for at, line in shown.origins),
+    )
 
 
 def _problem(problem: Problem) -> ProblemDocument:

@@ -109,6 +109,21 @@ def test_json_is_as_its_schema_says(autoparser: Run) -> None:
         assert document["equal"] == (code == 0)
 
 
+def test_json_names_the_lines_that_the_text_names(tmp_path: Path, autoparser: Run) -> None:
+    source = "{% for m in messages %}\n  {{- m.role + ':' + m.content|trim + '\\n' }}\n{% endfor %}"
+    left, right = tmp_path / "left.jinja", tmp_path / "right.jinja"
+    left.write_text(source.replace("|trim", ""), encoding="utf-8")
+    right.write_text(source, encoding="utf-8")
+    text = autoparser("compare", left, right).out
+    document = json.loads(autoparser("compare", left, right, "--format", "json").out)
+    changed = document["renders"]["changed"]
+    assert (2, 2) in {(each["left_line"], each["right_line"]) for each in changed}
+    assert re.search(r"^ +- 2 ", text, re.MULTILINE)
+    places = {(each["line"], each["column"]) for each in document["findings"]}
+    assert places - {(None, None)} <= {(1, 1), (2, 3), (3, 1)}
+    assert (2, 3) in places
+
+
 def test_a_page_is_written(tmp_path: Path, autoparser: Run) -> None:
     page = tmp_path / "compare.html"
     ran = autoparser("compare", LEFT, RIGHT, "-f", "html", "-o", page, "--exit-zero")

@@ -234,6 +234,31 @@ def test_several_reports_come_of_one_run(project: Path, autoparser: Run) -> None
     assert document["failed"] is True
 
 
+def test_json_has_the_places_that_lines_begin_with(project: Path, autoparser: Run) -> None:
+    source = "{% for m in messages %}\n    {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}\n"
+    (project / "trims.jinja").write_text(source, encoding="utf-8")
+    document = json.loads(autoparser("lint", "trims.jinja", "--format", "json").out)
+    (template,) = document["templates"]
+    told = autoparser("lint", "trims.jinja", "--format", "concise").out
+    placed = [each for each in template["findings"] if each["line"] is not None]
+    assert {(each["line_in_file"], each["column_in_file"]) for each in placed} == {(2, 5)}
+    for each in placed:
+        assert f"trims.jinja:2:5: {each['code']} " in told
+    origins = [
+        (shown["text"], shown["origins"])
+        for each in template["findings"]
+        for pair in each["evidence"]
+        for shown in (pair["one"], pair["other"] or pair["one"])
+        if shown["origins"]
+    ]
+    assert origins
+    for text, begins in origins:
+        places = [each["at"] for each in begins]
+        assert places == sorted(places)
+        assert places[-1] < len(text)
+        assert {each["line"] for each in begins} <= {1, 2, 3}
+
+
 def test_no_bar_where_no_one_watches(project: Path, process: Run) -> None:
     for at in range(10):
         text = (project / "chat.jinja").read_text("utf-8")

@@ -39,6 +39,7 @@ TEMPLATES = (
 LAG = 800
 ID = "aB3dE6gH1"
 TIMEOUT = 120.0
+DONE = "data: [DONE]"
 
 
 @cache
@@ -152,7 +153,7 @@ def without_ids(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message of OpenAI's without the ids of its calls, which are made anew each time."""
     calls = [
         {key: value for key, value in call.items() if key not in ("id", "index")}
-        for call in message.get("tool_calls", ())
+        for call in message.get("tool_calls") or ()
     ]
     return {**message, "tool_calls": calls}
 
@@ -165,23 +166,26 @@ def answered(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
     return without_ids({**choice["message"], "finish_reason": choice["finish_reason"]})
 
 
-def streamed(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask for a stream, and put the message together from its chunks as a client does."""
+def streamed(url: str, body: Mapping[str, Any], *, says_done: bool = True) -> dict[str, Any]:
+    """Ask for a stream, and put the message together from its chunks as a client does.
+
+    `says_done` is whether the last event has to be OpenAI's end.
+    """
     message: dict[str, Any] = {"content": None}
     calls: dict[int, dict[str, Any]] = {}
     asked = {**body, "stream": True}
     with httpx2.stream("POST", f"{url}/v1/chat/completions", json=asked, timeout=TIMEOUT) as answer:
         lines = [line for line in answer.iter_lines() if line]
-    assert lines[-1] == "data: [DONE]", lines[-1]
-    for line in lines[:-1]:
+    assert (lines[-1] == DONE) is says_done, lines[-1]
+    for line in lines[: -1 if says_done else None]:
         choice = json.loads(line.removeprefix("data: "))["choices"][0]
         delta = choice["delta"]
-        for key in ("role", "content", "reasoning_content"):
+        for key in ("role", "content", "reasoning_content", "reasoning"):
             if delta.get(key):
                 message[key] = (message.get(key) or "") + delta[key]
-        for part in delta.get("tool_calls", ()):
+        for part in delta.get("tool_calls") or ():
             call = calls.setdefault(part["index"], {"type": "function", "function": {}})
             for key, text in part["function"].items():
-                call["function"][key] = call["function"].get(key, "") + text
+                call["function"][key] = call["function"].get(key, "") + (text or "")
         message["finish_reason"] = choice["finish_reason"]
     return {**message, "tool_calls": [calls[index] for index in sorted(calls)]}

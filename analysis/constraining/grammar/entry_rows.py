@@ -25,6 +25,12 @@ def is_closed(tail: Row) -> bool:
     return len(tail) == 1 and not isinstance(tail[0], Slot) and len(tail[0].strip()) > 1
 
 
+def writes_key_twice(container: Container) -> bool:
+    """Whether a member's name stands in what closes it, too."""
+    rows = [container.entry, *filter(None, container.typed.values())]
+    return any(row.count(Slot.KEY) > 1 for row in rows)
+
+
 def closes_of(row: Row, container: Container, outer: Notation) -> list[str]:
     """Return the texts that end a raw string of an entry: what closes it, what begins the next."""
     text = (container.values or outer).string

@@ -42,6 +42,7 @@ from .rules import (
     Ref,
     RepeatNode,
     SequenceNode,
+    begins_as_escape,
 )
 from .spelled import alphabet
 from .until import states
@@ -131,7 +132,7 @@ class _GbnfWriter:
             case Ref(name):
                 return self.names[name]
             case SequenceNode(items):
-                return " ".join(map(self.node, items)) or '""'
+                return self._row(items)
             case ChoiceNode(options):
                 return f"({' | '.join(map(self.node, options)) or _NEVER})"
             case RepeatNode() | Embedded():
@@ -140,6 +141,19 @@ class _GbnfWriter:
                 if node not in self._written:
                     self._written[node] = self.free_text(node)
                 return self._written[node]
+
+    def _row(self, items: Sequence[Node]) -> str:
+        """Write nodes one after the other.
+
+        A pattern whose escapes begin as the text after it is a rule with that text: llguidance
+        matches such a rule whole, and sees too late else that a pattern has ended.
+        """
+        found: list[str] = []
+        for before, item in zip((None, *items), items, strict=False):
+            found.append(self.node(item))
+            if isinstance(before, PatternNode) and begins_as_escape(item, before):
+                found[-2:] = [self.table.add("closed", " ".join(found[-2:]))]
+        return " ".join(found) or '""'
 
     def pattern(self, node: PatternNode) -> str:
         """Write what a regular expression matches; a shape has its quotes and escapes in it."""

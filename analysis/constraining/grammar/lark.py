@@ -38,6 +38,7 @@ from .rules import (
     Ref,
     RepeatNode,
     SequenceNode,
+    begins_as_escape,
 )
 from .stretches import (
     OneSign,
@@ -148,7 +149,7 @@ class _LarkWriter:
             if isinstance(item, LiteralNode) and isinstance(before, PatternNode):
                 self.text(item.text)
                 pieces = self.opaque.pieces(item.text)
-                alike = any(each[:1] == item.text[:1] for each in before.escapes)
+                alike = begins_as_escape(item, before)
                 if alike and not any(isinstance(each, int) for each in pieces):
                     whole = _behind(_pattern(before), escaped(item.text))
                     found[-1] = self.terminal("PATTERN", whole)
@@ -513,5 +514,5 @@ def _behind(terminal: str, tail: str) -> str:
 
 
 def _slashes(regex: str) -> str:
-    """Escape what would end a regular expression in Lark."""
-    return regex.replace("\\/", "/").replace("/", "\\/").replace("\n", "\\n")
+    """Escape what would end a regular expression in Lark; an empty one would be a comment."""
+    return (regex or "(?:)").replace("\\/", "/").replace("/", "\\/").replace("\n", "\\n")

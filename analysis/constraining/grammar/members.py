@@ -34,8 +34,9 @@ from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Container
-from autoparser.analysis.core.schema import Schema
+from autoparser.analysis.core.schema import ROOT, Schema, UnheldKeywordError, is_loose, place_of
 
+from .entry_rows import writes_key_twice
 from .paths import Path, joined, without
 from .rules import LiteralNode, Node, Prose, Ref, choice, sequence
 from .string_ways import key_path
@@ -46,6 +47,9 @@ Entries: TypeAlias = Callable[[str, Json, Path], list[Path]]
 
 Writes: TypeAlias = Callable[[Json], bool]
 """Says whether the format writes a member of a schema at all."""
+
+
+_OTHERS = "additionalProperties"
 
 
 class MemberRules:
@@ -78,19 +82,39 @@ class MemberRules:
         """Whether a member has to be there that no value meets, or that the format never writes."""
         self.names = container.order.arrange([name for name in named if name not in unwritten])
         self.required -= unwritten
-        self.extra = schema.get("additionalProperties", not self.properties)
+        self.extra = schema.get(_OTHERS, not self.properties)
         missing = self.required - set(self.names)
         if missing:
-            others = schema.get("additionalProperties", True)
+            others = schema.get(_OTHERS, True)
             never = any(name in self.properties for name in missing)
             self.impossible = self.impossible or never or not writes(others)
             self.properties = {**self.properties, **dict.fromkeys(sorted(missing), others)}
             self.names += sorted(missing)
-        self.more = self.extra is not False and writes(self.extra)
+        self.more = self._takes_more(schema, writes)
         self.last = max(
             (at for at, name in enumerate(self.names) if name in self.required), default=-1
         )
         """The place of the last member that has to be there."""
+
+    def _takes_more(self, schema: Schema, writes: Writes) -> bool:
+        """Whether there may be members with names that are made up.
+
+        Where an entry writes its name twice, no rule can say that both are the same: then they are
+        as loose as the caller lets them be. Raises UnheldKeywordError where he does not.
+        """
+        if self.extra is False or not writes(self.extra):
+            return False
+        if not writes_key_twice(self.container) or is_loose(schema, _OTHERS):
+            return True
+        if _OTHERS in schema:
+            raise UnheldKeywordError(
+                f"{_OTHERS} cannot be held to where a member's name stands twice: a name that is"
+                " made up could be closed by another one",
+                pointer=place_of(schema, ROOT),
+                keyword=_OTHERS,
+                hint="set it to false, or let the grammar be looser (--loosen)",
+            )
+        return False
 
     def begin(self) -> Ref:
         """Return the rule for all members; at least one of them is written."""

@@ -17,6 +17,7 @@ Two ways part where they differ, unless a tokenizer has one token there:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -25,7 +26,17 @@ from typing import TypeAlias
 from autoparser.analysis.core.format import Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
-from .rules import NOTHING, Exit, FreeTextNode, LiteralNode, Node, Prose, choice, sequence
+from .rules import (
+    NOTHING,
+    Exit,
+    FreeTextNode,
+    LiteralNode,
+    Node,
+    PatternNode,
+    Prose,
+    choice,
+    sequence,
+)
 
 Item: TypeAlias = str | Node | Prose
 Path: TypeAlias = tuple[Item, ...]
@@ -87,9 +98,10 @@ class Brancher:
         if len(rest) == 1:
             return self._alone(rest[0], marks)
         options: list[Node] = []
+        words = [path[0] for path in rest if path and isinstance(path[0], PatternNode)]
         while rest:
             first = rest[0][:1]
-            same, rest = self._part(rest, first)
+            same, rest = self._part(rest, first, words)
             if not first:
                 options.append(NOTHING)
             elif isinstance(first[0], str):
@@ -111,19 +123,30 @@ class Brancher:
             nodes.append(LiteralNode(item) if isinstance(item, str) else item)
         return sequence(*nodes)
 
-    def _part(self, paths: Sequence[Path], first: Path) -> tuple[list[Path], list[Path]]:
-        """Part the paths that begin as one does, if only with one unit of its text."""
+    def _part(
+        self, paths: Sequence[Path], first: Path, words: Sequence[PatternNode]
+    ) -> tuple[list[Path], list[Path]]:
+        """Part the paths that begin as one does, if only with one unit of its text.
+
+        A text that begins as one of the patterns beside it could is not cut there: readers that
+        take the longest match would go on with the pattern.
+        """
         same: list[Path] = []
         others: list[Path] = []
         for path in paths:
-            (same if self._front(path) == self._front(first) else others).append(path)
+            alike = self._front(path, words) == self._front(first, words)
+            (same if alike else others).append(path)
         return same, others
 
-    def _front(self, path: Path) -> Item | None:
-        """Return what decides which way a path goes: a unit of text, or a node."""
+    def _front(self, path: Path, words: Sequence[PatternNode]) -> Item | None:
+        """Return what decides which way a path goes: a unit of text, a word of it, or a node."""
         head = path[0] if path else None
         if not isinstance(head, str):
             return head
+        found = [re.match(word.regex, head) for word in words]
+        longest = max((match.end() for match in found if match), default=0)
+        if longest:
+            return head[: longest + 1]
         first = self.opaque.pieces(head)[0]
         return first[0] if isinstance(first, str) else self.opaque.texts[first]
 

@@ -185,6 +185,13 @@ def choice(*options: Node) -> Node:
     return next(iter(different)) if len(different) == 1 else ChoiceNode(tuple(different))
 
 
+def begins_as_escape(node: Node, pattern: PatternNode) -> bool:
+    """Whether a text begins with the same character as an escape of the pattern before it."""
+    if not isinstance(node, LiteralNode):
+        return False
+    return any(each[:1] == node.text[:1] for each in pattern.escapes)
+
+
 def refers(node: Node) -> bool:
     """Whether a node refers to a rule by its name."""
     match node:

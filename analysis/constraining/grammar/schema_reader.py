@@ -32,6 +32,7 @@ from .json_schema.schema_options import tell_apart
 
 _ROOT = "root"
 _UNIONS = ("anyOf", "oneOf")
+_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
 class SchemaReader:
@@ -59,10 +60,13 @@ class SchemaReader:
             reference = str(found["$ref"])
             if reference in above:
                 raise SchemaError(f"{reference} refers to itself", place=self.place)
+            if not found.keys().isdisjoint(_UNEVALUATED):
+                # They look at what the reference says, so they may not be taken from it.
+                return found
             target = self.resolved(self._at(reference), above | {reference})
             found = conjunction(target, without(found, "$ref"))
         parts = schemas_of(found, "allOf")
-        if not parts or any(keyword.startswith("unevaluated") for keyword in found):
+        if not parts or not found.keys().isdisjoint(_UNEVALUATED):
             return found
         found = without(found, "allOf")
         for part in parts:

@@ -17,10 +17,17 @@ from .rules import JsonStyle, JsonValue, PatternNode, Prose
 from .spelled import HTML, lost_spellings, spelled
 
 _JSON_HTML = r"(?:[^<>&'\x22\\\x00-\x1f]|&lt;|&gt;|&amp;|&#39;|\\(?:[\\nrtbf]|&#34;))*"
+_CODE = (
+    r"\\x(?:[01][0-9a-f]|7f|[89][0-9a-f]|a[0d])"
+    r"|\\u(?:[0-9abcef][0-9a-f]{3}|d[0-7][0-9a-f]{2})"
+    r"|\\U00(?:0[1-9a-f]|10)[0-9a-f]{4}"
+)
+"""What Python writes for a character that cannot be printed."""
 _PYTHON = {
-    "'": r"'(?:[^'\\\x00-\x1f\x7f]|\\[\\'nrt])*'",
+    "'": rf"'(?:[^'\\\x00-\x1f\x7f]|\\[\\'nrt]|{_CODE})*'",
     # Python quotes so where the text holds a quote of the other kind.
-    '"': r'"(?:[^"\'\\\x00-\x1f\x7f]|\\[\\nrt])*\'(?:[^"\\\x00-\x1f\x7f]|\\[\\nrt])*"',
+    '"': rf'"(?:[^"\'\\\x00-\x1f\x7f]|\\[\\nrt]|{_CODE})*'
+    rf'\'(?:[^"\\\x00-\x1f\x7f]|\\[\\nrt]|{_CODE})*"',
 }
 KEY = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
 """A name that a model may make up for a member."""

@@ -49,6 +49,7 @@ from .rules import JsonStyle, JsonValue, Node, Ref, refers
 from .schema_reader import SchemaReader
 from .string_ways import string_ways
 from .table import RuleTable
+from .told_apart import told_apart
 
 _ORDER = {kind: at for at, kind in enumerate(JsonType)}
 _CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
@@ -93,8 +94,9 @@ class ValueWriter:
         options = self.reader.options(found)
         taken_apart = options != [found]
         if taken_apart and not (_is_raw(notation.string) and self._is_free(found, kinds)):
-            return distinct(
-                [way for option in options for way in self.ways(option, notation, exclude, kinds)]
+            return told_apart(
+                [way for option in options for way in self.ways(option, notation, exclude, kinds)],
+                exclude,
             )
         return self._by_type(options[0] if len(options) == 1 else found, notation, exclude, kinds)
 
@@ -131,7 +133,7 @@ class ValueWriter:
                 ways += self._written(schema, kind, notation, exclude)
         for each, same in by_style.items():
             ways += self._json(schema, frozenset(same), each)
-        return distinct(ways)
+        return told_apart(ways, exclude)
 
     def _written(
         self, schema: Schema, kind: JsonType, notation: Notation, exclude: Sequence[str]

@@ -19,7 +19,7 @@ from .keywords import (
     schemas_of,
     without,
 )
-from .leaving_out import nearest, without_keyword
+from .leaving_out import is_loose, nearest, without_keyword
 from .merging import NOTHING, Contradiction, both, conjunction, joined
 from .part import SchemaPart
 from .places import place_of, schemas_in, with_places
@@ -46,6 +46,7 @@ __all__ = [
     "escaped",
     "flaws",
     "identity",
+    "is_loose",
     "is_number",
     "joined",
     "kinds_of",

@@ -8,7 +8,7 @@ from itertools import takewhile
 from autoparser.analysis.core.conversation import Json
 
 from .errors import below
-from .keywords import Schema, mapped, without
+from .keywords import Schema, mapped, schemas_of, without
 from .places import schemas_in
 
 _WITH: Mapping[str, tuple[str, ...]] = {
@@ -24,6 +24,10 @@ _SEEN = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "depe
     *("contains", "properties", "patternProperties", "prefixItems", "items", "$dynamicRef")
 }
 """Keywords that the ``unevaluated`` ones look at."""
+_LOOSE = "x-loose"
+"""The keyword that holds those that a grammar is held to in part; the standard knows none such."""
+_IN_PART = frozenset({"additionalProperties"})
+"""Keywords that allow what would not be allowed without them."""
 
 
 def nearest(schema: Json, keyword: str, pointer: str) -> str:
@@ -41,7 +45,10 @@ def _shared(first: str, second: str) -> int:
 
 
 def without_keyword(schema: Json, pointer: str) -> Json:
-    """Return a schema without the keyword at a pointer; the same one where nothing is there."""
+    """Return a schema without the keyword at a pointer; the same one where nothing is there.
+
+    What allows members that have no name stays, and is said to be held to in part: `is_loose`.
+    """
     place, _, token = pointer.rpartition("/")
     keyword = token.replace("~1", "/").replace("~0", "~")
     found = _changed(schema, "#", place, lambda part: _dropped(part, keyword))
@@ -64,7 +71,14 @@ def _changed(value: Json, at: str, place: str, change: Callable[[Schema], Json])
     return value
 
 
+def is_loose(schema: Schema, keyword: str) -> bool:
+    """Whether a grammar may take more than a keyword of this schema allows."""
+    return keyword in schemas_of(schema, _LOOSE)
+
+
 def _dropped(schema: Schema, keyword: str) -> Json:
+    if keyword in _IN_PART and not is_loose(schema, keyword):
+        return {**schema, _LOOSE: [keyword]}
     if keyword == "oneOf" and keyword in schema:
         either: Schema = {"anyOf": schema["oneOf"]}
         rest = without(schema, "oneOf")

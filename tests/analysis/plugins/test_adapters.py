@@ -167,6 +167,31 @@ def test_the_detectors_of_sglang_read_the_same(name: str) -> None:
     assert Detector(tokenizer=tokenizer).get_structural_tag(TOOLS, "required")
 
 
+def test_no_tool_detector_reads_on_where_none_can_find_a_call() -> None:
+    # The whitespace between reasoning and content is the template's; a third line break is not.
+    tokenizer = tokenizer_for("a1-function-parameter")
+    text = "Hm.\n</think>\n\n\nIt is sunny."
+    for read_on in (False, True):
+        whole = Thinking(tokenizer=tokenizer, tool_call_parser_active=read_on)
+        found = whole.detect_and_parse(text)
+        assert (found.reasoning_text, found.normal_text) == ("Hm.", "\nIt is sunny.")
+    streamed = Thinking(tokenizer=tokenizer)
+    pieces = [streamed.parse_streaming_increment(piece) for piece in text]
+    pieces.append(streamed.finish())
+    assert "".join(piece.normal_text for piece in pieces) == "\nIt is sunny."
+    assert "".join(piece.reasoning_text for piece in pieces) == "Hm."
+
+
+def test_a_tool_detector_is_left_the_rest_as_it_came() -> None:
+    tokenizer = tokenizer_for("a1-function-parameter")
+    rest = "\n\nSee:\n\n<tool_call>\n<function=get_weather>\n</function>\n</tool_call>"
+    thinking = Thinking(tokenizer=tokenizer, tool_call_parser_active=True)
+    assert thinking.detect_and_parse(f"Hm.\n</think>{rest}").normal_text == rest
+    # Where no tools are offered, what looks like a call is text that a user sees.
+    alone = Thinking(tokenizer=tokenizer).detect_and_parse(f"Hm.\n</think>{rest}")
+    assert alone.normal_text == rest.removeprefix("\n\n")
+
+
 def test_where_the_template_is_found() -> None:
     tokenizer = tokenizer_for(NAMES[0])
     other = TEMPLATES / f"{NAMES[1]}.jinja"

@@ -243,6 +243,14 @@ def test_what_no_render_confirms_says_so() -> None:
     assert "not confirmed" in page_of("calls-in-prompt-words")
 
 
+def test_findings_name_their_place() -> None:
+    source = "{% for m in messages %}\n  {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}"
+    text = report_page(portray(analyze(ChatTemplate(source, origin="own/x.jinja"))), "1")
+    checked(text)
+    summaries = text[text.index('id="findings"') :].split("</summary>")
+    assert any("<small>own/x.jinja:2:3</small>" in each for each in summaries[:-1])
+
+
 def test_a_self_check_that_fails_shows_both_texts() -> None:
     source = "{% for m in messages %}{{ m.role }}:{{ m.content|replace('a', 'b') }}\n{% endfor %}"
     text = report_page(portray(analyze(ChatTemplate(source))), "1.2.3")

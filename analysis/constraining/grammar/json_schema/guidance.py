@@ -207,7 +207,7 @@ def _written(schema: Schema) -> Json:
 
 _MEANT = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
 """What these mean where no other schema speaks of the same value."""
-_GONE = frozenset({"format", "pattern", "oneOf", "uniqueItems", *UNEVALUATED, "x-place"})
+_GONE = frozenset({"format", "pattern", "oneOf", "uniqueItems", *UNEVALUATED, "x-place", "x-loose"})
 
 
 def _is_tuple(schema: Schema) -> bool:

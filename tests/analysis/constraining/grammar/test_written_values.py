@@ -1,0 +1,153 @@
+"""What a template writes for a valid value is taken, whatever the value's notation looks like.
+
+The template writes; llguidance reads the grammar in Lark and in GBNF.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autoparser import Analysis, ChatTemplate, analyze
+from autoparser.analysis.constraining.grammar import Grammar, SchemaError
+from autoparser.analysis.constraining.grammar.acceptance import GrammarDialect
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema import UnheldKeywordError
+from tests.analysis.reading.parsing.loop import TEMPLATES, TOKENS
+
+NOVEL = TEMPLATES.parent / "novel"
+NAMES, ATTRIBUTES = NOVEL / "names-are-tags.jinja", NOVEL / "attributes.jinja"
+PYTHON = TEMPLATES / "j8-2-python-dict-in-tags.jinja"
+ASKED = {"role": "user", "content": "Book it."}
+BOTH = pytest.mark.parametrize("dialect", [*GrammarDialect])
+
+
+@cache
+def known(path: Path) -> tuple[ChatTemplate, Analysis]:
+    """Learn a fixture once."""
+    template = ChatTemplate(path.read_text(encoding="utf-8"), TOKENS)
+    return template, analyze(template)
+
+
+def offered(parameters: Json) -> dict[str, Any]:
+    """Offer one tool."""
+    function = {"name": "book", "description": "Book.", "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def grammar_of(path: Path, parameters: Json, *, loosen: bool = False) -> Grammar:
+    """Return the grammar of a request for one call."""
+    _, analysis = known(path)
+    return analysis.grammar([offered(parameters)], tool_choice="required", loosen=loosen)
+
+
+def written(path: Path, parameters: Json, arguments: dict[str, Json]) -> str:
+    """Return what the template writes after its prompt for a call."""
+    template, _ = known(path)
+    tools = [offered(parameters)]
+    function = {"name": "book", "arguments": arguments}
+    call = {"id": "abcDEF123", "type": "function", "function": function}
+    said = {"role": "assistant", "content": "", "tool_calls": [call]}
+    prompt = template.render([ASKED], tools, add_generation_prompt=True)
+    whole = template.render([ASKED, said], tools)
+    assert whole.startswith(prompt)
+    return whole[len(prompt) :]
+
+
+def members(**properties: Json) -> dict[str, Json]:
+    """Return the schema of an object with these members and no others."""
+    return {"type": "object", "properties": dict(properties), "additionalProperties": False}
+
+
+TEXT: Json = {"type": "string"}
+TREE: Json = {**members(b={"type": "integer"}), "$defs": {}}
+CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
+    (ATTRIBUTES, members(b={"type": "integer"}), {"b": 10}),
+    (ATTRIBUTES, members(a=TEXT, b={}), {"a": "<&>", "b": [1]}),
+    (ATTRIBUTES, members(a={"type": "string", "pattern": "^$"}), {"a": ""}),
+    (ATTRIBUTES, members(a={"type": "string", "maxLength": 3}), {"a": "'<'"}),
+    (
+        NAMES,
+        members(a={"anyOf": [{"type": "number"}, {"type": "string", "minLength": 3}]}),
+        {"a": 6},
+    ),
+    (
+        NAMES,
+        {**members(b={"$ref": "#/$defs/o", "unevaluatedProperties": False}), "$defs": {"o": TREE}},
+        {"b": {"b": -1}},
+    ),
+    (PYTHON, members(a=TEXT), {"a": "a\u200bb"}),
+    (PYTHON, members(a=TEXT), {"a": "it's \x00\x7f \U000e0001"}),
+]
+
+
+@BOTH
+@pytest.mark.parametrize(("path", "parameters", "arguments"), CASES)
+def test_what_the_template_writes_is_taken(
+    path: Path, parameters: dict[str, Json], arguments: dict[str, Json], dialect: GrammarDialect
+) -> None:
+    text = written(path, parameters, arguments)
+    grammar = grammar_of(path, parameters, loosen=True)
+    found = grammar.accepts(text.rstrip("\n"), dialect=dialect)
+    assert found.accepted, (text, found)
+
+
+OPEN: dict[str, Json] = {
+    "type": "object",
+    "properties": {"a": {"anyOf": [{"type": "integer"}, {}]}, "ab": {"type": "object"}},
+    "additionalProperties": {"type": "integer"},
+}
+
+
+@BOTH
+def test_a_made_up_name_that_stands_twice_is_named_as_what_is_not_held_to(
+    dialect: GrammarDialect,
+) -> None:
+    with pytest.raises(SchemaError, match="additionalProperties cannot be held to") as raised:
+        grammar_of(NAMES, OPEN).accepts("", dialect=dialect)
+    assert isinstance(raised.value, UnheldKeywordError)
+    assert raised.value.pointer == "#/additionalProperties"
+
+
+def test_a_loosened_grammar_takes_made_up_names_beside_declared_ones() -> None:
+    grammar = grammar_of(NAMES, OPEN, loosen=True)
+    cases: list[dict[str, Json]] = [
+        {"ab": {}},
+        {"a": "x", "ab": {}},
+        {"abc": 1},
+        {"a": 1, "other": 2},
+    ]
+    for arguments in cases:
+        text = written(NAMES, OPEN, arguments)
+        assert grammar.accepts(text.rstrip("\n")).accepted, text
+    assert [each.keyword for each in grammar.loosened("lark")] == ["additionalProperties"]
+
+
+def test_an_object_that_says_nothing_of_other_names_takes_none_where_they_stand_twice() -> None:
+    grammar = grammar_of(NAMES, {"type": "object", "properties": {}})
+    call = written(NAMES, {}, {"a": 1}).rstrip("\n")
+    assert not grammar.accepts(call).accepted
+    assert not grammar.accepts(call.replace("</a></book>", "</b></book>")).accepted
+    assert grammar.accepts(written(NAMES, {}, {}).rstrip("\n")).accepted
+
+
+@BOTH
+def test_text_of_a_shape_is_not_held_to_it_where_a_bounded_number_may_stand(
+    dialect: GrammarDialect,
+) -> None:
+    either: Json = {
+        "anyOf": [{"type": "string", "pattern": "^[0-9]{2}$"}, {"type": "integer", "minimum": 200}]
+    }
+    with pytest.raises(UnheldKeywordError, match="read as a value of another type"):
+        grammar_of(NAMES, members(a=either)).accepts("", dialect=dialect)
+
+
+def test_text_of_a_shape_stands_beside_any_whole_number() -> None:
+    either: Json = {"anyOf": [{"type": "string", "minLength": 3}, {"type": "integer"}]}
+    grammar = grammar_of(NAMES, members(a=either))
+    for value, taken in ((6, True), (123, True), ("abc", True), ("ab", False)):
+        text = written(NAMES, members(a=either), {"a": value})
+        assert grammar.accepts(text.rstrip("\n")).accepted is taken, value

@@ -1,0 +1,142 @@
+"""Real servers that read answers by our formats: each message is that of our own parser.
+
+The texts are the template's own turns of known messages, asked for at once and as a stream. An
+engine stands in a Python of its own, which `AUTOPARSER_VLLM_PYTHON` and the like name; for the
+plugin this package stands beside it. A server takes a minute or more to start: where no Python is
+named, nothing is asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+from autoparser.analysis.describing.export import response_template
+
+from .chats import ROOT, ScriptedChat, analysis_of, answered, chats_of, messages, parrot, streamed
+from .running_engine import SGLANG, TRANSFORMERS, VLLM, EngineServer, RunningEngine, running_engine
+
+pytestmark = [pytest.mark.slow, pytest.mark.engine]
+
+NAMES = ("a1-function-parameter", "j1-json-in-tags")
+"""A notation that is not JSON after reasoning that the prompt opens, and JSON after reasoning that
+the model opens."""
+AT_A_TIME = 4
+
+
+def parsers(name: str) -> tuple[str, ...]:
+    return ("--tool-call-parser", name, "--reasoning-parser", name)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A server, and what it reads answers by."""
+
+    engine: EngineServer
+    flags: Sequence[str] = ()
+    exported: bool = False
+    """By the `response_template` that stands beside the template; else by the plugin."""
+
+    def settings(self, name: str) -> dict[str, object]:
+        """Return what stands in the `tokenizer_config.json` of a fixture's model."""
+        template = (ROOT / "fixtures" / "templates" / f"{name}.jinja").read_text("utf-8")
+        export = response_template(analysis_of(name).format).document if self.exported else None
+        return {"chat_template": template, **({"response_template": export} if export else {})}
+
+
+SETUPS = {
+    "vllm": Setup(VLLM, parsers("autoparser")),
+    "sglang": Setup(SGLANG, parsers("autoparser")),
+    "vllm-export": Setup(VLLM, parsers("hf"), exported=True),
+    "sglang-export": Setup(SGLANG, parsers("response_template"), exported=True),
+    "transformers-export": Setup(TRANSFORMERS, exported=True),
+}
+Served = tuple[Setup, str, RunningEngine]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(setup, name) for setup in SETUPS for name in NAMES],
+    ids="-".join,
+)
+def served(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[Served]:
+    setup, name = SETUPS[request.param[0]], request.param[1]
+    engine = setup.engine
+    if engine.python is None:
+        pytest.skip(f"{engine.variable} does not name a Python with {engine.name}")
+    folder = tmp_path_factory.mktemp(engine.name)
+    with running_engine(engine, parrot(), folder, setup.settings(name), setup.flags) as running:
+        yield setup, name, running
+
+
+def test_every_message_is_that_of_the_parser(served: Served) -> None:
+    setup, name, running = served
+    every = list(chats_of(name))
+    assert len(every) in (len(messages()), len(messages()) // 2)
+    # An export cannot hold what a tool choice asks for: engines refuse the request, or ignore it.
+    chats = [asking_auto(chat) for chat in every] if setup.exported else every
+    whole = asked(running, chats, answered)
+    parts = asked(running, chats, partial(streamed, says_done=setup.engine.says_done))
+    meant = [expected(setup.engine, chat) for chat in chats]
+    if setup.exported:
+        # These parsers hold arguments as values, and write them anew.
+        whole, parts, meant = (list(map(with_values, each)) for each in (whole, parts, meant))
+    assert [
+        (chat.script, chat.body["tool_choice"], *read_so)
+        for chat, *read_so in zip(chats, meant, whole, parts, strict=True)
+        if not read_so[0] == read_so[1] == read_so[2]
+    ] == []
+    # What our own parser reads is what the template was given to write.
+    assert [with_values(each)["calls"] for each in meant] == [
+        [{"name": call.name, "arguments": dict(call.arguments)} for call in chat.message.calls]
+        for chat in chats
+    ]
+
+
+def asking_auto(chat: ScriptedChat) -> ScriptedChat:
+    """Return a chat whose request leaves it to the model whether it calls."""
+    body = {**chat.body, "tool_choice": "auto"}
+    return ScriptedChat(chat.message, chat.script, body, chat.parsed)
+
+
+def asked(
+    running: RunningEngine,
+    chats: Sequence[ScriptedChat],
+    ask: Callable[[str, Mapping[str, Any]], Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """Ask for the messages of all chats, several at a time."""
+    bodies = [{**chat.body, "model": running.model, "temperature": 0} for chat in chats]
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        return [read(message) for message in pool.map(partial(ask, running.url), bodies)]
+
+
+def read(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message in one form: engines name reasoning otherwise, and have null, "" or none."""
+    functions = [call["function"] for call in message.get("tool_calls") or ()]
+    calls = [{key: call[key] for key in ("name", "arguments")} for call in functions]
+    return {
+        "content": message.get("content") or None,
+        "reasoning": message.get("reasoning_content") or message.get("reasoning") or None,
+        "calls": calls,
+        "finish_reason": message["finish_reason"],
+    }
+
+
+def with_values(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with the values of its arguments, in place of their text."""
+    calls = [{**call, "arguments": json.loads(call["arguments"])} for call in message["calls"]]
+    return {**message, "calls": calls}
+
+
+def expected(engine: EngineServer, chat: ScriptedChat) -> dict[str, Any]:
+    """Return what our own parser reads, with the engine's word for the end of a named call."""
+    named = not isinstance(chat.body["tool_choice"], str)
+    return read(chat.parsed) | ({"finish_reason": engine.named_end} if named else {})
