@@ -6,6 +6,7 @@ Contract of the exit code: 0 done, 1 done with findings that the command is ther
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -24,6 +25,10 @@ __all__ = ["app", "main", "run"]
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+CLOSED_PIPE = 141
+"""What shells give for a program whose reader has gone: 128 and the number of SIGPIPE."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name="autoparser",
@@ -66,14 +71,22 @@ def run(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(app)
     try:
         code: object = command.main([*arguments], prog_name="autoparser", standalone_mode=False)
+        # At the end of the process nobody would be left to tell it.
+        sys.stdout.flush()
     except AutoparserError as error:
         excerpt = error.excerpt if isinstance(error, TemplateSyntaxError) else ""
         return _complain(str(error), excerpt)
     except typer.Abort:
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # By the second click tells that the reader has gone; a command's own code is returned.
         quiet_standard_output()
-        return 0
+        return CLOSED_PIPE
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        quiet_standard_output()
+        return _complain(f"standard output: cannot be written ({error.strerror})")
     except _UsageError as error:
         return _complain(_usage(error))
     except BaseException as error:

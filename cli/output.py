@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -72,7 +74,11 @@ def print_report(report: Text, *, beside: bool = False) -> None:
     from rich.console import Console
 
     console = Console(stderr=beside)
-    console.print(_linked(report) if console.is_terminal else report, soft_wrap=True)
+    try:
+        console.print(_linked(report) if console.is_terminal else report, soft_wrap=True)
+    except SystemExit:
+        # So rich ends a process whose reader has gone; which code it has is not rich's affair.
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
 
 
 def _linked(report: Text) -> Text:
@@ -180,9 +186,17 @@ def keep_source(source: str | None, output: Path | None) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a report to a file. Raises AutoparserError where that cannot be done."""
+    """Write a report to a file. Raises AutoparserError where that cannot be done.
+
+    What was there before stays until all of the text is on the disk.
+    """
+    content = text.encode("utf-8", "backslashreplace")
     try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        # A terminal or a pipe is not to be replaced, and of a link it is the file that it names.
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            _replace(path.resolve(), content)
     except OSError as error:
         reason = error.strerror or type(error).__name__
     else:
@@ -192,3 +206,20 @@ def write_file(path: Path, text: str) -> None:
         file=os.fspath(path),
         hint="name a file in a directory that you may write to with --output",
     )
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write beside a file, then put that in its place."""
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    beside = path.with_name(f".{path.name[:200]}.{os.getpid()}.tmp")
+    try:
+        with beside.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.exists():
+            shutil.copymode(path, beside)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -143,7 +143,7 @@ class Polled:
             try:
                 if path.is_dir():
                     yield from sorted(each for each in path.iterdir() if each.is_file())
-                elif path.exists():
+                elif path.is_file():
                     yield path
             except OSError:
                 continue

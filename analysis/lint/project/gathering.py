@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 
+from autoparser.analysis.loading.sources import special_kind
+
 from .globs import is_pattern, matches
 from .problem import Problem
 
@@ -81,6 +83,10 @@ def gather(
         elif not sources:
             problems.append(_nothing(argument))
         for source in sources:
+            special = special_kind(Path(source.given)) if source.given else None
+            if special is not None:
+                problems.append(_special(source.given, special))
+                continue
             found.setdefault(_identity(source.given), source)
     return tuple(found.values()), tuple(problems)
 
@@ -96,6 +102,14 @@ def _nothing(directory: str) -> Problem:
         "there is no template below this directory",
         f"a template is named *{', *'.join(SUFFIXES)}, {' or '.join(MODEL_FILES[1:3])};"
         " name another file itself",
+    )
+
+
+def _special(given: str, kind: str) -> Problem:
+    return Problem(
+        given,
+        f"this is {kind}, which is not read",
+        "name a file, or give its text on standard input with -",
     )
 
 

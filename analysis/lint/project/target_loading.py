@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autoparser.analysis.core.errors import (
@@ -11,7 +11,7 @@ from autoparser.analysis.core.errors import (
     TemplateNotFoundError,
     TemplateReadError,
 )
-from autoparser.analysis.loading.sources import kind_of, load_templates
+from autoparser.analysis.loading.sources import MISNAMED, kind_of, load_templates
 from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.analysis.loading.tokens import tokenizer_beside
 
@@ -102,7 +102,11 @@ def _problem(error: AutoparserError, source: Source) -> Problem | None:
     path = Path(source.given)
     if isinstance(error, TemplateNotFoundError) and source.within is not None and path.is_dir():
         return None
-    if isinstance(error, TemplateReadError) and path.is_file() and path.suffix.lower() != ".json":
+    suffix = path.suffix.lower()
+    if isinstance(error, TemplateReadError) and suffix == ".gguf" and kind_of(path) == MISNAMED:
+        problem = problem_of(error, source.given)
+        return replace(problem, message=f"this is a broken GGUF file: {problem.message}")
+    if isinstance(error, TemplateReadError) and path.is_file() and suffix != ".json":
         kind = kind_of(path)
         if kind is not None:
             return Problem(source.given, f"this is {kind}, not a chat template")

@@ -148,10 +148,8 @@ class WorkerPool:
         """Wait for answers, or for the first that is overdue."""
         dues = [worker.due for _, worker in self._busy.values() if worker.due is not None]
         ready = wait(list(self._busy), None if not dues else max(0, min(dues) - monotonic()))
-        now = monotonic()
         for connection, (at, worker) in list(self._busy.items()):
-            overdue = worker.due is not None and worker.due <= now
-            if connection in ready or overdue:
+            if connection in ready or worker.stuck():
                 del self._busy[connection]
                 done[at] = _outcome(worker)
                 self._idle.append(worker if fit(worker) else Worker())

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from .error_words import of_death, of_silence
 from .limits import Limits
+from .process_activity import ProcessActivity, activity_of
 from .processes import Process, started
 from .worker_messages import Reply, TaskRequest, dumped, loaded
 
@@ -25,7 +26,7 @@ __all__ = ["Worker"]
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
 LOADED_MACHINE = 10.0
-"""How many times the processor time of a task its answer may take, on a machine under load."""
+"""After how many times the processor time of a task one looks whether its worker still works."""
 
 TIDY_SECONDS = 1.0
 """What a worker at a terminal has to end by itself after an interrupt."""
@@ -43,6 +44,7 @@ class Worker:
         self._terminal = terminal
         self._request: TaskRequest | None = None
         self._due: float | None = None
+        self._seen: ProcessActivity | None = None
         self._owner = os.getpid()
         self._end = weakref.finalize(self, _ended, self._process, self.connection, self._owner)
         self.grown = 0
@@ -71,8 +73,22 @@ class Worker:
 
     @property
     def due(self) -> float | None:
-        """When its answer is overdue, by the monotonic clock; None where it may take any time."""
+        """When to ask whether it is stuck, by the monotonic clock; None where it may wait."""
         return self._due
+
+    def stuck(self) -> bool:
+        """Whether it is due, does nothing, and has done nothing since one last looked.
+
+        A machine under load makes a worker late: that is no reason to end it, and what it computes
+        is counted by its own clocks. Where the system does not tell what it does, being due is all.
+        """
+        if self._due is None or monotonic() < self._due:
+            return False
+        seen, self._seen = self._seen, activity_of(self.pid)
+        if self._seen is None or (self._seen == seen and not self._seen.running):
+            return True
+        self._due = monotonic() + START_SECONDS
+        return False
 
     def submit(
         self,
@@ -85,7 +101,7 @@ class Worker:
         """Give it a task. Raises what pickle does for arguments that cannot be sent."""
         self._request = TaskRequest(function, arguments, named, limits, file)
         content = dumped(self._request)
-        self._due = None
+        self._due = self._seen = None
         if limits.seconds is not None and not self._terminal:
             self._due = monotonic() + limits.seconds * LOADED_MACHINE + START_SECONDS
         # A worker that is dead already shows when its answer is read.
@@ -108,8 +124,9 @@ class Worker:
 
     def _received(self, request: TaskRequest) -> bytes:
         try:
-            if self._due is None or self.connection.poll(max(0, self._due - monotonic())):
-                return self.connection.recv_bytes()
+            while not self.stuck():
+                if self._due is None or self.connection.poll(max(0, self._due - monotonic())):
+                    return self.connection.recv_bytes()
         except (EOFError, ConnectionError):
             fault = of_death(self._buried(), request.limits, request.file)
         except BaseException:

@@ -1,6 +1,6 @@
 """Where chat templates come from: files, directories, standard input, GGUF files, the Hub."""
 
-from .file_kinds import kind_of
+from .file_kinds import MISNAMED, kind_of, special_kind
 from .held_template import (
     HoldsTemplate,
     TemplateGiven,
@@ -11,6 +11,7 @@ from .held_template import (
 from .load import load_template, load_templates
 
 __all__ = [
+    "MISNAMED",
     "HoldsTemplate",
     "TemplateGiven",
     "held_special_tokens",
@@ -18,5 +19,6 @@ __all__ = [
     "kind_of",
     "load_template",
     "load_templates",
+    "special_kind",
     "template_of",
 ]

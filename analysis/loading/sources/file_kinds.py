@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import stat
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-__all__ = ["binary_kind", "kind_of"]
+__all__ = ["MISNAMED", "binary_kind", "kind_of", "special_kind"]
 
 _HEAD = 64
 """Bytes at the beginning of a file that tell its kind."""
 
+MISNAMED = "a GGUF file that is not named .gguf"
+"""What a file that is one is called where its name does not say so."""
+
 _MAGIC: Mapping[bytes, str] = {
     b"version https://git-lfs": "a Git LFS pointer, whose file was not fetched",
-    b"GGUF": "a GGUF file that is not named .gguf",
+    b"GGUF": MISNAMED,
     b"\x89PNG": "a PNG image",
     b"\xff\xd8\xff": "a JPEG image",
     b"GIF8": "a GIF image",
@@ -69,6 +73,23 @@ def kind_of(path: Path) -> str | None:
     if known is not None:
         return known
     return BINARY if b"\0" in head else _SUFFIXES.get(path.suffix.lower())
+
+
+_SPECIAL: Mapping[Callable[[int], bool], str] = {
+    stat.S_ISFIFO: "a named pipe",
+    stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+    stat.S_ISSOCK: "a socket",
+}
+
+
+def special_kind(path: Path) -> str | None:
+    """Name what is neither a file nor a directory, without reading it; None of all else."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return None
+    return next((kind for is_one, kind in _SPECIAL.items() if is_one(mode)), None)
 
 
 def binary_kind(content: bytes) -> str | None:

@@ -8,6 +8,7 @@ is asked to run in the mutable one, where it gets copies and nothing outlives a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
@@ -371,12 +372,17 @@ def _in_words(error: Exception) -> str:
     return f"{kind}: {text}" if text else kind
 
 
+_LACKING = re.compile(r"t_\d+$")
+"""What Jinja calls the function that it compiles to stand for a filter or test that there is not:
+its frame is of no line of the template, that of its caller is."""
+
+
 def _template_line(traceback: TracebackType | None) -> int | None:
     """Return the template's line of the innermost frame that is compiled from a template."""
     line: int | None = None
     while traceback is not None:
         template = traceback.tb_frame.f_globals.get("__jinja_template__")
-        if isinstance(template, Template):
+        if isinstance(template, Template) and not _LACKING.match(traceback.tb_frame.f_code.co_name):
             line = template.get_corresponding_lineno(traceback.tb_lineno)
         traceback = traceback.tb_next
     return line

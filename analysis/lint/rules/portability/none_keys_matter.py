@@ -1,8 +1,9 @@
 """Keys whose value is None change the prompt.
 
 OpenAI's client library gives every message all its keys, most of them None: tool_calls, refusal,
-audio, and content beside calls. transformers drops such keys since 5.23; older releases and other
-engines pass them on, and the same conversation becomes another prompt, or none.
+audio, and content beside calls. transformers drops such keys since 5.23; older releases pass them
+on, as minijinja and @huggingface/jinja do with what they are given, and a conversation becomes
+another prompt, or none. llama.cpp drops them, too, and refuses a name that is null.
 
 Before:
 
@@ -16,12 +17,14 @@ After:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.loading.template import prepared_messages
 
 KEYS = ("tool_calls", "function_call", "refusal", "audio", "name")
 """What the client library's messages hold beside role and content."""
@@ -37,23 +40,23 @@ def check(subject: Subject) -> Iterator[Hit]:
             return
         messages = [_dumped(message) for message in subject.shape.messages(dialogue, marks.system)]
         offered = subject.offered if tools else None
-        given, prepared = (
-            subject.render(
-                messages, tools=offered, setting=subject.usual_setting, as_given=as_given
-            )
-            for as_given in (True, False)
+        prepared = cast("list[dict[str, Json]]", prepared_messages(messages))
+        given, without = (
+            subject.render(each, tools=offered, setting=subject.usual_setting, as_given=True)
+            # Prepared here, so that the evidence shows what the template is given.
+            for each in (messages, prepared)
         )
-        if given.rendered == prepared.rendered and given.text == prepared.text:
+        if given.rendered == without.rendered and given.text == without.text:
             continue
         if given.error is not None:
             outcome = f"fails: {given.reason}"
-        elif prepared.error is not None:
-            outcome = f"works, and fails where they are left out: {prepared.reason}"
+        elif without.error is not None:
+            outcome = f"works, and fails where they are left out: {without.reason}"
         else:
             outcome = "is written otherwise"
         yield Hit(
             f"with keys that are None, as client libraries send them, {what} {outcome}",
-            (compared(given, "with keys that are None", prepared, "without them"),),
+            (compared(given, "with keys that are None", without, "without them"),),
             line=None if given.error is None else given.error.line,
             cause=given.cause,
         )

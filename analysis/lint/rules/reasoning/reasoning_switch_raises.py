@@ -25,21 +25,20 @@ from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
-BOOLEANS: tuple[Json, ...] = (False, None)
-TEXTS: tuple[Json, ...] = (None,)
-"""A value that is written into the text is not a boolean."""
-OF_REASONING = frozenset({Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING, Effect.TURN})
+PLAIN: tuple[Json, ...] = (False, None)
+OF_REASONING = frozenset({Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING})
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Set each switch that the prompt's end or the turn depends on to false and to null."""
+    """Set each switch that the prompt's end or old reasoning depends on to false and to null."""
     unset = under(subject, (subject.user,), {}, generation=True)
     if not unset.rendered:
         return
     for switch in subject.analysis.switches:
-        if not switch.changes & OF_REASONING:
+        # What is written into the text is words of the caller's, as a system message is.
+        if switch.inserted or not switch.changes & OF_REASONING:
             continue
-        for value in TEXTS if switch.inserted else BOOLEANS:
+        for value in PLAIN:
             render = under(subject, (subject.user,), {switch.name: value}, generation=True)
             if render.crashed:
                 words = f"{switch.name}={value}"

@@ -27,6 +27,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a question with tools and without, wrapped and bare, with a system text and not."""
     names = subject.marks.names
+    taken = False
     bare = [tool["function"] for tool in subject.tools if isinstance(tool, dict)]
     for system in ("", subject.marks.system):
         for tools in (subject.tools, bare):
@@ -38,6 +39,10 @@ def check(subject: Subject) -> Iterator[Hit]:
             given = subject.render(messages, tools=tools, generation=True, setting=setting)
             if any(name in given.text for name in names):
                 return
+            taken = taken or given.rendered
+    if not taken:
+        # A request that fails is another rule's matter: it shows nothing of what would be written.
+        return
     alone = subject.play((subject.user,), generation=True)
     given = subject.play((subject.user,), tools=True, generation=True)
     if alone.rendered and given.rendered:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.format import Part
-from autoparser.analysis.lint.chats import told, went_on
+from autoparser.analysis.lint.chats import appends, told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.renders import compared
@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """See what stands after the content of the last message."""
     end = next((each for each in subject.format.ends if each.after is Part.CONTENT), None)
     last = told(subject)
-    if end is None or end.text.strip() or not last.rendered:
+    if end is None or end.text.strip() or not last.rendered or not appends(subject):
         return
     later = went_on(subject)
     earlier = (end.historic or "").strip()

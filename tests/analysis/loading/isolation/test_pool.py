@@ -97,6 +97,16 @@ def test_a_worker_that_does_not_answer_is_killed(
     assert "no answer" in str(found[0].error)
 
 
+def test_a_worker_that_is_late_but_works_is_waited_for(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if the machine were so busy that every answer is overdue when it is asked for.
+    monkeypatch.setattr("autoparser.analysis.loading.isolation.worker.START_SECONDS", 0.01)
+    monkeypatch.setattr("autoparser.analysis.loading.isolation.worker.LOADED_MACHINE", 0.0)
+    found = list(pool.map(sum, [range(3_000_000), range(3)]))
+    assert [outcome.value for outcome in found] == [sum(range(3_000_000)), 3]
+
+
 def test_a_worker_that_has_grown_is_replaced(
     pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,100 @@
+"""A full disk, a closed pipe, a file that is none: told in a line, and nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.cli.output import write_file
+from tests.cli.conftest import ROOT, Run
+
+TEMPLATE = "fixtures/lint/AP306/quiet.jinja"
+FULL = Path("/dev/full")
+"""A device of Linux that no byte fits on."""
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "known.json"
+    file.write_text("old", "utf-8")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(AutoparserError, match="No space left on device"):
+        write_file(file, "new")
+    assert file.read_text("utf-8") == "old"
+    assert [*tmp_path.iterdir()] == [file], "what was written beside is gone"
+
+
+def test_a_file_keeps_its_mode_and_a_link_its_file(tmp_path: Path) -> None:
+    file, link = tmp_path / "known.json", tmp_path / "link.json"
+    file.write_text("old", "utf-8")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    write_file(link, "new")
+    assert link.is_symlink()
+    assert (file.read_text("utf-8"), file.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no such device")
+@pytest.mark.parametrize("command", [("rule", "AP306"), ("analyze", TEMPLATE, "--json")])
+def test_a_full_standard_output_is_one_line(command: tuple[str, ...]) -> None:
+    with FULL.open("w") as full:
+        ran = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
+            [sys.executable, "-m", "autoparser", *command],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    words = "standard output: cannot be written (No space left on device)\n"
+    assert (ran.returncode, ran.stderr) == (2, words)
+
+
+def test_a_closed_pipe_ends_quietly_with_the_code_of_shells() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-m", "autoparser", "rule"],
+            cwd=ROOT,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writer)
+    assert (ran.returncode, ran.stderr) == (141, "")
+
+
+def test_what_is_no_file_is_named_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autoparser: Run
+) -> None:
+    quiet = (ROOT / TEMPLATE).read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chat.jinja").write_text(quiet, "utf-8")
+    os.mkfifo("pipe.jinja")
+    for source in (".", "pipe.jinja"):
+        ran = autoparser("lint", source, "--isolated", "--select", "AP306", "--format", "concise")
+        assert ran.code == 2
+        assert "pipe.jinja:1:1: [problem] this is a named pipe, which is not read" in ran.out
+    ran = autoparser("lint", os.devnull, "--isolated", "--format", "concise")
+    assert f"{os.devnull}:1:1: [problem] this is a device, which is not read" in ran.out
+
+
+def test_a_broken_gguf_is_called_one(tmp_path: Path, autoparser: Run) -> None:
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF\x03\0\0\0abc")
+    ran = autoparser("lint", file, "--isolated", "--format", "json")
+    assert ran.code == 2
+    assert '"message": "this is a broken GGUF file: the file ends in the middle' in ran.out
+    assert '"place": "byte 8"' in ran.out
