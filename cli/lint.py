@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from autoparser.analysis.lint import FindingFilter
+    from autoparser.analysis.lint.other_jinjas import OtherJinja
     from autoparser.analysis.lint.project import (
         Baseline,
         LintRequest,
@@ -149,6 +151,22 @@ def lint(
         typer.Option("--show-evidence", help="Show the renders by which each finding was seen."),
     ] = False,
     tokenizer: TokenizerOption = None,
+    engines: Annotated[
+        bool,
+        typer.Option(
+            "--engines",
+            help="Render whole conversations by other programs' Jinja, too: minijinja, llama.cpp's"
+            " (xllamacpp) and @huggingface/jinja, where they are installed.",
+        ),
+    ] = False,
+    python: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="The bin/python of an environment where --engines looks, too. May be given"
+            " several times.",
+        ),
+    ] = None,
     revision: RevisionOption = None,
     jobs: JobsOption = None,
     watch: WatchOption = False,
@@ -184,6 +202,7 @@ def lint(
     if fix:
         chosen = (select, ignore)
         write_fixed(fixed_sources(sources, *chosen, revision=revision, jobs=jobs, limits=limits))
+    jinjas = _jinjas(python or [], wanted=engines)
 
     def once() -> int:
         settings = _settings(config, isolated=isolated)
@@ -199,6 +218,7 @@ def lint(
             revision=revision,
             jobs=jobs,
             limits=limits,
+            jinjas=jinjas,
         )
         run = _run(request)
         if write_baseline and baseline is not None:
@@ -262,6 +282,24 @@ def _check_use(
         )
 
 
+def _jinjas(pythons: list[str], *, wanted: bool) -> tuple[OtherJinja, ...]:
+    """Return the programs to ask. Raises AutoparserError where there is none, or none is wanted."""
+    if not wanted:
+        if pythons:
+            raise AutoparserError("--python is of --engines", hint="add --engines")
+        return ()
+    from autoparser.analysis.lint.other_jinjas import installed_jinjas
+
+    found = installed_jinjas([sys.executable, *pythons])
+    if not found:
+        raise AutoparserError(
+            f"there is no other Jinja in {', '.join([sys.executable, *pythons])} nor in node",
+            hint="install minijinja (the extra 'engines') or xllamacpp, or npm's"
+            " @huggingface/jinja; --python names another environment",
+        )
+    return found
+
+
 def _settings(config: Path | None, *, isolated: bool) -> ProjectSettings:
     # Imported here so that help does without the engine.
     from autoparser.analysis.lint.project import ProjectSettings, find_settings, read_settings
@@ -284,17 +322,19 @@ def _request(
     revision: str | None,
     jobs: int | None,
     limits: Limits | None,
+    jinjas: tuple[OtherJinja, ...],
 ) -> LintRequest:
-    from autoparser.analysis.lint import Confidence
+    from autoparser.analysis.lint import Confidence, Need, all_rules
     from autoparser.analysis.lint.project import FailOn, LintRequest, RuleChoice
     from autoparser.analysis.loading.isolation import usual_jobs
     from autoparser.analysis.loading.tokens import load_tokenizer
 
     select, ignore, extend = chosen
+    asking = [each.code for each in all_rules() if jinjas and each.needs is Need.OTHER_JINJAS]
     choice = RuleChoice(
         settings.select if select is None else _listed(select),
         settings.ignore if ignore is None else _listed(ignore),
-        (*settings.extend_select, *_listed(extend or [])),
+        (*settings.extend_select, *_listed(extend or []), *asking),
     )
     rules = choice.rules
     if not rules:
@@ -316,6 +356,7 @@ def _request(
         revision,
         jobs or usual_jobs(),
         limits,
+        jinjas,
     )
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import autoparser
+
+ROOT = Path(__file__).parent.parent
+_TOLD = re.compile(r"^::: autoparser\.(\w+)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", autoparser.__all__)
@@ -19,6 +24,14 @@ def test_a_public_name_is_there(name: str) -> None:
 def test_the_names_are_those_that_have_a_home() -> None:
     homes = [name for names in autoparser._HOMES.values() for name in names]
     assert sorted(homes) == sorted(autoparser.__all__)
+
+
+def test_a_page_of_the_reference_has_every_name() -> None:
+    pages = sorted((ROOT / "docs" / "api").glob("*.md"))
+    told = [name for page in pages for name in _TOLD.findall(page.read_text("utf-8"))]
+    assert sorted(told) == sorted(autoparser.__all__)
+    site = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert [page.name for page in pages if f": api/{page.name}\n" not in site] == []
 
 
 def test_another_name_is_none() -> None:

@@ -60,14 +60,12 @@ def environment(
     clock: bool = True,
     tojson: bool = True,
     trim: bool = True,
-    newline: bool = False,
     undefined: type[Undefined] = Undefined,
     scoped: bool = True,
 ) -> Environment:
     """Return transformers' environment without some of what it adds to Jinja.
 
-    `newline` keeps the newline at the template's end, which Jinja leaves out; where it is not
-    `scoped`, the generation tag is as if it were not there.
+    Where it is not `scoped`, the generation tag is as if it were not there.
     """
     usual = chat_environment()
     made = ImmutableSandboxedEnvironment(
@@ -75,7 +73,6 @@ def environment(
         lstrip_blocks=trim,
         extensions=(LoopControlExtension, GenerationTag if scoped else OpenTag),
         optimized=False,
-        keep_trailing_newline=newline,
         undefined=undefined,
     )
     made.globals = {**usual.globals}

@@ -15,3 +15,4 @@ class Need(StrEnum):
     REASONING = "a template that writes reasoning"
     TOKENIZER = "a tokenizer"
     DIRECTORY = "a model directory"
+    OTHER_JINJAS = "another program's Jinja"

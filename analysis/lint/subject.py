@@ -45,7 +45,10 @@ from .conversations import (
     texts_for,
 )
 from .forced import ForcedRun, force
+from .jinja_comparison import JinjaComparison
+from .jinja_sending import compare_matrix
 from .need import Need
+from .other_jinjas import OtherJinja
 from .played_conversation import PlayedConversation
 from .probe_tools import functions_for
 from .renders import NOON, AskedRender, LintRenders, Render
@@ -71,8 +74,13 @@ class Subject:
         tokenizer: Tokenizer | None = None,
         directory: Path | None = None,
         analysis: Analysis | None = None,
+        jinjas: Sequence[OtherJinja] = (),
     ) -> None:
-        """Look at `template`; an `analysis` that there is already is not made again."""
+        """Look at `template`; an `analysis` that there is already is not made again.
+
+        `jinjas` are programs to ask where a rule is about them.
+        """
+        self.jinjas = tuple(jinjas)
         self.template = template
         self.tokenizer = tokenizer
         self.directory = directory
@@ -136,6 +144,8 @@ class Subject:
                 return True
             case Need.CALLS:
                 return self.format.calls is not None
+            case Need.OTHER_JINJAS:
+                return bool(self.jinjas)
             case Need.REASONING:
                 return any(Part.REASONING in each.parts for each in self.format.layouts.values())
 
@@ -286,6 +296,15 @@ class Subject:
         """
         texts = texts_for(self.template.text, self.marks)
         return tuple(self.play_whole(each) for each in conversations_for(texts, self._matrix_scope))
+
+    @cached_property
+    def in_other_jinjas(self) -> tuple[JinjaComparison, ...]:
+        """What other programs make of the matrix; it raises like `analysis`."""
+        played = self.matrix
+        return tuple(
+            compare_matrix(each, self.rendering, self.tokens, played, self.asked)
+            for each in self.jinjas
+        )
 
     @cached_property
     def _matrix_scope(self) -> MatrixScope:

@@ -19,6 +19,7 @@ from .plots import conversation, masks
 from .screen import screen
 from .settings import gate, settings
 from .strips import round_trips
+from .switch_views import switch_views
 from .tables import markers, modes, switches
 from .traced_prompt import traced_prompt
 from .turn import turn_details
@@ -100,6 +101,9 @@ def _sections(portrait: Portrait, version: str) -> Iterator[PageSection]:
     )
     yield PageSection("summary", "Summary", summary(analysis))
     yield from _format(analysis)
+    if portrait.views:
+        under = str(len(portrait.views) - 1)
+        yield PageSection("views", "A turn per switch", switch_views(portrait.views), under)
     yield PageSection("lines", "Which line wrote what", traced_prompt(portrait.trace))
     yield PageSection("phases", "Phases", phases(analysis), str(len(analysis.phases)))
     yield PageSection("round-trip", "Round trip", round_trips(portrait), f"{held}/{len(rows)}")

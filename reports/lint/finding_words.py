@@ -134,5 +134,9 @@ def notes(run: LintRun) -> Iterator[str]:
         yield f"could not look: {', '.join(left_out)}"
 
 
-_HINTS = {Need.TOKENIZER: "see --tokenizer", Need.DIRECTORY: "name it instead of a file"}
+_HINTS = {
+    Need.TOKENIZER: "see --tokenizer",
+    Need.DIRECTORY: "name it instead of a file",
+    Need.OTHER_JINJAS: "see --engines",
+}
 """What to do about what is lacking; of all else a template has it or has it not."""

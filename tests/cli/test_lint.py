@@ -303,3 +303,16 @@ def test_a_template_comes_from_standard_input(process: Run) -> None:
     ran = process("lint", "-", *TWO, "--format", "concise", stdin=(ROOT / DROPS).read_bytes())
     assert ran.code == 1
     assert ran.out.startswith("standard input:6:13: AP306 [error]")
+
+
+def test_other_programs_are_asked(autoparser: Run) -> None:
+    ran = autoparser("lint", "fixtures/lint/AP810/fires.jinja", "--engines", "--select", "AP810")
+    assert ran.code == 1
+    assert "minijinja fails at" in ran.out
+    assert "on 6 of 6 conversations" in ran.out
+
+
+def test_where_programs_are_needs_that_they_are_asked(autoparser: Run) -> None:
+    ran = autoparser("lint", "fixtures/lint/AP810/fires.jinja", "--python", sys.executable)
+    assert (ran.code, ran.out) == (2, "")
+    assert "add --engines" in ran.err

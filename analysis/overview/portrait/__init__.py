@@ -5,6 +5,7 @@ from .grammars import GrammarForms, written_grammar
 from .masks import MaskCost, mask_cost
 from .portrait import Portrait, example_tools, portray
 from .strip import TokenStrip, strip_of
+from .switch_views import SwitchView, switch_views
 
 __all__ = [
     "Conversation",
@@ -12,11 +13,13 @@ __all__ = [
     "MaskCost",
     "Portrait",
     "Step",
+    "SwitchView",
     "TokenStrip",
     "example_tools",
     "mask_cost",
     "portray",
     "strip_of",
+    "switch_views",
     "ten_turns",
     "written_grammar",
 ]

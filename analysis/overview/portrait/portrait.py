@@ -21,6 +21,7 @@ from .conversation import Conversation, ten_turns
 from .grammars import GrammarForms, written_grammar
 from .masks import MaskCost, mask_cost
 from .strip import TokenStrip, strip_of
+from .switch_views import SwitchView, switch_views
 from .traced_prompt import traced_prompt
 
 TOKENS = "tokens"
@@ -52,6 +53,8 @@ class Portrait:
     """What the rules found."""
     trace: RenderTrace
     """An example conversation, rendered step by step."""
+    views: tuple[SwitchView, ...]
+    """A turn under every value of every switch."""
 
 
 def portray(
@@ -103,6 +106,7 @@ def portray(
         masks,
         report,
         traced_prompt(analysis, example_tools()),
+        switch_views(analysis, example_tools()),
     )
 
 

@@ -29,15 +29,6 @@ def test_what_differs_elsewhere(head: str, made: Environment, clock: bool, diffe
     assert {each.differs for each in found} == {differs}
 
 
-def test_the_last_newline() -> None:
-    made = environment(newline=True)
-    subject = Subject(ChatTemplate(PLAIN + "{{- '>' if add_generation_prompt }}\n"))
-    assert all(
-        each.text == each.usual.text + "\n"
-        for each in elsewhere(subject, made, compiled(subject, made))
-    )
-
-
 def test_generation_tags_without_a_scope() -> None:
     made = environment(scoped=False)
     text = "{%- set x = 1 %}{%- generation %}{%- set x = 2 %}{%- endgeneration %}{{- x }}"

@@ -7,12 +7,14 @@ rules that need more than the template.
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from autoparser import load_template
 from autoparser.analysis.lint import LintReport, Need, Rule, Subject, all_rules, lint
+from autoparser.analysis.lint.other_jinjas import OtherJinja, installed_jinjas
 from autoparser.analysis.loading.tokens import load_tokenizer, tokenizer_beside
 
 LINT = Path(__file__).parents[3] / "fixtures" / "lint"
@@ -32,8 +34,15 @@ def report(rule: Rule, which: str) -> LintReport:
         load_template(source),
         tokenizer=tokenizer,
         directory=directory if directory.is_dir() else None,
+        jinjas=minijinja() if rule.needs is Need.OTHER_JINJAS else (),
     )
     return lint(subject, [rule])
+
+
+@cache
+def minijinja() -> tuple[OtherJinja, ...]:
+    """The one that the tests always have."""
+    return tuple(each for each in installed_jinjas([sys.executable]) if each.name == "minijinja")
 
 
 @pytest.mark.parametrize("rule", RULES, ids=CODES)

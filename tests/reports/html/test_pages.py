@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate, analyze, load_template
+from autoparser.analysis.inference.check.template_turns import QUESTION
 from autoparser.analysis.lint import Severity
 from autoparser.analysis.overview.comparison import compare
-from autoparser.analysis.overview.portrait import portray
+from autoparser.analysis.overview.portrait import portray, switch_views
 from autoparser.analysis.overview.survey import Record, summary_of
 from autoparser.reports.html import comparison_page, report_page, survey_page
 from tests.analysis.history.roundtrip.vocabularies import tiny
@@ -241,6 +242,23 @@ def test_without_a_tokenizer_the_page_says_so() -> None:
 
 def test_what_no_render_confirms_says_so() -> None:
     assert "not confirmed" in page_of("calls-in-prompt-words")
+
+
+def test_every_value_of_a_switch_is_rendered() -> None:
+    analysis = analysed("history-last-query")
+    views = switch_views(analysis, ())
+    asked = [
+        (name, value) for each in analysis.switches for name in [each.name] for value in each.values
+    ]
+    assert [dict(each.setting) for each in views] == [{}, *({name: value} for name, value in asked)]
+    for view in views:
+        given = {"messages": [{"role": "user", "content": QUESTION}], **view.setting}
+        rendered = analysis.template.render_prepared({**given, "add_generation_prompt": True})
+        assert rendered.endswith(QUESTION + view.prompt)
+    assert len({each.prompt for each in views}) > 1
+    section = page_of("history-last-query").partition('id="views"')[2].partition("</section>")[0]
+    assert section.count("<details") == 3
+    assert switch_views(analysed("content-plain"), ()) == ()
 
 
 def test_findings_name_their_place() -> None:

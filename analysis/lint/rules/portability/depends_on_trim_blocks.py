@@ -1,7 +1,8 @@
-r"""The text depends on settings of Jinja that not every engine has.
+r"""The text depends on settings of Jinja that not every program makes.
 
 transformers renders with `trim_blocks` and `lstrip_blocks`, which take whitespace around blocks
-away. An engine without them writes line breaks and indentation into the prompt.
+away; llama.cpp and @huggingface/jinja do so, too. Jinja and minijinja do not unless they are told
+to, and write line breaks and indentation into the prompt.
 
 Before:
 

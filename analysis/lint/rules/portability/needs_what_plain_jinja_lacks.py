@@ -1,8 +1,8 @@
 """Jinja alone renders another text, or none.
 
 transformers adds to Jinja: a `tojson` that escapes no HTML, loop controls, a generation tag,
-`strftime_now`. Engines and tests that render with Jinja alone, and ports of Jinja to other
-languages, differ where a template relies on these.
+`strftime_now`. Programs and tests that render with Jinja alone differ where a template relies on
+these. llama.cpp and @huggingface/jinja have them all; minijinja has the loop controls alone.
 
 Before:
 

@@ -1,8 +1,9 @@
 """Keys whose value is None change the prompt.
 
 OpenAI's client library gives every message all its keys, most of them None: tool_calls, refusal,
-audio, and content beside calls. transformers drops such keys since 5.23; older releases and other
-engines pass them on, and the same conversation becomes another prompt, or none.
+audio, and content beside calls. transformers drops such keys since 5.23; older releases pass them
+on, as minijinja and @huggingface/jinja do with what they are given, and a conversation becomes
+another prompt, or none. llama.cpp drops them, too, and refuses a name that is null.
 
 Before:
 

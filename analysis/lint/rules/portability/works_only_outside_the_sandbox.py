@@ -1,7 +1,8 @@
 """The template changes a list or a dictionary, which the sandbox refuses.
 
-Engines render templates, which are code from strangers, in Jinja's immutable sandbox. There,
-`append`, `update` and the like raise, and the request fails.
+transformers, and who renders with it, renders templates, which are code from strangers, in Jinja's
+immutable sandbox. There, `append`, `update` and the like raise, and the request fails. minijinja
+and @huggingface/jinja have no such methods either; llama.cpp alone changes lists.
 
 Before:
 
@@ -37,7 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         render = subject.as_transformers(played, tools=tools, generation=True)
         if render.error is not None and render.error.forbidden:
             yield Hit(
-                f"requests with {what} fail in the sandbox in which engines render:"
+                f"requests with {what} fail in the sandbox in which transformers renders:"
                 f" {render.reason}",
                 (alone(render, what),),
                 line=render.error.line,

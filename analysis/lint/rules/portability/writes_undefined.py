@@ -1,7 +1,7 @@
 """What is written does not exist: a name or a field that nothing defines.
 
-Jinja writes nothing for it, so a misspelt field goes unseen. Other engines raise, or write the
-word for nothing.
+Jinja writes nothing for it, so a misspelt field goes unseen. So do minijinja, llama.cpp and
+@huggingface/jinja; the first and the last fail where its length is asked for.
 
 Before:
 

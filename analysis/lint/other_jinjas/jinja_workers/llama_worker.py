@@ -1,0 +1,150 @@
+"""Renders conversations by llama.cpp's server: a JSON object comes, a line an answer goes.
+
+Its Jinja is asked as its users ask it: requests in OpenAI's form go to the server's own page, which
+prepares messages its way and defines `tools` where there are some alone. The model behind it is
+blank, and its first and last token are the template's. The clock is the machine's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from http.client import HTTPConnection
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from time import sleep
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+SECONDS = 20
+"""For one answer."""
+MOMENTS, MOMENT = 40, 0.05
+"""How often it is looked whether the server has written why it does not start; seconds between."""
+_PLACE = re.compile(r"at line (\d+), column (\d+) in source")
+
+
+def main() -> None:
+    """Answer all that is asked."""
+    # The server prints what it likes on what is a page of its own here.
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    asked = json.load(sys.stdin)
+    for answer in answers(asked):
+        output.write(json.dumps(answer) + "\n")
+        output.flush()
+
+
+def answers(asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Render every conversation."""
+    server, refusal = _started(asked)
+    if server is None:
+        yield from (refusal for _ in asked["conversations"])
+        return
+    host = urlsplit(str(server.listening_address)).netloc
+    for variables in asked["conversations"]:
+        connection = HTTPConnection(host, timeout=SECONDS)
+        body = json.dumps(_request(variables, asked["standard"]))
+        connection.request("POST", "/apply-template", body, {"Content-Type": "application/json"})
+        given = json.loads(connection.getresponse().read())
+        connection.close()
+        if "prompt" in given:
+            yield {"text": given["prompt"]}
+        else:
+            yield _error(given["error"]["message"], asked["template"])
+
+
+def _started(asked: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the server, or what it said when it did not start."""
+    xllamacpp = import_module("xllamacpp")
+    blank_model = import_module("blank_model")
+    with TemporaryDirectory() as folder, TemporaryFile() as said:
+        model = Path(folder) / "blank.gguf"
+        blank_model.write_blank_model(model, asked["bos"], asked["eos"])
+        params = xllamacpp.CommonParams()
+        params.model.path = str(model)
+        params.port = 0
+        params.use_jinja = True
+        params.chat_template = asked["template"]
+        # Its Jinja is asked and not what it makes of the format of answers.
+        params.force_pure_content_parser = True
+        params.prefill_assistant = False
+        params.n_ctx = 512
+        params.n_parallel = 1
+        params.n_gpu_layers = 0
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+        params.warmup = params.fit_params = False
+        params.n_threads_http = 2
+        params.verbosity = 1
+        kept = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            return xllamacpp.Server(params), {}
+        except RuntimeError as error:
+            return None, _error(_written(said) or str(error), asked["template"])
+        finally:
+            os.dup2(kept, 2)
+
+
+def _written(said: IO[bytes]) -> str:
+    """Return what the server wrote; a thread of its own writes it, a moment later."""
+    words = b""
+    for _ in range(MOMENTS):
+        sleep(MOMENT)
+        said.seek(0)
+        before, words = words, said.read()
+        if words and words == before:
+            break
+    return words.decode(errors="replace")
+
+
+def _request(variables: Mapping[str, Any], standard: list[str]) -> dict[str, Any]:
+    """Return the request whose prompt a template renders with these variables."""
+    messages = [_message(each) for each in variables["messages"]]
+    request: dict[str, Any] = {
+        "messages": messages,
+        "add_generation_prompt": variables["add_generation_prompt"],
+        "chat_template_kwargs": {
+            name: value for name, value in variables.items() if name not in standard
+        },
+    }
+    if variables["tools"] is not None:
+        request["tools"] = variables["tools"]
+    return request
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message in OpenAI's form: arguments are JSON in a string."""
+    sent = dict(message)
+    if sent.get("tool_calls"):
+        sent["tool_calls"] = [_call(each) for each in sent["tool_calls"]]
+        sent.setdefault("content", None)
+    return sent
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = dict(call.get("function", call))
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        function["arguments"] = json.dumps(arguments)
+    rest = {key: value for key, value in call.items() if key == "id"}
+    return {**rest, "type": "function", "function": function}
+
+
+def _error(words: str, template: str) -> dict[str, Any]:
+    """Return what it says went wrong, and where: the innermost place that it names."""
+    said = re.findall(r"\b[Ee]rror: (.*)$", words, re.MULTILINE)
+    places = _PLACE.findall(words)
+    at = None
+    if places:
+        line, column = map(int, places[-1])
+        lines = template.split("\n")
+        at = sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
+    return {"error": said[-1] if said else " ".join(words.split()), "at": at}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Renders conversations by minijinja: a JSON object comes, a line an answer goes.
+
+What programs that render by minijinja add to it is added here: `raise_exception`, `strftime_now`
+and a `tojson` as transformers has it; methods of Python's types are minijinja's own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from importlib import import_module
+from typing import Any
+
+
+def main() -> None:
+    """Answer all that is asked."""
+    asked = json.load(sys.stdin)
+    for answer in answers(asked):
+        print(json.dumps(answer), flush=True)  # noqa: T201 - whoever started it reads it
+
+
+def answers(asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Render every conversation."""
+    minijinja = import_module("minijinja")
+    environment = minijinja.Environment(trim_blocks=True, lstrip_blocks=True)
+    environment.add_global("raise_exception", _refuse)
+    environment.add_global("strftime_now", datetime.fromisoformat(asked["clock"]).strftime)
+    environment.add_filter("tojson", _tojson)
+    # Named unlike a page: minijinja escapes by the name.
+    name = "template.txt"
+    render = _compiled(environment, name, asked["template"])
+    passed: list[int] = []
+    environment.add_global(asked["note"], passed.append)
+    for variables in asked["conversations"]:
+        try:
+            yield {"text": render(variables)}
+        except minijinja.TemplateError as error:
+            yield {"error": _words(error), "at": _place(error, asked["template"])}
+        except Exception as error:  # noqa: BLE001 - whatever it raises is its answer
+            # It came through minijinja without a place.
+            passed.clear()
+            with suppress(Exception):
+                environment.render_str(asked["marked"], "marked.txt", **variables)
+            yield {"error": f"{type(error).__name__}: {error}", "at": next(reversed(passed), None)}
+
+
+def _compiled(environment: Any, name: str, text: str) -> Callable[[Mapping[str, Any]], str]:
+    def render(variables: Mapping[str, Any]) -> str:
+        # Compiled with each: an error of that is an answer to each.
+        if not ready:
+            environment.add_template(name, text)
+            ready.append(True)
+        rendered: str = environment.render_template(name, **variables)
+        return rendered
+
+    ready: list[bool] = []
+    return render
+
+
+def _words(error: Any) -> str:
+    """Return what it says went wrong, without the place."""
+    return f"{error.kind}: {error.detail}" if error.detail else str(error.message)
+
+
+def _place(error: Any, text: str) -> int | None:
+    """Return where in the template it was, in characters; minijinja counts bytes."""
+    if error.range is None:
+        return None
+    return len(text.encode()[: error.range[0]].decode(errors="ignore"))
+
+
+def _refuse(message: str = "") -> None:
+    raise ValueError(message)
+
+
+def _tojson(
+    value: object,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    return json.dumps(
+        value,
+        ensure_ascii=ensure_ascii,
+        indent=indent,
+        separators=None if separators is None else (separators[0], separators[1]),
+        sort_keys=sort_keys,
+    )
+
+
+if __name__ == "__main__":
+    main()

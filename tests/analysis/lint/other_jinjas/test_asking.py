@@ -1,0 +1,115 @@
+"""Conversations put to other programs: what they answer, and what becomes of those that do not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from autoparser import ChatTemplate
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.lint import Subject
+from autoparser.analysis.lint.other_jinjas import (
+    JinjaAnswer,
+    JinjaQuestion,
+    OtherJinja,
+    ask,
+    asking,
+    installed_jinjas,
+)
+from autoparser.analysis.lint.renders import NOON
+
+PLAIN = "{%- for m in messages %}{{- m.role + ': ' + (m.content or '') + '\n' }}{%- endfor %}"
+HI: Mapping[str, object] = {"messages": [{"role": "user", "content": "Hi"}], "tools": None}
+
+
+def question(template: str, count: int = 1, **variables: object) -> JinjaQuestion:
+    return JinjaQuestion(template, {}, NOON, [{**HI, **variables}] * count)
+
+
+def program(folder: Path, text: str) -> OtherJinja:
+    worker = folder / "worker.py"
+    worker.write_text(text, "utf-8")
+    return OtherJinja("one", "1", (sys.executable, str(worker)))
+
+
+@pytest.fixture(scope="module")
+def jinjas() -> Mapping[str, OtherJinja]:
+    return {each.name: each for each in installed_jinjas([sys.executable])}
+
+
+def jinja(jinjas: Mapping[str, OtherJinja], name: str) -> OtherJinja:
+    if name not in jinjas:
+        pytest.skip(f"{name} is not installed")
+    return jinjas[name]
+
+
+@pytest.mark.parametrize("name", ["minijinja", "@huggingface/jinja"])
+def test_what_they_render(jinjas: Mapping[str, OtherJinja], name: str) -> None:
+    parts = {
+        PLAIN: "user: Hi\n",
+        "{% if true %}\na{% endif %}\nb": "ab",
+        "{{ strftime_now('%d.%m.%Y %H:%M') }}": "16.07.2025 12:34",
+        "{{ {'a': ['<é>', none]} | tojson }}": '{"a": ["<é>", null]}',
+        "{{ x if tools is none }}": "1",
+    }
+    answers = ask(jinja(jinjas, name), question("|".join(parts), x=1))
+    assert answers == (JinjaAnswer("|".join(parts.values())),)
+
+
+@pytest.mark.parametrize("name", ["minijinja", "@huggingface/jinja"])
+@pytest.mark.parametrize(
+    ("template", "tag"),
+    [
+        ("é\n{% if messages %}{{ 'a' }}\n{{ 'b' | nowhere }}{% endif %}", "{{ 'b' | nowhere }}"),
+        ("é\n{% if messages %}\n{{ raise_exception('no') }}{% endif %}", "{{ raise_exception"),
+        ("{{ 'a' }}\n{% nowhere %}\n{{ 'b' }}", "{% nowhere %}"),
+    ],
+)
+def test_where_they_fail(
+    jinjas: Mapping[str, OtherJinja], name: str, template: str, tag: str
+) -> None:
+    (answer,) = ask(jinja(jinjas, name), question(template))
+    assert answer.error
+    assert answer.at is not None
+    end = template.index(tag) + len(tag)
+    assert template.index(tag) <= answer.at < end
+
+
+def test_a_program_that_ends_costs_what_is_left(tmp_path: Path) -> None:
+    ends = program(tmp_path, "print('{\"text\": \"a\"}')\nraise SystemExit('enough')")
+    first, *others = ask(ends, question(PLAIN, 3))
+    assert first == JinjaAnswer("a")
+    words = "the process ended with the code 1: enough"
+    assert others == [JinjaAnswer(error=words, asked=False)] * 2
+
+
+def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "SECONDS", 0.5)
+    text = 'print(\'{"text": "a"}\', flush=True)\nimport time\ntime.sleep(60)'
+    first, second = ask(program(tmp_path, text), question(PLAIN, 2))
+    assert first == JinjaAnswer("a")
+    assert second == JinjaAnswer(error="it takes more than 0.5 seconds", asked=False)
+
+
+def test_a_program_that_cannot_be_started() -> None:
+    (answer,) = ask(OtherJinja("one", "1", ("/nowhere/one",)), question(PLAIN))
+    assert not answer.asked
+    assert answer.error.startswith("it cannot be started")
+
+
+@pytest.mark.parametrize("python", ["/nowhere/python", "/bin/ls"])
+def test_what_is_no_python_is_an_error(python: str) -> None:
+    with pytest.raises(AutoparserError, match="cannot be run"):
+        installed_jinjas([python])
+
+
+def test_every_conversation_is_asked_or_counted(jinjas: Mapping[str, OtherJinja]) -> None:
+    refusing = PLAIN + "{%- if messages | length > 2 %}{{- raise_exception('no') }}{%- endif %}"
+    subject = Subject(ChatTemplate(refusing), jinjas=[jinja(jinjas, "minijinja")])
+    (found,) = subject.in_other_jinjas
+    assert found.alike == found.asked > 0
+    assert set(found.not_asked) == {"the template refuses them"}
+    assert found.asked + sum(found.not_asked.values()) == len(subject.matrix)
