@@ -187,5 +187,6 @@ def streamed(url: str, body: Mapping[str, Any], *, says_done: bool = True) -> di
             call = calls.setdefault(part["index"], {"type": "function", "function": {}})
             for key, text in part["function"].items():
                 call["function"][key] = call["function"].get(key, "") + (text or "")
-        message["finish_reason"] = choice["finish_reason"]
+        # transformers has no such key before the last chunk.
+        message["finish_reason"] = choice.get("finish_reason")
     return {**message, "tool_calls": [calls[index] for index in sorted(calls)]}

@@ -137,7 +137,7 @@ def _wait(process: subprocess.Popen[bytes], health: str, log: Path) -> None:
     while time.monotonic() < until:
         assert process.poll() is None, log.read_text("utf-8")[-4000:]
         try:
-            if httpx2.get(health, timeout=5).status_code == httpx2.codes.OK:
+            if httpx2.get(health, timeout=5).is_success:
                 return
         except httpx2.TransportError:
             pass
