@@ -94,7 +94,7 @@ def test_findings_are_counted_where_that_is_asked(
     lines = [json.loads(line) for line in kept.read_text("utf-8").splitlines()][4:]
     assert len(lines) == 3
     for line in lines:
-        ran = autoparser("lint", line["source"], "--format", "json", "--exit-zero")
+        ran = autoparser("lint", line["source"], "--profile", "strict", "-f", "json", "--exit-zero")
         (linted,) = json.loads(ran.out)["templates"]
         found = Counter(each["severity"] for each in linted["findings"])
         assert {name: count for name, count in line["findings"].items() if count} == found

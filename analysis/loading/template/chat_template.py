@@ -28,7 +28,14 @@ from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.loading.isolation import LimitReached, RenderGuard, current_guard, raise_it
 
 from .emission import Emission, emissions
-from .environment import Refusal, Sandbox, chat_environment
+from .environment import (
+    GenerationTag,
+    InlineGenerationTag,
+    MarkedGenerationTag,
+    Refusal,
+    Sandbox,
+    chat_environment,
+)
 from .excerpt import excerpt, find_column
 from .plain_messages import plain, prepared_messages, prepared_tools
 from .render_trace import RenderTrace
@@ -129,8 +136,15 @@ class ChatTemplate:
         What a macro or a block ``set`` writes comes from the line that puts it out. Raises
         TemplateSyntaxError, TemplateRenderError.
         """
-        template = self._compiled.template
+        usual = self._traced(self._compiled.template, variables)
+        if self.marks_generation:
+            # The tag is a call: all that it holds would be written by its one line.
+            within = self._traced(self._inlined, variables)
+            if "".join(each.text for each in within) == "".join(each.text for each in usual):
+                return within
+        return usual
 
+    def _traced(self, template: Template, variables: Mapping[str, object]) -> list[Emission]:
         def traced(guard: RenderGuard | None) -> list[Emission]:
             pieces = emissions(template, template.new_context(self._own(variables)))
             return [*pieces] if guard is None else guard.kept(pieces, _length)
@@ -280,8 +294,15 @@ class ChatTemplate:
 
     @cached_property
     def _marking(self) -> Template:
+        return self._with_tag(MarkedGenerationTag)
+
+    @cached_property
+    def _inlined(self) -> Template:
+        return self._with_tag(InlineGenerationTag)
+
+    def _with_tag(self, tag: type[GenerationTag]) -> Template:
         self.check_syntax()
-        environment = chat_environment(self.sandbox, marked=True)
+        environment = chat_environment(self.sandbox, tag=tag)  # type: ignore[arg-type] # mypy takes a class's own hash for its instances'
         code = environment.compile(environment.parse(self.text))
         return Template.from_code(environment, code, dict(environment.globals))
 

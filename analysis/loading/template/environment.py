@@ -66,6 +66,16 @@ class GenerationTag(Extension):
         return caller()
 
 
+class InlineGenerationTag(GenerationTag):
+    """The same tag as a scope alone, whose pieces are written by their own lines."""
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        """Read the block up to its end tag."""
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.Scope(body).set_lineno(line)
+
+
 class MarkedGenerationTag(GenerationTag):
     """The same tag, with `GENERATION_OPEN` and `GENERATION_CLOSE` around what it holds."""
 
@@ -147,13 +157,13 @@ _ENVIRONMENTS: dict[Sandbox, type[SandboxedEnvironment]] = {
 
 @cache
 def chat_environment(
-    sandbox: Sandbox = Sandbox.IMMUTABLE, *, marked: bool = False
+    sandbox: Sandbox = Sandbox.IMMUTABLE, *, tag: type[GenerationTag] = GenerationTag
 ) -> SandboxedEnvironment:
-    """Return the one environment that all templates share; `marked` shows generation blocks."""
+    """Return the one environment that all templates share, with this tag for generation blocks."""
     environment = _ENVIRONMENTS[sandbox](
         trim_blocks=True,
         lstrip_blocks=True,
-        extensions=[MarkedGenerationTag if marked else GenerationTag, LoopControlExtension],
+        extensions=[tag, LoopControlExtension],
         optimized=False,
     )
     environment.filters["tojson"] = tojson

@@ -69,3 +69,11 @@ def test_the_evidence_shows_what_the_template_is_given() -> None:
     given, prepared = (json.dumps(shown.messages) for shown in (evidence.one, evidence.other))
     assert "null" in given
     assert "null" not in prepared
+
+
+def test_what_a_generation_block_holds_is_written_by_its_own_lines() -> None:
+    template = ChatTemplate(
+        "a\n{%- generation %}\nb\n{{- messages[0].content }}\n{% endgeneration %}"
+    )
+    written = template.trace({"messages": [{"role": "user", "content": "hi"}]})
+    assert next(each.line for each in written if each.text == "hi") == 4
