@@ -20,7 +20,11 @@ _PLAIN = {
     "boolean": "true|false",
     "null": "null",
 }
-_SAYS_NOTHING = frozenset({"type", "title", "description", "default", "examples", "x-place"})
+_SAYS_NOTHING = frozenset(
+    {"type", "title", "description", "default", "examples", "x-place"}
+    | {"format", "pattern", "minLength", "maxLength"}
+)
+"""Keywords that hold none of these values to anything: some speak of strings alone."""
 
 
 def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:

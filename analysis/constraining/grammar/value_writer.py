@@ -41,7 +41,7 @@ from autoparser.analysis.core.schema import ROOT, Schema, SchemaError, place_of
 from autoparser.analysis.reading.expression import IdentityCache
 
 from .entry_rows import closes_of, filled, is_closed
-from .json_schema import may_be_met, plain_words
+from .json_schema import may_be_met, plain_words, string_shape
 from .json_styles import json_style, kind_style
 from .members import MemberRules
 from .paths import Path, distinct, joined
@@ -53,7 +53,6 @@ from .told_apart import told_apart
 
 _ORDER = {kind: at for at, kind in enumerate(JsonType)}
 _CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
-_SHAPES = frozenset({"pattern", "minLength", "maxLength"})
 
 
 Closed: TypeAlias = dict[tuple[str, str, int, tuple[str, ...]], tuple[Row, Ref]]
@@ -106,8 +105,10 @@ class ValueWriter:
         if len(options) > 1:
             return any(self._is_free(option, kinds) for option in options)
         (only,) = options
-        held = only.keys() & {"const", "enum", "not", "if", "allOf", *_SHAPES}
-        return JsonType.STRING in kinds & self.reader.kinds(only) and not held
+        if JsonType.STRING not in kinds & self.reader.kinds(only):
+            return False
+        held = only.keys() & {"const", "enum", "not", "if", "allOf"}
+        return not held and not string_shape(only, ROOT).keywords
 
     def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> list[Path]:
         """Return the way to write values of some types as JSON; none where there are no values."""

@@ -151,3 +151,33 @@ def test_text_of_a_shape_stands_beside_any_whole_number() -> None:
     for value, taken in ((6, True), (123, True), ("abc", True), ("ab", False)):
         text = written(NAMES, members(a=either), {"a": value})
         assert grammar.accepts(text.rstrip("\n")).accepted is taken, value
+
+
+DAY: Json = {"type": "string", "format": "date"}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("either", "other"),
+    [
+        ({"anyOf": [DAY, {"type": "integer"}]}, 3),
+        ({"anyOf": [DAY, {"type": "null"}]}, None),
+        ({"type": ["string", "null"], "format": "date"}, None),
+        ({"type": ["string", "boolean"], "format": "date"}, False),
+    ],
+)
+def test_text_of_a_format_is_held_to_it_beside_a_value_of_another_type(
+    either: Json, other: Json, dialect: GrammarDialect
+) -> None:
+    grammar = grammar_of(NAMES, members(a=either))
+    cases: list[tuple[Json, bool]] = [("2024-02-29", True), (other, True), ("tomorrow", False)]
+    for value, taken in cases:
+        text = written(NAMES, members(a=either), {"a": value})
+        assert grammar.accepts(text.rstrip("\n"), dialect=dialect).accepted is taken, value
+
+
+@BOTH
+def test_a_format_that_nobody_asserts_leaves_any_text(dialect: GrammarDialect) -> None:
+    either: Json = {"anyOf": [{"type": "string", "format": "haiku"}, {"type": "integer"}]}
+    text = written(NAMES, members(a=either), {"a": "2024-01-02"})
+    assert grammar_of(NAMES, members(a=either)).accepts(text.rstrip("\n"), dialect=dialect).accepted
