@@ -78,10 +78,11 @@ def run(arguments: Sequence[str]) -> int:
         return _complain(str(error), excerpt)
     except typer.Abort:
         return INTERRUPTED
-    except (BrokenPipeError, SystemExit):
-        # By the second click tells that the reader has gone; a command's own code is returned.
-        quiet_standard_output()
-        return CLOSED_PIPE
+    except BrokenPipeError:
+        return _unread()
+    except SystemExit as end:
+        # Click leaves so when the reader has gone, and when it has told a shell how to complete.
+        return _unread() if isinstance(end.__context__, OSError) else int(end.code or 0)
     except OSError as error:
         if error.errno not in _FULL:
             raise
@@ -95,6 +96,11 @@ def run(arguments: Sequence[str]) -> int:
             raise
         return _complain(f"the tokenizer failed on a text: {one_line(str(error))}")
     return code if isinstance(code, int) else 0
+
+
+def _unread() -> int:
+    quiet_standard_output()
+    return CLOSED_PIPE
 
 
 def _complain(line: str, excerpt: str = "") -> int:

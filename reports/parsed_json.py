@@ -42,7 +42,7 @@ class FunctionDocument(JsonDocument, frozen=True):
     arguments: str
 
 
-class CallDocument(JsonDocument, frozen=True):
+class ToolCallDocument(JsonDocument, frozen=True):
     """A call as OpenAI has it."""
 
     id: str
@@ -101,7 +101,7 @@ class ParsedDocument(JsonDocument, frozen=True, kw_only=True):
     role: Literal["assistant"]
     content: str | None
     reasoning_content: str | UnsetType = UNSET
-    tool_calls: tuple[CallDocument, ...] | UnsetType = UNSET
+    tool_calls: tuple[ToolCallDocument, ...] | UnsetType = UNSET
     finish_reason: FinishReason | UnsetType = UNSET
     status: Status
     missing_end: str | None

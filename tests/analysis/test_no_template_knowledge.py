@@ -97,6 +97,10 @@ IMPORTED = "a module of an engine, imported in that engine's own Python"
 
 HOSTILE = "a text of the self-check's battery that a format has to carry through unharmed"
 
+SERVED = "a program that is asked, by the name that its package or its project has"
+
+BLANK = "what a blank model's file must say, or may call its first and last token"
+
 LAST_EVENT = "what ends a stream of events, by the protocol that clients and servers share"
 ALLOWED: dict[tuple[str, str], str] = {
     (
@@ -145,6 +149,25 @@ ALLOWED: dict[tuple[str, str], str] = {
         "describing/export/template_dialect.py",
         "thinking",
     ): "the field in which engines that read an export take reasoning",
+    **{
+        ("lint/other_jinjas/installed_jinjas.py", name): SERVED
+        for name in ("llama.cpp", "llama_worker.py")
+    },
+    **{("lint/other_jinjas/asking.py", token): BLANK for token in ("<s>", "</s>")},
+    **{
+        ("lint/other_jinjas/jinja_workers/blank_model.py", said): BLANK
+        for said in (
+            "<0x",
+            "<unk>",
+            "llama",
+            "llama.attention.head_count",
+            "llama.attention.layer_norm_rms_epsilon",
+            "llama.block_count",
+            "llama.context_length",
+            "llama.embedding_length",
+            "llama.feed_forward_length",
+        )
+    },
     ("serving/backend.py", "[DONE]"): LAST_EVENT,
     ("serving/chat_completion.py", "data: [DONE]\n\n"): LAST_EVENT,
     (

@@ -78,7 +78,8 @@ def test_what_cannot_be_read_is_a_problem(autoparser: Run, tmp_path: Path) -> No
     broken.write_text("{% if %}", encoding="utf-8")
     ran = autoparser("fix", broken)
     assert (ran.code, ran.out) == (2, "")
-    assert str(broken) in ran.err
+    # A long path is broken into lines as all text is.
+    assert str(broken) in ran.err.replace("\n", "")
 
 
 def test_a_rule_that_cannot_be_fixed_is_named(autoparser: Run, template: Path) -> None:

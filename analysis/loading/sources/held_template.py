@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from autoparser.analysis.core.errors import TemplateNotFoundError
 from autoparser.analysis.core.value_kind import is_mapping
-from autoparser.analysis.loading.template import ChatTemplate
 
 from .found_templates import DEFAULT_NAME, FoundTemplate, FoundTemplates
 from .load import load_template
+
+if TYPE_CHECKING:
+    from autoparser.analysis.loading.template import ChatTemplate
 
 __all__ = [
     "HoldsTemplate",
@@ -47,6 +49,9 @@ def template_of(given: TemplateGiven, *, name: str | None = None) -> ChatTemplat
     other names one, as for `load_template`. `name` chooses among named templates; None takes the
     default one. Raises TemplateNotFoundError, TemplateReadError.
     """
+    # Whoever reads saved formats alone does without jinja2.
+    from autoparser.analysis.loading.template import ChatTemplate  # noqa: PLC0415
+
     if isinstance(given, ChatTemplate):
         return given
     if isinstance(given, str) and is_template_text(given):

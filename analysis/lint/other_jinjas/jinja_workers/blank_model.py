@@ -11,6 +11,7 @@ from itertools import accumulate
 from math import prod
 from pathlib import Path
 
+_LITTLE_ENDIAN = "<"
 _WIDTH = 32
 _UINT32, _FLOAT32, _BOOL, _STRING, _ARRAY = 4, 6, 7, 8, 9
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
@@ -29,11 +30,21 @@ def write_blank_model(path: Path, bos: str, eos: str) -> None:
         _number("llama.block_count", 1),
         _number("llama.feed_forward_length", _WIDTH),
         _number("llama.attention.head_count", 1),
-        _field("llama.attention.layer_norm_rms_epsilon", _FLOAT32, struct.pack("<f", 1e-5)),
+        _field(
+            "llama.attention.layer_norm_rms_epsilon",
+            _FLOAT32,
+            struct.pack(_LITTLE_ENDIAN + "f", 1e-5),
+        ),
         _text("tokenizer.ggml.model", "llama"),
         _array("tokenizer.ggml.tokens", _STRING, [*map(_string, tokens)]),
-        _array("tokenizer.ggml.scores", _FLOAT32, [struct.pack("<f", 0)] * len(tokens)),
-        _array("tokenizer.ggml.token_type", 5, [struct.pack("<i", kind) for kind in kinds]),
+        _array(
+            "tokenizer.ggml.scores", _FLOAT32, [struct.pack(_LITTLE_ENDIAN + "f", 0)] * len(tokens)
+        ),
+        _array(
+            "tokenizer.ggml.token_type",
+            5,
+            [struct.pack(_LITTLE_ENDIAN + "i", kind) for kind in kinds],
+        ),
         _number("tokenizer.ggml.unknown_token_id", 0),
         _number("tokenizer.ggml.bos_token_id", 1),
         _number("tokenizer.ggml.eos_token_id", len(control)),
@@ -50,12 +61,12 @@ def write_blank_model(path: Path, bos: str, eos: str) -> None:
     places = accumulate(sizes, initial=0)
     rows = [
         _string(f"{name}.weight")
-        + struct.pack("<I", len(shape))
-        + b"".join(struct.pack("<Q", size) for size in shape)
-        + struct.pack("<IQ", 0, place)
+        + struct.pack(_LITTLE_ENDIAN + "I", len(shape))
+        + b"".join(struct.pack(_LITTLE_ENDIAN + "Q", size) for size in shape)
+        + struct.pack(_LITTLE_ENDIAN + "IQ", 0, place)
         for (name, shape), place in zip(shapes.items(), places, strict=False)
     ]
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(fields))
+    head = b"GGUF" + struct.pack(_LITTLE_ENDIAN + "IQQ", 3, len(shapes), len(fields))
     head += b"".join(fields) + b"".join(rows)
     head += bytes(-len(head) % _ALIGNED)
     path.write_bytes(head + bytes(sum(sizes)))
@@ -63,11 +74,11 @@ def write_blank_model(path: Path, bos: str, eos: str) -> None:
 
 def _string(text: str) -> bytes:
     encoded = text.encode()
-    return struct.pack("<Q", len(encoded)) + encoded
+    return struct.pack(_LITTLE_ENDIAN + "Q", len(encoded)) + encoded
 
 
 def _field(key: str, kind: int, value: bytes) -> bytes:
-    return _string(key) + struct.pack("<I", kind) + value
+    return _string(key) + struct.pack(_LITTLE_ENDIAN + "I", kind) + value
 
 
 def _text(key: str, value: str) -> bytes:
@@ -75,8 +86,10 @@ def _text(key: str, value: str) -> bytes:
 
 
 def _number(key: str, value: int) -> bytes:
-    return _field(key, _UINT32, struct.pack("<I", value))
+    return _field(key, _UINT32, struct.pack(_LITTLE_ENDIAN + "I", value))
 
 
 def _array(key: str, kind: int, values: Sequence[bytes]) -> bytes:
-    return _field(key, _ARRAY, struct.pack("<IQ", kind, len(values)) + b"".join(values))
+    return _field(
+        key, _ARRAY, struct.pack(_LITTLE_ENDIAN + "IQ", kind, len(values)) + b"".join(values)
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import AutoparserError, load_template
-from autoparser.analysis.loading.sources import files as reading
+from autoparser.analysis.loading import bounded_reading
 
 SECRET = "the secret"
 
@@ -93,6 +93,6 @@ def test_a_name_of_a_template_is_no_path(model: Path, name: str) -> None:
 
 
 def test_a_file_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "LARGEST", 1 << 20)
+    monkeypatch.setattr(bounded_reading, "LARGEST", 1 << 20)
     with pytest.raises(AutoparserError, match="this is larger than 1 MiB"):
         load_template("/dev/zero")
