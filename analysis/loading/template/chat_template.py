@@ -43,7 +43,7 @@ from .source_map import SourceMap, SourceSpan, numbered, spans
 from .traced_render import TraceableTemplate, traceable, traced
 
 if TYPE_CHECKING:
-    from types import CodeType, TracebackType
+    from types import CodeType
 
 __all__ = ["ChatTemplate"]
 
@@ -327,7 +327,7 @@ class ChatTemplate:
         return TemplateRenderError(
             _cut(_said(error) if refused else _in_words(error)),
             file=self._file,
-            line=_template_line(error.__traceback__),
+            line=_template_line(error),
             refused=refused,
             forbidden=isinstance(error, SecurityError),
         )
@@ -337,7 +337,7 @@ class ChatTemplate:
             reached.limit,
             reached.words,
             file=self._file,
-            line=_template_line(error.__traceback__),
+            line=_template_line(error),
             hint=raise_it(reached.limit),
         )
 
@@ -386,6 +386,9 @@ def _said(error: Exception) -> str:
 
 def _in_words(error: Exception) -> str:
     kind = type(error).__name__
+    if isinstance(error, RecursionError):
+        # Python also says in which call it gave up, which hangs on how deep the caller stood.
+        return f"{kind}: maximum recursion depth exceeded"
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 - as above
@@ -398,12 +401,21 @@ _LACKING = re.compile(r"t_\d+$")
 its frame is of no line of the template, that of its caller is."""
 
 
-def _template_line(traceback: TracebackType | None) -> int | None:
-    """Return the template's line of the innermost frame that is compiled from a template."""
+def _template_line(error: BaseException) -> int | None:
+    """Return the template's line of the innermost frame that is compiled from a template.
+
+    Of an endless recursion, the line that first comes again: the innermost one would be another
+    with every caller's depth.
+    """
     line: int | None = None
+    seen: set[int] = set()
+    traceback = error.__traceback__
     while traceback is not None:
         template = traceback.tb_frame.f_globals.get("__jinja_template__")
         if isinstance(template, Template) and not _LACKING.match(traceback.tb_frame.f_code.co_name):
             line = template.get_corresponding_lineno(traceback.tb_lineno)
+            if isinstance(error, RecursionError) and line in seen:
+                return line
+            seen.add(line)
         traceback = traceback.tb_next
     return line

@@ -212,3 +212,31 @@ def test_the_syntax_tree_is_the_one_that_was_parsed() -> None:
 def test_five_megabytes_of_text() -> None:
     text = "one line of text\n" * 300_000
     assert ChatTemplate(text + "{{ messages[0].content }}").render([USER]) == text + "hi"
+
+
+ENDLESS = """{%- macro down(value) -%}
+{{- 'a' }}
+{{- down(
+        value | string | trim
+    ) }}
+{{- 'b' }}
+{%- endmacro -%}
+{{- down(messages | length) }}
+"""
+
+
+def test_an_endless_recursion_is_at_one_line_however_deep_the_caller_stands() -> None:
+    template = ChatTemplate(ENDLESS)
+
+    def failure(depth: int) -> tuple[str, int | None]:
+        if depth:
+            return failure(depth - 1)
+        with pytest.raises(TemplateRenderError) as caught:
+            template.render([{"role": "user", "content": "x"}])
+        return str(caught.value), caught.value.line
+
+    found = {failure(depth) for depth in range(12)}
+    assert len(found) == 1, found
+    (words, line) = found.pop()
+    assert "RecursionError: maximum recursion depth exceeded" in words
+    assert line == 3
