@@ -11,10 +11,13 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.loading.isolation import Limits
 
 from .options import (
+    IgnoreOption,
     JobsOption,
     JsonOption,
     OutputOption,
     RevisionOption,
+    SelectOption,
+    SourcesArgument,
     TextOrJsonOption,
     is_json,
 )
@@ -35,26 +38,9 @@ PROBLEMS = 2
 
 
 def fix(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOURCE…",
-            help="Template files, directories to search, patterns, model directories, Hub ids,"
-            " or - for standard input.",
-            show_default=False,
-        ),
-    ],
-    select: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULES",
-            help="Only these rules: codes, beginnings of codes such as AP3, names, or ALL;"
-            " several with commas.",
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(metavar="RULES", help="Not these rules.")
-    ] = None,
+    sources: SourcesArgument,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
     write: Annotated[
         bool, typer.Option("--write", help="Change the files; without it they stay as they are.")
     ] = False,

@@ -16,9 +16,12 @@ from .fix import fixed_sources, write_fixed
 from .lint_formats import Format, ReportDetail, reports_of, written
 from .options import (
     ExitZeroOption,
+    IgnoreOption,
     JobsOption,
     OutputOption,
     RevisionOption,
+    SelectOption,
+    SourcesArgument,
     TokenizerOption,
     WatchOption,
     format_option,
@@ -54,26 +57,9 @@ MANY = 8
 
 
 def lint(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOURCE…",
-            help="Template files, directories to search, patterns, model directories, Hub ids,"
-            " or - for standard input.",
-            show_default=False,
-        ),
-    ],
-    select: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULES",
-            help="Only these rules: codes, beginnings of codes such as AP3, names, or ALL;"
-            " several with commas.",
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(metavar="RULES", help="Not these rules.")
-    ] = None,
+    sources: SourcesArgument,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
     extend_select: Annotated[
         list[str] | None, typer.Option(metavar="RULES", help="These rules, too.")
     ] = None,

@@ -22,6 +22,7 @@ __all__ = [
     "EngineName",
     "EngineOption",
     "ExitZeroOption",
+    "IgnoreOption",
     "JobsOption",
     "JsonOption",
     "JsonSchemaOption",
@@ -31,9 +32,11 @@ __all__ = [
     "OutputOption",
     "PromptOption",
     "RevisionOption",
+    "SelectOption",
     "ServedModelOption",
     "ServerOption",
     "SourceArgument",
+    "SourcesArgument",
     "SwitchOption",
     "TextOrJson",
     "TextOrJsonOption",
@@ -57,6 +60,24 @@ SourceArgument = Annotated[
 NameOption = Annotated[
     str | None, typer.Option(help="Which of several named templates, such as tool_use.")
 ]
+SourcesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE…",
+        help="Template files, directories to search, patterns, model directories, Hub ids,"
+        " or - for standard input.",
+        show_default=False,
+    ),
+]
+SelectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RULES",
+        help="Only these rules: codes, beginnings of codes such as AP3, names, or ALL;"
+        " several with commas.",
+    ),
+]
+IgnoreOption = Annotated[list[str] | None, typer.Option(metavar="RULES", help="Not these rules.")]
 RevisionOption = Annotated[
     str | None,
     typer.Option(metavar="REVISION", help="A branch, tag or commit of a model on the Hub."),

@@ -14,25 +14,22 @@ from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json
 
 from .chat_replies import choice_of, ended, greedy, message_of, numbers
+from .chat_server import CHAT, ChatServer
 from .client_message import ClientMessage
 from .engine_server import Rung, ServedModel, TextNotAskedError, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
-from .probe_client import ProbeClient, ServerReply
+from .probe_client import ProbeClient
 
 __all__ = ["LlamaProbe"]
 
-CHAT = "/v1/chat/completions"
 MARK = "x"
 LIKELY = 1000
 """Added to the end's logit; no other token comes near it."""
 
 
 @dataclass(frozen=True)
-class LlamaProbe:
+class LlamaProbe(ChatServer):
     """llama.cpp's server."""
-
-    client: ProbeClient
-    served: ServedModel
 
     @classmethod
     def found(cls, client: ProbeClient, model: str) -> LlamaProbe:
@@ -49,11 +46,6 @@ class LlamaProbe:
             notes=("it has one parser, which it makes of its template itself",),
         )
         return cls(client, served)
-
-    @property
-    def model(self) -> str:
-        """The name of the model in requests."""
-        return self.served.model
 
     def prompt(self, chat: ProbedChat) -> str:
         """Return what `/apply-template` renders."""
@@ -79,12 +71,6 @@ class LlamaProbe:
         if not isinstance(written, str) or not written:
             raise TextNotAskedError("it does not say what it wrote")
         return written, message
-
-    def greedy_events(
-        self, chat: ProbedChat, limit: int
-    ) -> Sequence[Mapping[str, Json]] | ServerReply:
-        """Ask the same for a stream."""
-        return self.client.events(CHAT, greedy(chat.body(self.model), limit))
 
     def rungs(self) -> Sequence[TextRung]:
         """Return the one that forces, if its end is one token."""

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json
 
-from .chat_replies import choice_of, ended, greedy, message_of, message_of_events, numbers
+from .chat_replies import choice_of, message_of, message_of_events, numbers
+from .chat_server import CHAT, SPARE, TokenServer
 from .client_message import ClientCall, ClientMessage
 from .engine_server import Rung, ServedModel, TextNotAskedError, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
-from .probe_client import ProbeClient, ServerReply
+from .probe_client import ProbeClient
 
 __all__ = ["SglangProbe"]
 
-CHAT = "/v1/chat/completions"
 SEPARATE = "/separate_reasoning"
 PARSE = "/parse_function_call"
-SPARE = 64
-"""Tokens beyond a text's bytes, after which a model that does not write it is stopped."""
 
 
 @dataclass(frozen=True)
-class SglangProbe:
+class SglangProbe(TokenServer):
     """SGLang's server."""
 
-    client: ProbeClient
-    served: ServedModel
+    ids_field = "response_token_ids"
 
     @classmethod
     def found(cls, client: ProbeClient, model: str) -> SglangProbe:
@@ -51,19 +48,6 @@ class SglangProbe:
         )
         return cls(client, served)
 
-    @property
-    def model(self) -> str:
-        """The name of the model in requests."""
-        return self.served.model
-
-    def prompt(self, chat: ProbedChat) -> str:
-        """Return the text of the ids of `/tokenize`."""
-        reply = self.client.post("/tokenize", chat.body(self.model))
-        ids = numbers(reply.object.get("tokens"))
-        if ids is None:
-            raise TextRefusedError(reply.refusal)
-        return self.text(ids)
-
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids. Raises TextRefusedError."""
         asked: dict[str, Json] = {"tokens": list(ids), "skip_special_tokens": False}
@@ -72,22 +56,6 @@ class SglangProbe:
         if not isinstance(found, str):
             raise TextRefusedError(reply.refusal)
         return found
-
-    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ClientMessage]:
-        """Return the text of the ids that it gives beside its reading."""
-        body: dict[str, Json] = {**greedy(chat.body(self.model), limit), "return_token_ids": True}
-        reply = self.client.post(CHAT, body)
-        message = message_of(reply)
-        written = numbers(ended(choice_of(reply.object)).get("response_token_ids"))
-        if written is None:
-            raise TextNotAskedError("it does not say which ids it wrote")
-        return self.text(written), message
-
-    def greedy_events(
-        self, chat: ProbedChat, limit: int
-    ) -> Sequence[Mapping[str, Json]] | ServerReply:
-        """Ask the same for a stream."""
-        return self.client.events(CHAT, greedy(chat.body(self.model), limit))
 
     def rungs(self) -> Sequence[TextRung]:
         """Return the two endpoints, and the model."""

@@ -11,28 +11,25 @@ from dataclasses import dataclass, field
 from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json
 
-from .chat_replies import choice_of, ended, greedy, message_of, message_of_events, numbers
+from .chat_replies import choice_of, ended, message_of, message_of_events, numbers
+from .chat_server import CHAT, SPARE, TokenServer
 from .client_message import ClientMessage
-from .engine_server import Rung, ServedModel, TextNotAskedError, TextRefusedError, TextRung
+from .engine_server import Rung, ServedModel, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
-from .probe_client import ProbeClient, ServerReply
+from .probe_client import ProbeClient
 
 __all__ = ["VllmProbe"]
 
-CHAT = "/v1/chat/completions"
 DERENDER = f"{CHAT}/derender"
-SPARE = 64
-"""Tokens beyond a text's bytes, after which a model that does not write it is stopped."""
 CHUNKS = 24
 """Pieces of a stream; the derenderer reads all that came before with each of them."""
 
 
 @dataclass(frozen=True)
-class VllmProbe:
+class VllmProbe(TokenServer):
     """vLLM's server, or its render server."""
 
-    client: ProbeClient
-    served: ServedModel
+    ids_field = "token_ids"
 
     @classmethod
     def found(cls, client: ProbeClient, model: str, root: str | None) -> VllmProbe:
@@ -46,23 +43,6 @@ class VllmProbe:
             notes=("it does not say which parsers it was started with",),
         )
         return cls(client, served)
-
-    @property
-    def model(self) -> str:
-        """The name of the model in requests."""
-        return self.served.model
-
-    def prompt(self, chat: ProbedChat) -> str:
-        """Return the text of the ids of `/tokenize`."""
-        return self.text(self.prompt_ids(chat))
-
-    def prompt_ids(self, chat: ProbedChat) -> list[int]:
-        """Return the ids of the prompt. Raises TextRefusedError."""
-        reply = self.client.post("/tokenize", chat.body(self.model))
-        found = numbers(reply.object.get("tokens"))
-        if found is None:
-            raise TextRefusedError(reply.refusal)
-        return found
 
     def ids(self, text: str) -> list[int]:
         """Return the ids of a text. Raises TextRefusedError."""
@@ -80,22 +60,6 @@ class VllmProbe:
         if not isinstance(found, str):
             raise TextRefusedError(reply.refusal)
         return found
-
-    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ClientMessage]:
-        """Return the text of the ids that it gives beside its reading."""
-        body: dict[str, Json] = {**greedy(chat.body(self.model), limit), "return_token_ids": True}
-        reply = self.client.post(CHAT, body)
-        message = message_of(reply)
-        written = numbers(ended(choice_of(reply.object)).get("token_ids"))
-        if written is None:
-            raise TextNotAskedError("it does not say which ids it wrote")
-        return self.text(written), message
-
-    def greedy_events(
-        self, chat: ProbedChat, limit: int
-    ) -> Sequence[Mapping[str, Json]] | ServerReply:
-        """Ask the same for a stream."""
-        return self.client.events(CHAT, greedy(chat.body(self.model), limit))
 
     def rungs(self) -> Sequence[TextRung]:
         """Return the derenderer, and the model where there is one."""

@@ -241,11 +241,11 @@ def judged_learning(
 def _table(found: Sequence[TemplateReadings]) -> Iterator[str]:
     yield f"{len(found)} templates that render calls after their prompt, renders hidden"
     yield f"{'examples':>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learnt"
-    yield _row("analysed", [each.analysed for each in found])
+    yield row_of("analysed", [each.analysed for each in found])
     for at, count in enumerate(COUNTS):
-        yield _row(f"{count} drawn", [each.learnt[at] for each in found])
+        yield row_of(f"{count} drawn", [each.learnt[at] for each in found])
     for at, count in enumerate(COUNTS, start=len(COUNTS)):
-        yield _row(f"{count} chosen", [each.learnt[at] for each in found])
+        yield row_of(f"{count} chosen", [each.learnt[at] for each in found])
     odd = [reading for each in found for reading in each.learnt if reading.odd]
     if odd:
         named = sum(each.named for each in odd)
@@ -257,7 +257,8 @@ def _table(found: Sequence[TemplateReadings]) -> Iterator[str]:
                 yield f"  {each.name}: {reading.read} of {reading.asked}: {words}"
 
 
-def _row(name: str, found: Sequence[Reading]) -> str:
+def row_of(name: str, found: Sequence[Reading]) -> str:
+    """Return the row of a table of what was learnt one way."""
     enough = sum(each.enough for each in found)
     asked, read = sum(each.asked for each in found), sum(each.read for each in found)
     failed = sum(bool(each.error) for each in found)

@@ -12,7 +12,6 @@ import multiprocessing
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +28,15 @@ from autoparser.analysis.inference.examples.hiding import without_calls, without
 from autoparser.analysis.inference.outputs import LoggedOutput
 from autoparser.analysis.reading.parsing import message_of
 
-from .learning import Reading, ShownMessage, read_of, shown_of
+from .learning import (
+    WRONG_EVERY,
+    Reading,
+    ShownMessage,
+    TemplateReadings,
+    read_of,
+    row_of,
+    shown_of,
+)
 from .outcomes import read_template
 
 COUNTS = (5, 20, 100)
@@ -40,22 +47,11 @@ CALLING = 4
 """One of so many walks may say something without a call."""
 _LIMIT = 1500
 """Tokens of a walk."""
-WRONG_EVERY = 10
-"""One of so many outputs is spoilt, where noise is asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateOutputs:
-    """What came of one template."""
-
-    name: str
-    analysed: Reading
-    learnt: tuple[Reading, ...]
 
 
 def unlabelled_readings(
     path: Path, noise: bool = False, both: bool = False, counts: Sequence[int] = COUNTS
-) -> TemplateOutputs | None:
+) -> TemplateReadings | None:
     """Learn from so many outputs; None where nothing is analysed, or calls are not written."""
     try:
         analysis = analyze(read_template(path))
@@ -78,7 +74,7 @@ def unlabelled_readings(
         chance = random.Random(f"{path.stem} {count}")
         given, spoilt = _spoilt(outputs[:count], chance) if noise else (outputs[:count], set[str]())
         learnt.append(_learnt(given, spoilt, hidden, shown, count))
-    return TemplateOutputs(path.stem, analysed, tuple(learnt))
+    return TemplateReadings(path.stem, analysed, tuple(learnt))
 
 
 def _learnt(
@@ -171,12 +167,12 @@ def judged_outputs(
     return "\n".join(_table([each for each in found if each is not None])) + "\n", True
 
 
-def _table(found: Sequence[TemplateOutputs]) -> Iterator[str]:
+def _table(found: Sequence[TemplateReadings]) -> Iterator[str]:
     yield f"{len(found)} templates that render calls after their prompt, and write their walks"
     yield f"{'outputs':>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learnt"
-    yield _row("analysed", [each.analysed for each in found])
+    yield row_of("analysed", [each.analysed for each in found])
     for at, count in enumerate(COUNTS):
-        yield _row(str(count), [each.learnt[at] for each in found])
+        yield row_of(str(count), [each.learnt[at] for each in found])
     odd = [reading for each in found for reading in each.learnt if reading.odd]
     if odd:
         named = sum(each.named for each in odd)
@@ -186,11 +182,3 @@ def _table(found: Sequence[TemplateOutputs]) -> Iterator[str]:
         if not reading.enough:
             words = reading.error or "; ".join(reading.missed[:3])
             yield f"  {each.name}: {reading.read} of {reading.asked}: {words}"
-
-
-def _row(name: str, found: Sequence[Reading]) -> str:
-    enough = sum(each.enough for each in found)
-    asked, read = sum(each.asked for each in found), sum(each.read for each in found)
-    failed = sum(bool(each.error) for each in found)
-    share = f"{enough} ({enough / max(len(found), 1):.0%})"
-    return f"{name:>9}  {share:>24}  {read / max(asked, 1):>14.1%}  {failed}"

@@ -3,8 +3,6 @@
 from autoparser.analysis.describing.template_document import (
     TemplateDocument,
     named_template,
-    source_document,
-    template_document,
 )
 from autoparser.analysis.describing.verdict_document import CheckCounts, check_counts
 
@@ -24,6 +22,4 @@ __all__ = [
     "effects_of_text",
     "named_template",
     "prompt_under",
-    "source_document",
-    "template_document",
 ]
