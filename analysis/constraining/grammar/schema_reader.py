@@ -129,9 +129,10 @@ class SchemaReader:
         if isinstance(schema, bool) or plain_words(schema) is not None:
             return schema is not False
         found = self.resolved(schema)
-        if self.only_values(found, ANY) == [] or not may_be_met(self.alone(found)):
+        kinds = self.kinds(found)
+        if not kinds or self.only_values(found, ANY) == [] or not may_be_met(self.alone(found)):
             return False
-        return self.kinds(found) != frozenset({JsonType.STRING}) or self._has_text(found)
+        return kinds != frozenset({JsonType.STRING}) or self._has_text(found)
 
     def _has_text(self, schema: Schema) -> bool:
         """Whether a text may be all that is said of strings; True where that cannot be told."""
