@@ -93,7 +93,11 @@ _OF_KIND: Mapping[JsonType, tuple[str, ...]] = {
     JsonType.ARRAY: (*ARRAY, "contains", "unevaluatedItems"),
     JsonType.OBJECT: (*OBJECT, "dependentRequired", "dependentSchemas", "unevaluatedProperties"),
 }
-_OPEN = ("true", "{}", "[]", "0")
+_OPEN: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys((*ARRAY, *OBJECT), ("true", "{}", "[]", "0")),
+    "uniqueItems": ("false",),
+}
+"""Values of keywords that allow everything, as JSON."""
 _OF_ALL = ("const", "enum", "not", "if", "$dynamicRef", "$recursiveRef")
 
 
@@ -122,7 +126,7 @@ def _is_silent(keyword: str, value: Json) -> bool:
     if keyword == "not":
         return isinstance(value, dict) and value.keys() == {"type"}
     told = json.dumps(value)
-    return (keyword not in NUMBER and told in _OPEN) or (keyword, told) == ("uniqueItems", "false")
+    return told in _OPEN.get(keyword, ())
 
 
 def _read_otherwise(keyword: str, pointer: str) -> UnheldKeywordError:

@@ -62,7 +62,7 @@ _SPACE = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _CLASSES = {r"\s": f"[{_SPACE}]", r"\S": f"[^{_SPACE}]"}
 
 
-def _pattern(validator: Any, pattern: str, text: Json, _schema: Json) -> Iterator[ValidationError]:
+def _pattern(_: Any, pattern: str, text: Json, _schema: Json) -> Iterator[ValidationError]:
     """Ask with ECMA-262's white space, as the standard has it: Python's holds controls, too."""
     source = re.sub(r"\\[sS]", lambda found: _CLASSES[found.group()], pattern)
     if isinstance(text, str) and not re.search(source, text, re.ASCII):
