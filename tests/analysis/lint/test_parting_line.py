@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint import Subject, lint, rule_of
 from autoparser.analysis.lint.parting_line import line_of_the_lost, line_that_saw, parting_line
 from autoparser.analysis.lint.renders import LintRenders, Render
@@ -28,11 +31,11 @@ SEEN = """{%- for message in messages %}
     {{- message.role }}
 {%- endfor %}"""
 
-SAID = {"role": "user", "content": "Hi"}
+SAID: dict[str, Json] = {"role": "user", "content": "Hi"}
 
 
-def rendered(text: str, *messages: dict[str, object]) -> Render:
-    return LintRenders(ChatTemplate(text), {}).render(messages)  # type: ignore[arg-type]
+def rendered(text: str, *messages: Mapping[str, Json]) -> Render:
+    return LintRenders(ChatTemplate(text), {}).render(messages)
 
 
 def test_what_is_lost_points_at_the_test_that_would_have_written_it() -> None:
@@ -53,7 +56,7 @@ def test_where_no_test_lets_it_be_written_it_is_the_line_that_writes() -> None:
 
 
 def test_texts_alike_part_at_the_first_test_that_goes_otherwise() -> None:
-    text = {"type": "text", "text": "Hi"}
+    text: Json = {"type": "text", "text": "Hi"}
     given = rendered(PARTS, {"role": "user", "content": [{"type": "image"}, text]})
     without = rendered(PARTS, {"role": "user", "content": [text]})
     assert given.text == without.text

@@ -82,6 +82,7 @@ def _hit(
         (compared(played.render, played.name, kept.render, kept.name),),
         line=line_of_the_lost(played.render, kept.render, _text_of(kept, text.voice)),
         severity=Severity.WARNING if meant else None,
+        setting=played.conversation.setting,
         confidence=Confidence.MEDIUM if meant else None,
     )
 

@@ -39,6 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             (alone(partly.render, partly.name),),
             line=next(filter(None, map(partly.render.line_of, names)), None),
             severity=Severity.WARNING if _excused(partly) else None,
+            setting=partly.conversation.setting,
         )
     none = next((each for each in ordered if _told(each, names) == _Told.NONE), None)
     kept = none and none.nearest(ordered, lambda each: _told(each, names) == _Told.ALL)
@@ -49,6 +50,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             (compared(none.render, none.name, kept.render, kept.name),),
             line=line_of_the_lost(none.render, kept.render, names[0]),
             severity=Severity.WARNING if meant else None,
+            setting=none.conversation.setting,
             confidence=Confidence.MEDIUM if meant else None,
         )
 

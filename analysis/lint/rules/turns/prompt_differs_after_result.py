@@ -58,6 +58,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f" and the answer in the history with {quoted(text.before)}",
                 (compared(asked.render, asked.name, answered.render, answered.name),),
                 line=last_line(asked.render),
+                setting=answered.conversation.setting,
             )
             return
 
