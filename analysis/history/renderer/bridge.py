@@ -23,10 +23,10 @@ from autoparser.analysis.loading.tokens import Encoded, TokenText
 from .asked import messages_of
 from .attribution import Attributed, Segment, attribute, historic_closes
 from .earlier_turns import EarlierTurns, History
+from .history_renders import Messages
 from .needed_tools import NeededTools
 from .pattern import MOST_PATTERNS, RenderPattern, pattern_of, words_of
 from .prompt_tokens import RenderedTokens, own_tokens
-from .renders import Messages
 from .response import ReadOutput, Responses
 from .retention import BridgeRefusal, Purpose, Reason, RefusedBridge, Retention
 from .shares import TEMPLATE, Joints
@@ -76,8 +76,8 @@ class Bridge:
         self._stops = sorted(responses.stops.all, key=lambda stop: len(stop.text), reverse=True)
         # What a bridge has given comes back as the next prompt, and is known to be ids.
         self._given: tuple[int, ...] = ()
-        self._settled: set[tuple[object, ...]] = set()
-        """Kinds of turns, with what follows, that stay after all that may stand before."""
+        self._settled: dict[tuple[object, ...], tuple[str, ...]] = {}
+        """What is kept of each kind of turn, with what follows, after all that may stand before."""
         self._kept_turns: dict[tuple[object, ...], Reason | None] = {}
         """By the kind of turn and what leads to its last text: why it does not stay as it was."""
         self._patterns: dict[tuple[object, ...], tuple[RenderPattern, ...]] = {}
@@ -166,15 +166,14 @@ class Bridge:
         """
         message = response.message
         kind = (bool(message.reasoning_content), bool(message.content), len(message.tool_calls))
-        key = (kind, purpose.roles, tuple(base.prompt for base in bases))
-        for base in bases[:-1] if key not in self._settled else ():
-            found = self._continued(base, response, new)
-            self._place(found, purpose)
+        key = (kind, purpose.roles, purpose.force, tuple(base.prompt for base in bases))
+        if key not in self._settled:
+            for base in bases[:-1]:
+                self._place(self._continued(base, response, new), purpose)
+            self._settled[key] = tuple(purpose.notes)
+        purpose.notes[:] = self._settled[key]
         found = self._continued(bases[-1], response, new)
-        placed = found, self._place(found, purpose)
-        if not purpose.notes:
-            self._settled.add(key)
-        return placed
+        return found, self._place(found, purpose)
 
     def _continued(self, base: Base, response: ReadOutput, new: Messages) -> Continued:
         turn = self._skeletons.turn(response.message, new)
@@ -342,9 +341,7 @@ class Bridge:
             raise RefusedBridge(Reason.NOT_ENCODED)
         return self._owned(found, tokens, len(found.text) - len(behind), len(stop))
 
-    def _owned(
-        self, found: Continued, tokens: Encoded, start: int, first: int
-    ) -> RenderedTokens:
+    def _owned(self, found: Continued, tokens: Encoded, start: int, first: int) -> RenderedTokens:
         """Return tokens of the text after `start` with their owners; they count from `first`."""
         text = found.text[start:]
         key = (found.turn.presence, tuple(message.get("role") for message in found.new))

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from autoparser.analysis.core.conversation import Message as Turn
 from autoparser.analysis.core.errors import TemplateRenderError
 
-from .renders import Message, Messages
+from .history_renders import Message, Messages
 from .skeleton import Base, Skeletons
 
 MOST_KINDS = 256
@@ -41,7 +41,7 @@ class NeededTools:
         `text` is the render with all of them, `written` the turn's message in it.
         """
         kind = _kind(base, turn, new)
-        if len(base.renders.tools or ()) < 2 or self._known.get(kind) is not None:
+        if len(base.renders.tools or ()) <= 1 or self._known.get(kind) is not None:
             return
         if kind not in self._known:
             if len(self._known) >= MOST_KINDS:

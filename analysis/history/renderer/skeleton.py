@@ -30,7 +30,7 @@ from autoparser.analysis.reading.expression import request_of
 from autoparser.analysis.reading.parsing import ParsedMessage
 
 from .asked import tools_key
-from .renders import HistoryRenders, Message, Messages, prepared
+from .history_renders import HistoryRenders, Message, Messages, prepared
 from .retention import Reason, RefusedBridge
 from .shares import agreed
 
