@@ -208,7 +208,7 @@ class Bridge:
         if at < 0:
             purpose.keep(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
             return self._end_of_turn(found)
-        place = at + len(found.last)
+        place = at + len(found.last) - self._closing(found)
         thought = self._skeletons.marks.reasoning
         if found.turn.reasoning and thought not in text[start:place]:
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of the turn that the model wrote")
@@ -217,6 +217,11 @@ class Bridge:
         else:
             self._check_turn(found, text[start + len(base.tail) : at], place, purpose)
         return place
+
+    def _closing(self, found: Continued) -> int:
+        """Return how many characters of the turn's last text end it, as calls' own closer may."""
+        stops = self._responses.stops.after_calls if found.turn.calls else ()
+        return max((len(stop.text) for stop in stops if found.last.endswith(stop.text)), default=0)
 
     def _bare(self, text: str) -> str:
         """Return a text without its reasoning and the marks of it."""

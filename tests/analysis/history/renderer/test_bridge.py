@@ -381,6 +381,29 @@ def test_by_force_what_is_new_is_appended_with_a_note(source: str, reason: Reaso
     assert f"kept, although {reason.value}" in "".join(found.notes)
 
 
+CLOSER_ENDS = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}{% if m.tool_calls %}"
+    "<|start|>a to={{ m.tool_calls[0].function.name }}:"
+    "{{ m.tool_calls[0].function.arguments|tojson }}<|call|>"
+    "{% else %}<|start|>a:{{ m.content }}<|end|>{% endif %}{% else %}"
+    "<|start|>{{ m.role }}:{{ m.content }}<|end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>a{% endif %}"
+)
+"""A call's own closer ends the turn: nothing else stands after it."""
+
+
+@pytest.mark.parametrize("written", ["<|call|>", ""], ids=["stop", "cut"])
+def test_the_closer_of_a_call_ends_the_turn(written: str) -> None:
+    vocabulary = small("<|start|>", "<|end|>", "<|call|>")
+    made = Renderer(analyze(ChatTemplate(CLOSER_ENDS)), vocabulary)
+    before, turn, new = [user()], called(), [result()]
+    prompt = prompt_of(made, before)
+    completion = made.encode(' to=get_weather:{"city": "Paris", "days": 3}' + written)
+    found = bridged(made, prompt, completion, new)
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*before, turn, *new]))
+    assert bool(found.notes) is not bool(written)
+
+
 NUMBERED = (
     "{% set n = namespace(calls=0) %}{% for m in messages %}{% if m.role == 'assistant' %}"
     "<a>{{ m.content }}{% for c in m.tool_calls or [] %}"
