@@ -18,7 +18,7 @@ from itertools import zip_longest
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.loading.template import PromptPiece, RenderTrace, StepKind, TraceStep
 
-from .renders import Render
+from .lint_renders import Render
 
 __all__ = ["line_of_the_lost", "line_that_saw", "parting_line"]
 

@@ -8,8 +8,8 @@ import pytest
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint import Subject, lint, rule_of
+from autoparser.analysis.lint.lint_renders import LintRenders, Render
 from autoparser.analysis.lint.parting_line import line_of_the_lost, line_that_saw, parting_line
-from autoparser.analysis.lint.renders import LintRenders, Render
 from autoparser.analysis.loading.template import ChatTemplate
 
 ROLES = """{%- for message in messages %}

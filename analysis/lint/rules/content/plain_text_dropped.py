@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import listed
-from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

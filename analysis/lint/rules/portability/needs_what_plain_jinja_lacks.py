@@ -17,7 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.engines import CLOCK, elsewhere, environment, generation_tag, loop_control
+from autoparser.analysis.lint.engines import (
+    CLOCK,
+    elsewhere,
+    environment,
+    generation_tag,
+    loop_control,
+)
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone, compared
 from autoparser.analysis.lint.parting_line import line_of_the_lost
 from autoparser.analysis.lint.played_conversation import PlayedConversation
-from autoparser.analysis.lint.renders import alone, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
