@@ -15,10 +15,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from jsonschema import Draft202012Validator, FormatChecker, ValidationError
-from jsonschema.validators import extend
+from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
 from llguidance import LLMatcher, LLTokenizer, grammar_from
 
 from autoparser.analysis.constraining.grammar import Grammar, GrammarError, Loosening, SchemaError
@@ -69,7 +68,7 @@ def _pattern(_: Any, pattern: str, text: Json, _schema: Json) -> Iterator[Valida
         yield ValidationError(f"{text!r} does not match {pattern!r}")
 
 
-JUDGE: Any = extend(Draft202012Validator, {"pattern": _pattern})
+JUDGE: Any = cast(Any, validators).extend(Draft202012Validator, {"pattern": _pattern})
 """What jsonschema says of schemas."""
 
 TOOL = "book"
