@@ -32,7 +32,8 @@ from .schema_reader import SchemaReader
 
 _PLAIN = {
     "integer": r"-?(?:0|[1-9][0-9]*)",
-    "number": r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?",
+    # None that is beyond all floats: its reader would take it for a text.
+    "number": r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?",
     "boolean": "true|false",
     "null": "null",
 }
@@ -151,14 +152,14 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
         return distinct(ways)
     found: list[Path] = []
     for way in ways:
-        first = _closed_by(way[0], closes) if way else None
+        first = by_its_text(way[0], closes) if way else None
         if isinstance(first, JsonValue):
             raise _read_otherwise(shape.keywords[0], shape.pointer)
         found.append(way if first is None else (first, *way[1:]))
     return distinct(found)
 
 
-def _closed_by(item: Item, closes: Sequence[str]) -> Item:
+def by_its_text(item: Item, closes: Sequence[str] = ()) -> Item:
     """Return a value that nothing is said of but its type as text, which ends with its close."""
     if not isinstance(item, JsonValue) or not isinstance(item.schema, dict):
         return item

@@ -49,7 +49,7 @@ from .rules import JsonStyle, JsonValue, Node, Ref, refers
 from .schema_reader import SchemaReader
 from .string_ways import string_ways
 from .table import RuleTable
-from .told_apart import BareValue, is_bare, told_apart
+from .told_apart import BareValue, by_its_text, is_bare, told_apart
 
 _ORDER = {kind: at for at, kind in enumerate(JsonType)}
 _CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
@@ -167,7 +167,9 @@ class ValueWriter:
             case JsonType.INTEGER | JsonType.NUMBER:
                 numbers = self._json(schema, frozenset({kind}), JsonStyle())
                 around = notation.number
-                return [joined(around.open, *number, around.close) for number in numbers]
+                return [
+                    joined(around.open, by_its_text(number), around.close) for (number,) in numbers
+                ]
             case JsonType.ARRAY:
                 return self.array(schema, notation, exclude)
             case JsonType.OBJECT:

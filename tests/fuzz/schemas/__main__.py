@@ -84,8 +84,8 @@ def main() -> int:
         sys.stdout.write(f"{find}\n")
     sys.stdout.write(
         f"{whole.grammars} grammars, seed {given.seed}: {whole.held} held, {whole.loosened}"
-        f" loosened, {whole.refused} refused; {whole.instances} valid values, {whole.walks} walks:"
-        f" {len(whole.finds)} finds\n"
+        f" loosened, {whole.refused} refused; {whole.instances} valid values, {whole.left_out} left"
+        f" out as docs/grammar.md says, {whole.walks} walks: {len(whole.finds)} finds\n"
     )
     return 1 if whole.finds else 0
 
