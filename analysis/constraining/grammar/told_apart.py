@@ -25,6 +25,7 @@ from autoparser.analysis.core.schema import (
 )
 from autoparser.analysis.reading.text import json_of
 
+from .json_schema import string_shape
 from .json_schema.flat import ARRAY, NUMBER, OBJECT
 from .paths import Item, Path, distinct
 from .rules import JsonValue, PatternNode, Prose
@@ -80,6 +81,18 @@ class BareValue:
             if said is not None:
                 part, keyword = said
                 raise _read_otherwise(keyword, place_of(part, ROOT))
+
+
+def any_text(reader: SchemaReader, schema: Schema, kinds: frozenset[JsonType]) -> bool:
+    """Whether any string is allowed among values of some types."""
+    options = reader.options(schema)
+    if len(options) > 1:
+        return any(any_text(reader, option, kinds) for option in options)
+    (only,) = options
+    if JsonType.STRING not in kinds & reader.kinds(only):
+        return False
+    held = only.keys() & {"const", "enum", "not", "if", "allOf"}
+    return not held and not string_shape(only, ROOT).keywords
 
 
 def is_bare(text: Text) -> bool:
