@@ -141,9 +141,10 @@ class _Remembering(SandboxedEnvironment):
         if type(obj) is not dict or attribute in _METHODS:
             return super().getattr(obj, attribute)
         try:
-            return obj[attribute]
+            found: Any = obj[attribute]
         except KeyError:
-            return self.undefined(obj=obj, name=attribute)
+            found = self.undefined(obj=obj, name=attribute)
+        return found
 
     def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
         """Answer as Jinja's own sandbox does."""
