@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-from autoparser.analysis.core.conversation import Json
+from typing import Any
 
 
 class Severity(StrEnum):
@@ -43,8 +42,8 @@ class ShownText:
     text: str = ""
     error: str = ""
     """The template's own words where it raised instead."""
-    messages: tuple[Json, ...] = ()
-    """The conversation that was rendered; empty where the text is not a render."""
+    messages: tuple[dict[str, Any], ...] = ()
+    """The conversation that was rendered, as JSON; empty where the text is not a render."""
     origins: tuple[tuple[int, int], ...] = field(default=(), compare=False)
     """Where in the text another line of the template begins to write, and which line; empty where
     nobody asked."""
