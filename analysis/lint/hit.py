@@ -6,6 +6,7 @@ low confidence is one to look at, not one to fail on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -82,3 +83,5 @@ class Hit:
     """Where it weighs otherwise than the rule's usual hit."""
     confidence: Confidence | None = None
     cause: HitCause | None = None
+    setting: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The switches under which alone it holds, with their values; empty where it always does."""

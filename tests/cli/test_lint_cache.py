@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ def caching(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def looked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the texts of the templates that were looked at."""
     texts: list[str] = []
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import time
+from types import MappingProxyType
+from typing import cast
 
 from msgspec import MsgspecError, msgpack
 
@@ -61,7 +64,7 @@ class InspectionCache:
         if seen.troubles or not seen.looked:
             return
         try:
-            content = msgpack.encode(seen)
+            content = msgpack.encode(seen, enc_hook=_thawed)
             read = self._decoder.decode(content)
             # One and true are equal, their bytes are not; a set and a list have the same bytes.
             same = read == seen and msgpack.encode(read) == content
@@ -85,6 +88,12 @@ class InspectionCache:
 
     def _entry(self, key: str) -> Path:
         return self._folder / key[:2] / key[2:]
+
+
+def _thawed(value: object) -> object:
+    if isinstance(value, MappingProxyType):
+        return dict(cast("Mapping[object, object]", value))
+    raise TypeError
 
 
 def _age(path: Path) -> float:

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 import pytest
@@ -21,7 +22,6 @@ from autoparser.analysis.lint.project.inspection import SeenHits, Task, Trouble,
 from autoparser.analysis.lint.project.inspection_cache import DAY, UNUSED, InspectionCache
 from autoparser.analysis.lint.project.project_settings import ProjectSettings
 from autoparser.analysis.lint.registry import rule_of
-from autoparser.analysis.loading import cached_files
 
 KEY = "ab" + "0" * 62
 
@@ -43,6 +43,7 @@ SEEN = SeenHits(
                 Severity.ERROR,
                 Confidence.LOW,
                 HitCause("raises", 3, "words"),
+                {"enable_thinking": False, "level": None},
             ),
             ("AP302",),
         ),
@@ -72,6 +73,12 @@ def test_what_comes_out_is_what_went_in(cache: InspectionCache) -> None:
     # Where another line begins is left out of comparisons.
     assert found is not None
     assert found.hits[0][1].evidence[0].one.origins == SHOWN.origins
+
+
+def test_a_frozen_mapping_comes_out_as_one_that_is_equal(cache: InspectionCache) -> None:
+    frozen = SeenHits((("AP301", Hit("it is lost", setting=MappingProxyType({"on": 1})), ()),))
+    cache.put(KEY, frozen)
+    assert cache.get(KEY) == frozen
 
 
 @pytest.mark.parametrize(
@@ -157,7 +164,7 @@ def test_a_full_disk_leaves_no_half_of_an_entry(
         os.close(handle)
         return Full()
 
-    monkeypatch.setattr(cached_files.os, "fdopen", full)
+    monkeypatch.setattr("autoparser.analysis.loading.cached_files.os.fdopen", full)
     cache.put("cd" + KEY[2:], SEEN)
     cache.put(KEY, SeenHits())
     assert len(entries(tmp_path)) == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser import ChatTemplate, Limits
+from autoparser import ChatTemplate, Limits, analysis
 from autoparser.analysis.lint.other_jinjas import OtherJinja
 from autoparser.analysis.lint.project import inspection_key
 from autoparser.analysis.lint.project.inspection import Task
@@ -82,15 +82,17 @@ def _same_length_and_time(folder: Path) -> None:
     os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
 
 
+def _sibling(folder: Path) -> None:
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates" / "rag.jinja").write_text("x")
+
+
 FILES: dict[str, Callable[[Path], object]] = {
     "tokenizer": _touch,
     "configuration": _same_length_and_time,
     "new file": lambda folder: (folder / "chat_template.json").write_text("{}"),
     "gone": lambda folder: (folder / "generation_config.json").unlink(),
-    "below": lambda folder: (
-        (folder / "additional_chat_templates").mkdir(),
-        (folder / "additional_chat_templates" / "rag.jinja").write_text("x"),
-    ),
+    "below": _sibling,
 }
 
 
@@ -123,7 +125,7 @@ def test_another_engine_has_other_keys(tmp_path: Path, monkeypatch: pytest.Monke
     home = tmp_path / "engine"
     (home / "lint").mkdir(parents=True)
     rule = home / "lint" / "rule.py"
-    monkeypatch.setattr(inspection_key.analysis, "__file__", str(home / "__init__.py"))
+    monkeypatch.setattr(analysis, "__file__", str(home / "__init__.py"))
     for text in ("one", "two"):
         rule.write_text(text)
         again()
