@@ -151,7 +151,8 @@ class SchemaReader:
             options = self.options(schema)
             if len(options) > 1:
                 return any(map(self._has_text, options))
-            return has_text(string_shape(options[0], ROOT))
+            (only,) = options
+            return JsonType.STRING in self.kinds(only) and has_text(string_shape(only, ROOT))
         except UnheldKeywordError:
             return True
 

@@ -243,6 +243,7 @@ def test_a_text_that_is_read_as_another_of_the_allowed_values_is_not_among_them(
     [
         {"allOf": [{"type": "string", "pattern": "^a+$"}, {"pattern": "^b+$"}]},
         {"allOf": [{"enum": ["a", "b"]}, {"enum": ["c", 1]}]},
+        {"type": "string", "pattern": "^a+$", "allOf": [{"pattern": "^b+$"}], "anyOf": [{}, NONE]},
     ],
 )
 def test_a_member_that_no_value_meets_is_left_out(never: Json, dialect: GrammarDialect) -> None:
