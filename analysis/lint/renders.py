@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
 from autoparser.analysis.loading.template import (
     ChatTemplate,
-    Emission,
+    SourceMap,
     prepared_messages,
     prepared_tools,
 )
@@ -30,21 +30,16 @@ class Render:
     messages: tuple[Mapping[str, Json], ...]
     text: str = ""
     error: TemplateRenderError | None = None
-    retrace: Callable[[], Sequence[Emission]] = field(default=tuple, compare=False, repr=False)
-    """Renders again piece by piece, which costs more than to render."""
-
-    @property
-    def emissions(self) -> Sequence[Emission]:
-        """The text piece by piece, each with the template's line that wrote it."""
-        return self.retrace()
+    retrace: Callable[[], SourceMap] = field(default=SourceMap, compare=False, repr=False)
+    """Renders again, once, and tells what wrote the text, which costs more than to render."""
 
     @property
     def origins(self) -> tuple[tuple[int, int], ...]:
         """Where in the text another line of the template begins to write, and which line."""
         found: list[tuple[int, int]] = []
         at = 0
-        for each in self.emissions:
-            if not found or found[-1][1] != each.line:
+        for each in self.retrace().spans:
+            if each.line is not None and (not found or found[-1][1] != each.line):
                 found.append((at, each.line))
             at += len(each.text)
         return tuple(found)
@@ -76,17 +71,12 @@ class Render:
         return None if error is None else HitCause("raises", error.line, error.reason)
 
     def line_of(self, text: str) -> int | None:
-        """Return the template's line that wrote the first piece that holds `text`."""
-        return next((each.line for each in self.emissions if text in each.text), None)
+        """Return the template's line that wrote the beginning of the first `text`."""
+        return self.retrace().line_of(text)
 
     def line_at(self, position: int) -> int | None:
         """Return the template's line that wrote the character at a position, from 0."""
-        end = 0
-        for emission in self.emissions:
-            end += len(emission.text)
-            if position < end:
-                return emission.line
-        return None
+        return self.retrace().line_at(position)
 
 
 def compared(one: Render, label: str, other: Render, other_label: str) -> HitEvidence:
@@ -203,4 +193,4 @@ class LintRenders:
             text = self._template.render_prepared(variables)
         except TemplateRenderError as error:
             return Render(messages, error=error)
-        return Render(messages, text, None, partial(self._template.trace, variables))
+        return Render(messages, text, None, cache(partial(self._template.source_map, variables)))

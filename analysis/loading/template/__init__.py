@@ -4,7 +4,6 @@ from autoparser.analysis.core.provenance import Provenance, SourceKind
 
 from .chat_template import ChatTemplate
 from .comments import comments
-from .emission import Emission
 from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
 from .isolated import IsolatedTemplate, isolated
@@ -20,7 +19,7 @@ from .render_trace import (
     TemplateSite,
     TraceStep,
 )
-from .source_map import SourceSpan, line_at
+from .source_map import SourceMap
 from .variables import PASSED, variable_value
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "REASONING_FIELDS",
     "REFUSALS",
     "ChatTemplate",
-    "Emission",
     "EncodedTemplate",
     "IsolatedTemplate",
     "OpenSite",
@@ -40,7 +38,7 @@ __all__ = [
     "Sandbox",
     "SeenValue",
     "SourceKind",
-    "SourceSpan",
+    "SourceMap",
     "StepKind",
     "TemplateSite",
     "TemplateToken",
@@ -48,7 +46,6 @@ __all__ = [
     "comments",
     "compared_values",
     "isolated",
-    "line_at",
     "mentioned_fields",
     "plain",
     "prepared_messages",
