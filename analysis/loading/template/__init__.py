@@ -7,7 +7,6 @@ from .comments import comments
 from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
 from .isolated import IsolatedTemplate, isolated
-from .places import TemplateToken, template_tokens
 from .plain_messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 from .python_source import compared_values, mentioned_fields, text_constants
 from .render_trace import (
@@ -20,6 +19,7 @@ from .render_trace import (
     TraceStep,
 )
 from .source_map import SourceMap
+from .token_places import TemplateToken, template_tokens
 from .variables import PASSED, variable_value
 
 __all__ = [

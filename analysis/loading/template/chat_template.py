@@ -28,9 +28,9 @@ from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.loading.isolation import LimitReached, RenderGuard, current_guard, raise_it
 
 from .environment import MarkedGenerationTag, Refusal, Sandbox, chat_environment
-from .excerpt import excerpt, find_column
 from .plain_messages import plain, prepared_messages, prepared_tools
 from .render_trace import RenderTrace
+from .source_excerpt import excerpt, find_column
 from .source_map import SourceMap, source_map
 from .trace_recorder import MOST_STEPS
 from .traced_render import TraceableTemplate, traceable, traced
@@ -261,7 +261,7 @@ class ChatTemplate:
     @cached_property
     def _marking(self) -> Template:
         self.check_syntax()
-        environment = chat_environment(self.sandbox, tag=MarkedGenerationTag)  # type: ignore[arg-type] # mypy takes a class's own hash for its instances'
+        environment = chat_environment(self.sandbox, tag=MarkedGenerationTag)
         code = environment.compile(environment.parse(self.text))
         return Template.from_code(environment, code, dict(environment.globals))
 

@@ -11,7 +11,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
 
-from .requests import ComparedRequest
+from .compared_requests import ComparedRequest
 
 __all__ = ["ComparisonStage", "Outcome"]
 
