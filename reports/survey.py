@@ -65,13 +65,16 @@ def survey_report(summary: Summary, width: int) -> Text:
         ),
         *_pairs(
             "Crash on what agents send",
-            [(each.source.removeprefix(folder), each.crash) for each in summary.crashing],
+            [
+                (each.source.removeprefix(folder), each.check.crash or "")
+                for each in summary.crashing
+            ],
             FAILED,
             width,
         ),
         *_pairs(
             "Not analysed",
-            [(each.source.removeprefix(folder), each.error) for each in summary.failed],
+            [(each.source.removeprefix(folder), each.error or "") for each in summary.failed],
             FAILED,
             width,
         ),
