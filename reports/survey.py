@@ -11,7 +11,7 @@ from rich.text import Text
 
 from autoparser.analysis.overview.survey import RecordShare, Summary
 
-from .layout import Lines, Row, heading, prose, rows, sentence
+from .layout import Lines, Row, heading, prose, report_text, rows, sentence
 from .visible import shown, visible
 
 __all__ = ["percent", "shared_folder", "survey_report"]
@@ -79,9 +79,7 @@ def survey_report(summary: Summary, width: int) -> Text:
             width,
         ),
     ]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def shared_folder(sources: Sequence[str]) -> str:
