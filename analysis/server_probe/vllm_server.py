@@ -123,10 +123,9 @@ class _GivenToDerenderer:
         return message_of_events(events)
 
     def _prompt(self, chat: ProbedChat) -> list[int]:
-        known = repr(chat)
-        if known not in self._prompts:
-            self._prompts[known] = self.server.prompt_ids(chat)
-        return self._prompts[known]
+        if chat.key not in self._prompts:
+            self._prompts[chat.key] = self.server.prompt_ids(chat)
+        return self._prompts[chat.key]
 
 
 @dataclass(frozen=True)

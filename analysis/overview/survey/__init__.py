@@ -1,7 +1,7 @@
 """A corpus at a glance: one record a template, and what a set of records adds up to."""
 
 from .journal import Journal, journal_of, line_of
-from .record import SURVEY, Record, SurveyCheck, digest_of, record_of, recorded
+from .record import SURVEY, Record, SurveyCheck, record_of, recorded
 from .summary import Family, RecordShare, Summary, summary_of
 from .template_files import templates_in
 from .work import Surveyed, SurveyLook, surveying
@@ -16,7 +16,6 @@ __all__ = [
     "SurveyCheck",
     "SurveyLook",
     "Surveyed",
-    "digest_of",
     "journal_of",
     "line_of",
     "record_of",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from typing import Annotated, Literal
 
@@ -79,11 +78,6 @@ class Record(Struct, frozen=True):
     def held(self) -> int:
         """Those that hold."""
         return self.round_trip.get(HOLDS, 0)
-
-
-def digest_of(text: str) -> str:
-    """Return the digest by which a template is known again."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def record_of(source: str, digest: str, *, linted: bool = False) -> Record:

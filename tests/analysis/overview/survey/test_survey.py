@@ -9,13 +9,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import AutoparserError
+from autoparser.analysis.describing.document import digest_of
 from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.loading.isolation import Limits
 from autoparser.analysis.overview.survey import (
     SURVEY,
     Record,
     SurveyCheck,
-    digest_of,
     journal_of,
     line_of,
     record_of,
