@@ -12,6 +12,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
 from autoparser.analysis.loading.template import (
     ChatTemplate,
+    RenderTrace,
     SourceMap,
     prepared_messages,
     prepared_tools,
@@ -23,6 +24,10 @@ NOON = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
 """The time at which rules render, unless they ask for another."""
 
 
+def _no_trace() -> RenderTrace:
+    return RenderTrace("", (), (), (), 0, None, ())
+
+
 @dataclass(frozen=True, slots=True)
 class Render:
     """A conversation and the text that came of it, or the template's refusal."""
@@ -32,6 +37,8 @@ class Render:
     error: TemplateRenderError | None = None
     retrace: Callable[[], SourceMap] = field(default=SourceMap, compare=False, repr=False)
     """Renders again, once, and tells what wrote the text, which costs more than to render."""
+    walk: Callable[[], RenderTrace] = field(default=_no_trace, compare=False, repr=False)
+    """Renders again step by step, which costs more still."""
 
     @property
     def origins(self) -> tuple[tuple[int, int], ...]:
@@ -193,4 +200,10 @@ class LintRenders:
             text = self._template.render_prepared(variables)
         except TemplateRenderError as error:
             return Render(messages, error=error)
-        return Render(messages, text, None, cache(partial(self._template.source_map, variables)))
+        return Render(
+            messages,
+            text,
+            None,
+            cache(partial(self._template.source_map, variables)),
+            partial(self._template.step_through, variables),
+        )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from autoparser.analysis.core.conversation import Json
+
 from .hit import Hit, Severity
 from .lint_renders import Render, compared
 
@@ -17,11 +21,12 @@ def raising_hit(
     *,
     crashed: Severity | None = None,
     refused: Severity | None = None,
+    setting: Mapping[str, Json] | None = None,
 ) -> Hit:
     """Return it with the line and the cause of the failure; the labels say what was sent.
 
     `crashed` and `refused` are its severity where the template crashes, and where it refuses on
-    purpose; None leaves that of the rule.
+    purpose; None leaves that of the rule. `setting` are the switches under which alone it raises.
     """
     return Hit(
         message,
@@ -29,4 +34,5 @@ def raising_hit(
         line=None if raising.error is None else raising.error.line,
         severity=crashed if raising.crashed else refused,
         cause=raising.cause,
+        setting=setting or {},
     )

@@ -6,6 +6,7 @@ from .chat_template import ChatTemplate
 from .comments import comments
 from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
+from .failure_line import failure_line
 from .isolated import IsolatedTemplate, isolated
 from .plain_messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 from .python_source import compared_values, mentioned_fields, text_constants
@@ -45,6 +46,7 @@ __all__ = [
     "TraceStep",
     "comments",
     "compared_values",
+    "failure_line",
     "isolated",
     "mentioned_fields",
     "plain",

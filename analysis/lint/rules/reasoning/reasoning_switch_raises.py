@@ -42,8 +42,14 @@ def check(subject: Subject) -> Iterator[Hit]:
             render = under(subject, (subject.user,), {switch.name: value}, generation=True)
             if render.crashed:
                 words = f"{switch.name}={value}"
-                message = f"a request with {words} {failed(render)}"
-                yield raising_hit(message, render, words, unset, "unset")
+                yield raising_hit(
+                    f"a request {failed(render)}",
+                    render,
+                    words,
+                    unset,
+                    "unset",
+                    setting={switch.name: value},
+                )
                 break
 
 
