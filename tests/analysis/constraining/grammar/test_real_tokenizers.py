@@ -18,7 +18,8 @@ from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
 from autoparser.analysis.inference.check import battery
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
-from tests.analysis.reading.parsing.loop import TEMPLATES, TOKENS, analysis_of
+from tests.analysis.reading.parsing.loop import analysis_of
+from tests.fixture_analyses import TEMPLATES, TOKENS
 
 from .offers import BATTERY
 from .proofs import grammar_for, request_for
