@@ -82,7 +82,9 @@ class ShownMessage:
     """It may be given as an example; all others are asked alone."""
 
 
-def readings(path: Path, seed: int, noise: bool = False) -> TemplateReadings | None:
+def readings(
+    path: Path, seed: int, noise: bool = False, counts: Sequence[int] = COUNTS
+) -> TemplateReadings | None:
     """Learn from so many examples; None where nothing is analysed, or calls are not written."""
     try:
         analysis = analysis_at(path)
@@ -101,7 +103,7 @@ def readings(path: Path, seed: int, noise: bool = False) -> TemplateReadings | N
     learnt = tuple(
         _learnt(shown, hidden, count, _chance(seed, path, count), _How(chosen, noise))
         for chosen in (False, True)
-        for count in COUNTS
+        for count in counts
     )
     return TemplateReadings(path.stem, analysed, learnt)
 

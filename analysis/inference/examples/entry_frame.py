@@ -68,8 +68,9 @@ class EntryFrame:
 
 def conclude_entry_frame(shown: ShownEntries, escape: Escape) -> EntryFrame:
     """Conclude what stands around entries from the literals that were seen there."""
-    closes = _closes(shown, escape)
-    opens = _opens(shown, closes)
+    tags = _tags_by_type(shown)
+    opens = {kind: opening for kind, (opening, _) in tags.items()}
+    closes = {kind: close for kind, (_, close) in tags.items()} or _closes(shown, escape)
     tail = common_prefix(
         *(
             text.removeprefix(closes.get(kind, ""))
@@ -92,21 +93,34 @@ def _unopened(text: str, kind: JsonType, opens: Mapping[JsonType, str]) -> str:
     return text.removesuffix(opens[kind]) + _OPEN_MARK if kind in opens else text
 
 
-def _opens(shown: ShownEntries, closes: Mapping[JsonType, str]) -> dict[JsonType, str]:
-    """Tell what opens entries by type: a unit with a word that what closes them repeats."""
-    befores = [
-        *shown.leads,
-        *((two, text.removeprefix(closes.get(one, ""))) for one, two, text in shown.pairs),
-    ]
-    words = {kind: set(re.findall(r"\w+", close)) for kind, close in closes.items()}
-    shared = set[str].intersection(*words.values()) if words else set[str]()
-    opens: dict[JsonType, str] = {}
-    for kind, before in befores:
-        units = edge_units(before)
-        own = words.get(kind, set[str]()) - shared
-        if units and own & set(re.findall(r"\w+", units[-1])):
-            opens[kind] = units[-1]
-    return opens if len(set(opens.values())) > 1 else {}
+def _tags_by_type(shown: ShownEntries) -> dict[JsonType, tuple[str, str]]:
+    """Tell units that open and close entries by type, as `<text a>` and `</text>` do.
+
+    What closes the entry repeats a word of what opens it, and the word is another one by type.
+    """
+    befores = [*shown.leads, *((kind, text) for _, kind, text in shown.pairs)]
+    afters = [(kind, text) for kind, _, text in shown.pairs]
+    afters += [(kind, text) for kind, texts in shown.tails.items() for text in texts]
+    tags: dict[JsonType, tuple[str, str]] = {}
+    words: dict[JsonType, frozenset[str]] = {}
+    for kind in shown.middles:
+        opening = usual(edge_units(text)[-1] for each, text in befores if each is kind and text)
+        close = usual(_first_unit(text) for each, text in afters if each is kind)
+        tags[kind] = opening or "", close or ""
+        words[kind] = _words(opening or "") & _words(close or "")
+    shared = frozenset[str].intersection(*words.values())
+    named = all(is_unit(opening) and words[kind] - shared for kind, (opening, _) in tags.items())
+    return tags if named and len(set(tags.values())) > 1 else {}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
+
+
+def _first_unit(text: str) -> str:
+    """Return the first unit of a text, and the whitespace before it."""
+    space = text[: len(text) - len(text.lstrip())]
+    return space + next(iter(edge_units(text[len(space) :])), "")
 
 
 def _closes(shown: ShownEntries, escape: Escape) -> dict[JsonType, str]:

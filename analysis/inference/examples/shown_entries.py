@@ -134,19 +134,17 @@ def _guard(entries: Sequence[ShownEntry]) -> StringGuard | None:
     strings = [each for each in entries if each.kind is JsonType.STRING]
     plain = min((each.middle for each in strings), key=len, default="")
     bare = [each for each in strings if each.middle == plain]
+    wrapped = [each for each in strings if each not in bare and each.middle.startswith(plain)]
     found = {
         (each.middle.removeprefix(plain), each.after.removesuffix(other.after))
-        for each in strings
-        for other in bare
-        if each.middle != plain
-        and each.middle.startswith(plain)
-        and each.last == other.last
-        and each.after.endswith(other.after)
+        for each in wrapped
+        for other in entries
+        if other not in wrapped and each.last == other.last and each.after.endswith(other.after)
     }
     if len(found) != 1:
         return None
     opening, close = found.pop()
-    held = [str(each.value) for each in strings if each.middle == plain + opening]
+    held = [str(each.value) for each in wrapped if each.middle == plain + opening]
     signs = _telling_signs(held, "".join(str(each.value) for each in bare))
     return StringGuard(signs, opening, close) if close and signs else None
 
@@ -160,13 +158,13 @@ def _telling_signs(held: Sequence[str], others: str) -> str:
         if not char.isalnum() and char != " " and char not in others
     )
     told = ""
-    rest = list(held)
+    rest = tuple(held)
     while rest:
-        most = max((signs[char] for char in signs), default=0)
+        most = max(signs.values(), default=0)
         if not most:
             return ""
         told += "".join(char for char in signs if signs[char] == most and char not in told)
-        rest = [text for text in rest if not set(text) & set(told)]
+        rest = tuple(text for text in rest if not set(text) & set(told))
         signs = Counter({char: sum(char in text for text in rest) for char in signs})
     return told
 

@@ -46,8 +46,8 @@ class ValueFrames:
 
         `words` are the texts in the places of the marks, `following` is the next key.
         """
-        afters = [f"{each}{following}" for each in self.betweens] if following else self.tails
-        ends = [filled(each, words) for each in afters]
+        afters = self.betweens if following else self.tails
+        ends = [filled(each, words) + following for each in _suffixes(afters)]
         for begin in self._begins(text, start):
             for end in sorted(_found(text, begin, ends)):
                 if _may_be(text[begin:end], value):
@@ -59,6 +59,12 @@ class ValueFrames:
         for middle in dict.fromkeys((*known, shared)):
             if middle.strip() and text.startswith(middle, start):
                 yield start + len(middle)
+
+
+def _suffixes(literals: Sequence[str]) -> Iterator[str]:
+    """Go through literals, and what is left of them without what closes other values alone."""
+    for literal in literals:
+        yield from (literal[at:] for at in range(len(literal)))
 
 
 def _found(text: str, begin: int, ends: Sequence[str]) -> set[int]:
