@@ -43,7 +43,7 @@ from .shown_frame import (
     inner_text,
     row_with_slots,
 )
-from .shown_layouts import completed, seen_layouts
+from .shown_layouts import completed, seen_layouts, with_emptied_reasoning
 from .value_frames import ValueFrames
 
 __all__ = ["ShownFormat", "learn_examples", "turn_text"]
@@ -309,6 +309,8 @@ def _concluded(
         if found is None:
             return None
         guesses = (*shown.guesses, *framed.guesses)
+    opening = base.openings[0].text if base.openings else ""
+    layouts, emptied = with_emptied_reasoning(layouts, known, opening, header)
     layouts, unseen = completed(layouts, known, header, turn_end)
     format_ = replace(
         base,
@@ -319,7 +321,7 @@ def _concluded(
         not_rendered={},
         elsewhere=frozenset(),
     )
-    return format_, (*guesses, *unseen)
+    return format_, (*guesses, *emptied, *unseen)
 
 
 def _style_of(aligned: Sequence[AlignedExample]) -> ArgumentStyle | None:
