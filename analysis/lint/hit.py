@@ -6,6 +6,7 @@ low confidence is one to look at, not one to fail on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -83,3 +84,5 @@ class Hit:
     """Where it weighs otherwise than the rule's usual hit."""
     confidence: Confidence | None = None
     cause: HitCause | None = None
+    setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The switches under which alone it holds, with their values; empty where it always does."""

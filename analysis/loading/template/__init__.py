@@ -7,8 +7,8 @@ from .comments import comments
 from .emission import Emission
 from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
+from .failure_line import failure_line
 from .isolated import IsolatedTemplate, isolated
-from .places import TemplateToken, template_tokens
 from .plain_messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 from .python_source import compared_values, mentioned_fields, text_constants
 from .render_trace import (
@@ -21,6 +21,7 @@ from .render_trace import (
     TraceStep,
 )
 from .source_map import SourceSpan, line_at
+from .token_places import TemplateToken, template_tokens
 from .variables import PASSED, variable_value
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "TraceStep",
     "comments",
     "compared_values",
+    "failure_line",
     "isolated",
     "line_at",
     "mentioned_fields",

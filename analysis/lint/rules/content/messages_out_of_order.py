@@ -20,8 +20,8 @@ from itertools import pairwise
 from autoparser.analysis.lint.chats import appends
 from autoparser.analysis.lint.conversations import SpokenText, Voice
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.played_conversation import PlayedConversation
-from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -46,6 +46,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f"{_words(one, other)} in '{played.name}'",
                 (alone(played.render, played.name),),
                 line=played.render.line_of(other.text),
+                setting=played.conversation.setting,
                 severity=None if appends(subject) else Severity.WARNING,
             )
 

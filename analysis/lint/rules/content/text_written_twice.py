@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.chats import appends
 from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -39,6 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f"{spoken.voice} is written {times} times in '{played.name}'",
                 (alone(played.render, played.name),),
                 line=played.render.line_at(again),
+                setting=played.conversation.setting,
                 # Who judges or translates a conversation may well say it again.
                 confidence=None if appends(subject) else Confidence.MEDIUM,
                 severity=None if appends(subject) else Severity.WARNING,

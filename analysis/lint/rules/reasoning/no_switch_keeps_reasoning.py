@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from autoparser.analysis.core.switches import Effect
 from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -38,6 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         "reasoning is dropped from the history, and no switch keeps it there",
         (compared(last, "as the last message", later, "before another message"),),
+        line=last.line_of(word),
     )
 
 

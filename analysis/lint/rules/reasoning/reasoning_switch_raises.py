@@ -20,8 +20,8 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.switches import Effect
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -43,10 +43,11 @@ def check(subject: Subject) -> Iterator[Hit]:
             if render.crashed:
                 words = f"{switch.name}={value}"
                 yield Hit(
-                    f"a request with {words} {failed(render)}",
+                    f"a request {failed(render)}",
                     (compared(render, words, unset, "unset"),),
                     line=None if render.error is None else render.error.line,
                     cause=render.cause,
+                    setting={switch.name: value},
                 )
                 break
 

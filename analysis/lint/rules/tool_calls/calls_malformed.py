@@ -25,10 +25,10 @@ from autoparser.analysis.lint.call_documents import (
 )
 from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -55,7 +55,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         if words:
             severity = Severity.WARNING if words == GLUED else None
             shown = (alone(played.render, played.name),)
-            yield Hit(f"{words} in '{played.name}'", shown, severity=severity)
+            line = played.render.line_at(spans[0].texts[0].start) if spans else None
+            yield Hit(f"{words} in '{played.name}'", shown, line=line, severity=severity)
             return
 
 

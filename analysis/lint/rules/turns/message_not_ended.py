@@ -21,9 +21,9 @@ from itertools import pairwise
 from autoparser.analysis.core.format import Literal
 from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone, compared
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import alone, compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -68,6 +68,7 @@ def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
             yield Hit(
                 f"{voice} is not ended by {quoted(end)}, which ends all other messages",
                 (alone(shown.render, shown.name),),
+                line=shown.render.line_of(next(shown.said(voice)).text),
             )
 
 
@@ -96,6 +97,7 @@ def _uncounted(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
                     f"'{each.name}' begins {text.count(begin)} messages with {quoted(begin)}"
                     f" and ends {text.count(end)} with {quoted(end)}",
                     (compared(each.render, each.name, chat.render, chat.name),),
+                    line=each.render.line_of(begin),
                 )
                 return
 

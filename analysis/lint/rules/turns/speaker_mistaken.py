@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from autoparser.analysis.core.alignment import common_suffix
 from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.played_conversation import PlayedConversation, WrittenText
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -89,6 +89,7 @@ def _hit(played: PlayedConversation, text: WrittenText, header: str) -> Hit:
         f"{text.spoken.voice} stands under the header {quoted(header)} in '{played.name}'",
         (alone(played.render, played.name),),
         line=played.render.line_at(text.start - 1),
+        setting=played.conversation.setting,
         # Some models know no system role, and are told so.
         severity=Severity.WARNING if system else None,
         confidence=Confidence.MEDIUM if system else None,

@@ -1,0 +1,225 @@
+"""Reading a section of calls: one call or several, and what encloses them."""
+
+from __future__ import annotations
+
+from autoparser.analysis.core.format import CallLimit, Literal
+from autoparser.analysis.reading.expression import JsonCall, RowCall, Section, Turn
+from autoparser.analysis.reading.text import (
+    Reading,
+    SpanKind,
+    Stops,
+    Tape,
+    at_any,
+    at_text,
+    behind_space,
+    behind_space_any,
+    read_literal,
+    skip_space,
+    skip_written,
+)
+
+from .call_openings import call_open, is_marked
+from .calls import CallEnd, CallSurroundings, read_call
+from .closers import call_closers, section_closers
+from .collector import Collector
+from .continuation import AfterArguments
+from .parsed_message import Status
+from .stop_marks import behind_calls
+
+
+class SectionReader:
+    """Reads the calls of a turn."""
+
+    def __init__(self, turn: Turn, section: Section, offered: frozenset[str] | None) -> None:
+        """Prepare to read sections; `offered` are the tools, None: any."""
+        self.section = section
+        self._header = turn.header
+        self._around = CallSurroundings(
+            stops=tuple(behind_calls(turn)),
+            closers=call_closers(turn, section),
+            offered=offered,
+            tentative=not is_marked(section),
+            continuation=AfterArguments(turn, section, offered),
+        )
+        self._closers = section_closers(turn, section)
+        inner = call_closers(turn, section)
+        self._inner_closers = tuple(each for each in inner if each not in section.close.units)
+        opening = call_open(section.call)
+        texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
+        self._noise: Stops[None] | None = None
+        if opening.noticed_by_marker:
+            self._noise = Stops([("", text, None) for text in texts])
+
+    def read(self, tape: Tape, collector: Collector, space: int = 0) -> Reading[bool]:
+        """Read from what opens the section or its first call; true where the text was cut.
+
+        `space` characters of whitespace stand before it: the template's, if there is a call.
+        """
+        start = tape.position
+        tape.record()
+        tape.take(space, SpanKind.MARKUP)
+        yield from self._lead(tape)
+        opened, noisy = yield from self._opens(tape)
+        close = self.section.close
+        if opened and close.core and (yield from self._close(tape, close)):
+            # A section without calls: what stands in it may be one that cannot be read.
+            if noisy:
+                self._give_up(tape, collector, start)
+                return False
+            tape.recorded()
+            collector.drop_blank()
+            return False
+        if not opened and self._around.tentative:
+            ended = yield from self._call(tape, collector, start, first=True)
+        else:
+            ended = yield from self._cut_or_call(tape, collector, start, first=True)
+        while ended is None and self.section.limit is CallLimit.MANY:
+            if not (yield from self._another(tape, collector, opened)):
+                break
+            start = tape.position
+            tape.record()
+            ended = yield from self._cut_or_call(tape, collector, start, first=False)
+        if ended is not None:
+            return ended
+        if close.core:
+            yield from self._close(tape, close)
+        yield from self._stray_closers(tape, collector, self._closers)
+        yield from skip_written(tape, self.section.behind)
+        return False
+
+    def _cut_or_call(
+        self, tape: Tape, collector: Collector, start: int, *, first: bool
+    ) -> Reading[bool | None]:
+        """Read a call, unless the text was cut in what leads to it."""
+        if tape.cut and not tape.complete:
+            return self._cut(tape, collector, start)
+        return (yield from self._call(tape, collector, start, first=first))
+
+    def _call(
+        self, tape: Tape, collector: Collector, start: int, *, first: bool
+    ) -> Reading[bool | None]:
+        """Read a call; None where it closed, else what the section's reading ends with."""
+        section = self.section
+        surplus = section.single and collector.calls > 0
+        collector.mute(surplus)
+        ended = yield from read_call(tape, section.call, self._around, collector)
+        collector.mute(False)
+        if ended is CallEnd.CUT and (collector.calling or not tape.complete):
+            return self._cut(tape, collector, start)
+        if ended is not CallEnd.CLOSED:
+            self._give_up(tape, collector, start)
+            return False
+        tape.recorded()
+        if surplus:
+            tape.relabel(start, SpanKind.JUNK)
+        else:
+            collector.attempted(start, tape.position)
+        collector.drop_blank()
+        if not first and section.later_close.core:
+            yield from self._close(tape, section.later_close)
+        return None
+
+    def _cut(self, tape: Tape, collector: Collector, start: int) -> bool:
+        """End where the text was cut in a call or in what opens one."""
+        tape.take(tape.left(), SpanKind.MARKUP)
+        tape.recorded()
+        collector.status = Status.CUT
+        collector.attempted(start, tape.position, Status.CUT)
+        return True
+
+    def _stray_closers(
+        self, tape: Tape, collector: Collector, closers: tuple[str, ...]
+    ) -> Reading[None]:
+        """Take closers of what has closed."""
+        while (closer := (yield from behind_space_any(tape, closers))) is not None:
+            yield from skip_space(tape, SpanKind.JUNK)
+            tape.take(len(closer), SpanKind.JUNK)
+            collector.stray()
+
+    def _lead(self, tape: Tape) -> Reading[None]:
+        """Take a marker that leads to a call; where none follows, it is given up with the rest."""
+        lead = yield from at_any(tape, self.section.leads if self._around.tentative else ())
+        if lead is not None:
+            tape.take(len(lead), SpanKind.MARKUP)
+            yield from skip_space(tape)
+
+    def _opens(self, tape: Tape) -> Reading[tuple[bool, bool]]:
+        """Take what opens the section and what stands before its first call; say what was there."""
+        opening = self.section.open
+        if not opening.core or not (yield from at_text(tape, opening.trigger)):
+            return False, False
+        opened = yield from read_literal(tape, opening)
+        return opened, (yield from self._skip_noise(tape))
+
+    def _skip_noise(self, tape: Tape) -> Reading[bool]:
+        """Take what a model wrote between a section's opening and its first call, if anything."""
+        stops = self._noise
+        noisy = False
+        while stops is not None:
+            found = stops.find(tape.text, tape.at)
+            if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
+                yield
+                continue
+            end = stops.safe(tape.text, tape.at) if found is None else found.start
+            if tape.closed and found is None:
+                return noisy
+            noisy = bool(tape.take(end - tape.at, SpanKind.JUNK).strip()) or noisy
+            if found is not None:
+                return noisy
+            yield
+        return noisy
+
+    def _give_up(self, tape: Tape, collector: Collector, start: int) -> None:
+        """Turn what was taken for a call into content."""
+        text = tape.recorded()
+        if not text and tape.left():
+            text = tape.take(1, SpanKind.CONTENT)
+        tape.relabel(start, SpanKind.CONTENT)
+        if not self._around.tentative or collector.calling:
+            collector.give_up_call()
+            collector.attempted(start, tape.position, Status.MALFORMED)
+        collector.content(text)
+
+    def _another(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:
+        """Look whether another call follows; take what separates it."""
+        section = self.section
+        if opened:
+            yield from self._stray_closers(tape, collector, self._inner_closers)
+        separator = section.separator.core
+        if separator and (yield from behind_space(tape, separator)):
+            yield from skip_space(tape)
+            tape.take(len(separator), SpanKind.MARKUP)
+            yield from skip_space(tape)
+            header = self._header
+            if header.core and (yield from at_text(tape, header.core)):
+                tape.take(len(header.core), SpanKind.MARKUP)
+            return True
+        opens = call_open(section.call)
+        if opens.core and (opened or opens.noticed_by_marker):
+            wanted = opens.trigger
+        elif isinstance(section.call, JsonCall) and (opened or not is_marked(section)):
+            wanted = "{"
+        elif opened and isinstance(section.call, RowCall):
+            return (yield from self._named_call(tape, section))
+        else:
+            return False
+        another = yield from behind_space(tape, wanted)
+        if another:
+            yield from skip_space(tape)
+        return another
+
+    def _named_call(self, tape: Tape, section: Section) -> Reading[bool]:
+        """Look whether a call follows that begins with its name."""
+        close = section.close.units[:1]
+        if close and (yield from behind_space(tape, close[0])):
+            return False
+        yield from skip_space(tape)
+        there = yield from tape.wait(1)
+        return there and (tape.text[tape.at].isalnum() or tape.text[tape.at] == "_")
+
+    def _close(self, tape: Tape, literal: Literal) -> Reading[bool]:
+        """Take what closes calls, where it is there."""
+        there = yield from behind_space(tape, literal.units[0])
+        if there:
+            yield from read_literal(tape, literal)
+        return there

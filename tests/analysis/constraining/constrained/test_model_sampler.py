@@ -1,0 +1,161 @@
+"""A model of random weights under the mask: the hardest case, since nothing guides it.
+
+The model is a tiny one of a real architecture, made here. Where torch is missing, these tests are
+skipped with that reason; the others of this folder need none.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from autoparser.analysis.constraining.constrained import (
+    Constraint,
+    FreeGrammar,
+    GrammarBackend,
+    allowed_tokens,
+    row_of,
+    walks,
+)
+from autoparser.analysis.constraining.constrained.model_sampler import (
+    DeviceError,
+    ModelSampler,
+    apply_mask,
+    choose_device,
+    measure,
+)
+from autoparser.analysis.loading.tokens import ModelTokenizer
+
+pytestmark = pytest.mark.slow
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "city": {"enum": ["Paris", "Rome", "<think>"]},
+        "days": {"type": "integer", "minimum": 0, "maximum": 9},
+        "name": {"type": "string", "maxLength": 5},
+    },
+    "required": ["city", "days", "name"],
+    "additionalProperties": False,
+}
+CONSTRAINT = Constraint.json_schema(SCHEMA, whitespace="compact")
+
+
+@pytest.fixture
+def torch() -> Any:
+    """Load torch when a test runs: to collect this file must not take seconds and 200 MB."""
+    return pytest.importorskip("torch", reason="torch is not installed (the extra gpu)")
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest, torch: Any) -> str:
+    """Name each device that is there."""
+    name: str = request.param
+    if name == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    return name
+
+
+def random_model(torch: Any, tokenizer: ModelTokenizer, device: str) -> Any:
+    transformers = importlib.import_module("transformers")
+    config = transformers.Qwen2Config(
+        # Wider than the vocabulary, as real models are.
+        vocab_size=tokenizer.vocab_size + 37,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+    )
+    torch.manual_seed(0)
+    return transformers.Qwen2ForCausalLM(config).eval().to(choose_device(device))
+
+
+def is_valid(text: str) -> bool:
+    try:
+        jsonschema.validate(json.loads(text), SCHEMA)
+    except (ValueError, jsonschema.ValidationError):
+        return False
+    return True
+
+
+def test_masked_all_are_valid_and_unmasked_none(
+    torch: Any, device: str, bytes_backend: GrammarBackend
+) -> None:
+    tokenizer = bytes_backend.tokenizer
+    model = random_model(torch, tokenizer, device)
+    prompts = [tokenizer.encode(text) for text in ("Go", "Where to?", "a", "<think>")]
+    grammars = [bytes_backend.grammar(CONSTRAINT) for _ in prompts]
+    masked = measure(grammars, tokenizer, ModelSampler(model, prompts, seed=1), 120)
+    assert all(walk.ended and is_valid(walk.text) for walk in masked.walks)
+    assert masked.tokens_per_second > 0
+    free = [FreeGrammar(tokenizer) for _ in prompts]
+    unmasked = measure(free, tokenizer, ModelSampler(model, prompts, seed=1), 120)
+    assert not any(is_valid(walk.text) for walk in unmasked.walks)
+
+
+def test_a_batch_writes_what_each_would_alone(torch: Any, bytes_backend: GrammarBackend) -> None:
+    """Padding on the left and answers that end early change nothing: the choice is greedy here."""
+    tokenizer = bytes_backend.tokenizer
+    model = random_model(torch, tokenizer, "cpu")
+    prompts = [tokenizer.encode(text) for text in ("Go", "Where to go today?", "a")]
+
+    def written(chosen: list[list[int]]) -> list[str]:
+        sampler = ModelSampler(model, chosen, temperature=1e-4, pad_id=tokenizer.eos_id)
+        grammars = [bytes_backend.grammar(CONSTRAINT) for _ in chosen]
+        return [walk.text for walk in walks(grammars, tokenizer, sampler, 120)]
+
+    assert written(prompts) == [written([prompt])[0] for prompt in prompts]
+
+
+def test_one_seed_gives_one_batch(torch: Any, bytes_backend: GrammarBackend) -> None:
+    tokenizer = bytes_backend.tokenizer
+    model = random_model(torch, tokenizer, "cpu")
+
+    def written(seed: int) -> list[str]:
+        sampler = ModelSampler(model, [[1], [2]], seed=seed)
+        grammars = [bytes_backend.grammar(CONSTRAINT) for _ in range(2)]
+        return [walk.text for walk in walks(grammars, tokenizer, sampler, 120)]
+
+    assert written(3) == written(3) != written(4)
+
+
+@pytest.mark.parametrize("width", [31, 64, 70, 96, 100])
+def test_the_mask_on_the_device(torch: Any, width: int, device: str) -> None:
+    words = np.random.default_rng(width).integers(-(2**31), 2**31, (3, 3), dtype=np.int32)
+    mask = torch.from_numpy(words)
+    logits = apply_mask(torch.zeros((3, width), device=device), mask.to(device)).cpu()
+    for row in range(3):
+        allowed = [token for token in allowed_tokens(row_of(words, row)) if token < width]
+        assert torch.isfinite(logits[row]).nonzero().flatten().tolist() == allowed
+
+
+def test_a_mask_in_a_tensor_is_the_same(torch: Any, bytes_backend: GrammarBackend) -> None:
+    words = bytes_backend.tokenizer.mask_words
+    grammar = bytes_backend.grammar(CONSTRAINT)
+    tensor = torch.zeros((2, words), dtype=torch.int32)
+    numbers = np.zeros((2, words), dtype=np.int32)
+    grammar.fill_vocab_mask(tensor, 1)
+    grammar.fill_vocab_mask(numbers, 1)
+    assert (tensor.numpy() == numbers).all()
+
+
+def test_devices_that_are_not_there(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert choose_device("auto").type == "cpu"
+    with pytest.raises(DeviceError, match="the device cuda is not there"):
+        choose_device("cuda")
+    for wrong in ("tpu7", "meta", ""):
+        with pytest.raises(DeviceError, match="there is no device"):
+            choose_device(wrong)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert choose_device("cuda:0").index == 0
+    with pytest.raises(DeviceError, match="the device cuda:1 is not there"):
+        choose_device("cuda:1")

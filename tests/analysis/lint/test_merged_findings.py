@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint import Hit, HitCause, LintFinding, Rule, Severity, Subject
+from autoparser.analysis.lint.merged_findings import merged
+
+
+def nothing(subject: Subject) -> Iterator[Hit]:
+    del subject
+    yield from ()
+
+
+def rule(code: str, severity: Severity, covers: tuple[str, ...] = ()) -> Rule:
+    return Rule(code, code.lower(), "One.", severity, nothing, covers=covers)
+
+
+def test_findings_of_one_cause_are_one_and_the_weightiest_stays() -> None:
+    cause = HitCause("raises", 3, "no")
+    light = LintFinding(rule("AP110", Severity.WARNING), Hit("a", cause=cause))
+    heavy = LintFinding(rule("AP120", Severity.ERROR), Hit("b", cause=cause))
+    apart = LintFinding(rule("AP130", Severity.ERROR), Hit("c", cause=HitCause("raises", 4, "no")))
+    found = merged([light, heavy, apart])
+    assert [(each.code, each.also) for each in found] == [("AP120", ("AP110",)), ("AP130", ())]
+
+
+def test_what_a_rule_covers_is_folded_into_it_through_others() -> None:
+    first = LintFinding(rule("AP301", Severity.ERROR, ("AP302",)), Hit("a"))
+    second = LintFinding(rule("AP302", Severity.ERROR, ("AP303",)), Hit("b"))
+    third = LintFinding(rule("AP303", Severity.WARNING), Hit("c"))
+    found = merged([third, second, first])
+    assert [(each.code, each.also) for each in found] == [("AP301", ("AP302", "AP303"))]
+
+
+def test_the_order_is_weight_then_code() -> None:
+    kinds = [("AP2", Severity.INFO), ("AP1", Severity.WARNING), ("AP3", Severity.ERROR)]
+    found = merged([LintFinding(rule(code + "01", weight), Hit("x")) for code, weight in kinds])
+    assert [each.code for each in found] == ["AP301", "AP101", "AP201"]
+
+
+def test_a_light_finding_hides_no_heavy_one() -> None:
+    light = LintFinding(rule("AP301", Severity.WARNING, ("AP302",)), Hit("a"))
+    heavy = LintFinding(rule("AP302", Severity.ERROR), Hit("b"))
+    assert [each.code for each in merged([light, heavy])] == ["AP302", "AP301"]
