@@ -15,7 +15,7 @@ from autoparser.analysis.core.alignment import (
     is_unit,
 )
 from autoparser.analysis.core.format import Escape, JsonType, Row, Slot
-from autoparser.analysis.inference.learning.rows import cut_at
+from autoparser.analysis.inference.learning.learnt_rows import cut_at
 
 from .own_words import KEY_MARK, filled
 from .shown_calls import usual

@@ -18,7 +18,7 @@ from itertools import islice
 from autoparser.analysis.core.alignment import common_prefix, decompose
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Container, Escape, JsonType, Notation, Row, Slot, Text
-from autoparser.analysis.inference.learning.rows import cut_at
+from autoparser.analysis.inference.learning.learnt_rows import cut_at
 
 from .own_words import KEY_MARK, with_key_mark
 

@@ -68,14 +68,14 @@ def _cut_again(
     for at in range(len(example.marks) + 1):
         if not _open_to_doubt(example, at):
             continue
-        known = _Known(usual, _neighbours(example, at))
+        known = _UsualLiterals(usual, _neighbours(example, at))
         tried = list(_cuts(example, at))
         if tried:
             example = max(tried, key=lambda each: known.likely(each.between(at)))
     return example
 
 
-class _Known:
+class _UsualLiterals:
     """The literals that other examples have between two neighbours, or beside one of them."""
 
     def __init__(

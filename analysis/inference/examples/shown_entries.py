@@ -158,7 +158,7 @@ def _telling_signs(held: Sequence[str], others: str) -> str:
         if not char.isalnum() and char != " " and char not in others
     )
     told = ""
-    rest = tuple(held)
+    rest: tuple[str, ...] = tuple(held)
     while rest:
         most = max(signs.values(), default=0)
         if not most:
