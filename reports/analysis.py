@@ -10,9 +10,10 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
 from .findings_section import findings_section
-from .layout import Lines, blank, prose, sentence
+from .layout import Lines, blank, prose, report_text, sentence
 from .phases import phase_section, phases_section
 from .settings import fault_section, settings_section
+from .stops import stops_section
 from .summary import summary_section
 from .tables import marker_section, switch_section
 from .turn import call_section, turn_section
@@ -77,12 +78,13 @@ SECTIONS: Mapping[str, Callable[[LearntFormat, int], Lines]] = {
     "settings": settings_section,
     "call": call_section,
     "turn": turn_section,
+    "stops": stops_section,
     "phases": _phases,
     "faults": _faults,
 }
 """What a report is made of, by name, in its order."""
 
-_OF_FORMAT = ("summary", "findings", "markers", "switches", "settings", "call", "turn")
+_OF_FORMAT = ("summary", "findings", "markers", "switches", "settings", "call", "turn", "stops")
 
 
 def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text:
@@ -107,6 +109,4 @@ def _full(analysis: Analysis, phases: Sequence[str], width: int) -> Lines:
 
 
 def _page(drawn: Lines) -> Text:
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
