@@ -23,8 +23,8 @@ from autoparser.analysis.inference.check import (
     continuations,
     self_check,
 )
-from autoparser.analysis.inference.learning.content_parts import learn_content_parts
-from autoparser.analysis.inference.learning.switches import MOST_VARIABLES, find_switches
+from autoparser.analysis.inference.learning.found_switches import MOST_VARIABLES, find_switches
+from autoparser.analysis.inference.learning.part_treatment import learn_content_parts
 from autoparser.analysis.inference.phases import Draft, Finding
 from autoparser.analysis.inference.probing import (
     Negotiated,

@@ -143,8 +143,8 @@ def _endpoint(
     from autoparser.analysis.constraining.decode import Server, ServerEngine
     from autoparser.analysis.learnt import load_format
     from autoparser.analysis.serving import ChatPreparer
-    from autoparser.analysis.serving.backend import CompletionBackend
     from autoparser.analysis.serving.chat_application import ChatEndpoint
+    from autoparser.analysis.serving.completion_backend import CompletionBackend
     from autoparser.analysis.taught_analysis import with_saved
 
     server, engine, served = backend

@@ -9,7 +9,7 @@ from msgspec import Meta, convert
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import (
+from autoparser.analysis.core.json_document import (
     AnyJson,
     Count,
     Digest,

@@ -15,7 +15,7 @@ from autoparser.analysis.constraining.decode import (
     Rendering,
 )
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import Count, JsonDocument, json_of
+from autoparser.analysis.core.json_document import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import Count, JsonDocument, json_of
+from autoparser.analysis.core.json_document import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.loading.fetching import Fetched
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import Count, JsonDocument, RuleCode, json_of
+from autoparser.analysis.core.json_document import Count, JsonDocument, RuleCode, json_of
 from autoparser.analysis.fixing import FindingFix, FixRun, FixTarget, Unfixed
 from autoparser.analysis.lint.project import Problem
 

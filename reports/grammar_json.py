@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from autoparser.analysis.constraining.grammar import Acceptance, Grammar
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import AnyJson, Count, JsonDocument, Positive, json_of
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.json_document import AnyJson, Count, JsonDocument, Positive, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 from autoparser.analysis.loading.tokens import OpaqueTokens

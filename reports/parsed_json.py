@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import UNSET, UnsetType, convert
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import Count, JsonDocument, Positive, SettingValues, json_of
+from autoparser.analysis.core.json_document import (
+    Count,
+    JsonDocument,
+    Positive,
+    SettingValues,
+    json_of,
+)
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 from autoparser.analysis.reading.parsing import (

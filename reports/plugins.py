@@ -7,7 +7,7 @@ from typing import Literal
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import JsonDocument, json_of
+from autoparser.analysis.core.json_document import JsonDocument, json_of
 from autoparser.analysis.plugins.plugin_check import CheckedPoint, CheckState, PluginCheck
 
 from .layout import Lines, prose, rows, sentence

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import AnyJson, Count, JsonDocument, json_of
+from autoparser.analysis.core.json_document import AnyJson, Count, JsonDocument, json_of
 from autoparser.analysis.describing.document import TemplateDocument, named_template
 from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.analysis.server_probe import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import Count, JsonDocument, Positive, json_of
+from autoparser.analysis.core.json_document import Count, JsonDocument, Positive, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.describing.document import TemplateDocument, named_template
 from autoparser.analysis.loading.template import (

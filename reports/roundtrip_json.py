@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import Count, JsonDocument, SettingValues, json_of
+from autoparser.analysis.core.json_document import Count, JsonDocument, SettingValues, json_of
 from autoparser.analysis.describing.document import (
     CheckCounts,
     TemplateDocument,

@@ -8,7 +8,7 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import Count, JsonDocument, json_of
+from autoparser.analysis.core.json_document import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 from autoparser.analysis.history.renderer import RenderedTokens

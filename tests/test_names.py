@@ -16,3 +16,12 @@ def test_no_two_classes_share_a_name() -> None:
                     homes[node.name].append(str(path.relative_to(ROOT)))
     assert len(homes) > 400
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+
+
+def test_no_two_modules_of_the_analysis_share_a_name() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((ROOT / "analysis").rglob("*.py")):
+        if path.stem not in {"__init__", "__main__"}:
+            homes[path.stem].append(str(path.relative_to(ROOT)))
+    assert len(homes) > 400
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}

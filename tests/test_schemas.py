@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec import UNSET, Meta, UnsetType
 
-from autoparser.analysis.core.document import JsonDocument, json_of
+from autoparser.analysis.core.json_document import JsonDocument, json_of
 from autoparser.analysis.describing.document import AnalysisDocument
 from autoparser.analysis.learnt import FormatFile
 from autoparser.analysis.overview.survey import SurveyLine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import convert
 
-from autoparser.analysis.core.document import JsonDocument
+from autoparser.analysis.core.json_document import JsonDocument
 from autoparser.analysis.core.provenance import NamedTemplate, Provenance
 
 __all__ = ["TemplateDocument", "named_template"]

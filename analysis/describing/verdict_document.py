@@ -6,7 +6,7 @@ from msgspec import convert
 from msgspec.structs import asdict
 
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.core.document import AnyJson, Count, JsonDocument, SettingValues
+from autoparser.analysis.core.json_document import AnyJson, Count, JsonDocument, SettingValues
 from autoparser.analysis.core.verdicts import Check, Crash, Failure, Gate, GateFault, GateQuestion
 
 __all__ = [

@@ -10,8 +10,8 @@ from .engine_process import (
     ParserPair,
     engines_of,
 )
+from .engine_ranking import EngineRanking, ParserPart, UnusableParser, auto_score, rank_parsers
 from .engines_tried import EnginesTried, try_engines
-from .parser_ranking import EngineRanking, ParserPart, UnusableParser, auto_score, rank_parsers
 from .parser_score import DeliveryScore, PairScore, ParserFailure, TextDelivery
 
 __all__ = [

@@ -9,7 +9,7 @@ from autoparser.analysis.analysis import Analysis
 
 from .asked_texts import asked_texts
 from .engine_process import EngineProcess
-from .parser_ranking import EngineRanking, rank_parsers
+from .engine_ranking import EngineRanking, rank_parsers
 
 
 @dataclass(frozen=True, slots=True)

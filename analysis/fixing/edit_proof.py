@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from autoparser.analysis.lint import Subject
-from autoparser.analysis.lint.renders import LintRenders, Render
+from autoparser.analysis.lint.lint_renders import LintRenders, Render
 from autoparser.analysis.loading.template import ChatTemplate
 
-from .faults import IN_OTHER_WORDS, NO_PROMPT, REWRITTEN, Fault, faults_of, worse
 from .proof_conversation import ProofConversation, proof_conversations
+from .render_faults import IN_OTHER_WORDS, NO_PROMPT, REWRITTEN, Fault, faults_of, worse
 
 __all__ = ["EditProof", "ProvenEdit"]
 

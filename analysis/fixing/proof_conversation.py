@@ -20,7 +20,7 @@ from autoparser.analysis.history.roundtrip import settings_of
 from autoparser.analysis.lint import Subject
 from autoparser.analysis.lint.conversations import Voice, WholeConversation
 from autoparser.analysis.lint.edges import padded
-from autoparser.analysis.overview.comparison.requests import every
+from autoparser.analysis.overview.comparison.compared_requests import every
 
 __all__ = ["RESPELLED_ROLES", "ProofConversation", "proof_conversations"]
 

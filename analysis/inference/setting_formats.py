@@ -10,7 +10,7 @@ from autoparser.analysis.core.format import Begun, Formats, TurnFormat, share, w
 from autoparser.analysis.inference.assembly import assemble
 from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.learning.openings import describe_openings, prompts_under
-from autoparser.analysis.inference.learning.settings import settings_to_learn, turns_under
+from autoparser.analysis.inference.learning.settings_to_learn import settings_to_learn, turns_under
 from autoparser.analysis.inference.phases import Draft, Finding, run_phases
 from autoparser.analysis.inference.probing import Prober, Setting
 

@@ -16,7 +16,10 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from autoparser.analysis.core.document import (
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.given import read
+from autoparser.analysis.core.json_document import (
     SAVED_FORMATS,
     AnyJson,
     Count,
@@ -25,9 +28,6 @@ from autoparser.analysis.core.document import (
     SettingValues,
     json_of,
 )
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.given import read
 from autoparser.analysis.core.message_shape import Shape, StringArguments
 from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.core.switches import Effect

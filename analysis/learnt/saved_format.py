@@ -12,9 +12,9 @@ from typing import NoReturn
 from msgspec.structs import asdict
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import json_of
 from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError
 from autoparser.analysis.core.format import Begun, Formats
+from autoparser.analysis.core.json_document import json_of
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.describing.format_document import format_read

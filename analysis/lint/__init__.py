@@ -1,7 +1,7 @@
 """Rules that a chat template is held against, each by what its renders show."""
 
-from .finding import LintFinding
 from .hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
+from .lint_finding import LintFinding
 from .linting import LintReport, lint
 from .need import Need
 from .page import Page

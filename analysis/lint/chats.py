@@ -13,7 +13,7 @@ from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.core.format import Literal
 from autoparser.analysis.inference.probing import EmptyContent
 
-from .renders import Render
+from .lint_renders import Render
 from .subject import Subject
 
 Chat = list[dict[str, Json]]

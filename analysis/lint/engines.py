@@ -22,7 +22,7 @@ from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.loading.isolation import LimitReached, current_guard
 from autoparser.analysis.loading.template.environment import GenerationTag, chat_environment
 
-from .renders import Render
+from .lint_renders import Render
 from .subject import Subject
 
 CLOCK = "strftime_now"

@@ -13,8 +13,8 @@ from itertools import takewhile
 
 from autoparser.analysis.loading.template import ChatTemplate, template_tokens
 
+from .lint_renders import Render
 from .other_jinjas import JinjaAnswer, JinjaQuestion, OtherJinja, ask
-from .renders import Render
 
 __all__ = ["JinjaComparison", "JinjaDifference", "SentConversation", "TagPlace", "compare"]
 

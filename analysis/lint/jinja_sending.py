@@ -11,9 +11,9 @@ from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .jinja_comparison import JinjaComparison, SentConversation, compare
+from .lint_renders import NOON, AskedRender, Render
 from .other_jinjas import OtherJinja
 from .played_conversation import PlayedConversation
-from .renders import NOON, AskedRender, Render
 
 __all__ = ["compare_matrix"]
 

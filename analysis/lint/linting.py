@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from autoparser.shown import Shown
 
-from .finding import LintFinding
-from .merging import merged
+from .lint_finding import LintFinding
+from .merged_findings import merged
 from .need import Need
 from .registry import all_rules
 from .rule import Rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autoparser.analysis.core.conversation import Message
 
-from .renders import Render
+from .lint_renders import Render
 from .subject import Subject
 
 

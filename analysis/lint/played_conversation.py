@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .conversations import SpokenText, Voice, WholeConversation
-from .renders import Render
+from .lint_renders import Render
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .finding import LintFinding
 from .hit import Hit, Severity
+from .lint_finding import LintFinding
 from .rule import Concern, Rule
 
 _WEIGHTS = [*Severity]

@@ -10,8 +10,8 @@ from autoparser.analysis.core.format import Opening
 
 from .chats import under
 from .hit import Severity
+from .lint_renders import Render
 from .quoting import quoted
-from .renders import Render
 from .subject import Subject
 
 

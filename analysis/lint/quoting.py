@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autoparser.analysis.core.errors import one_line
 
-from .renders import Render
+from .lint_renders import Render
 
 LONGEST_QUOTE = 60
 """Characters of a quoted piece; what is longer is cut in the middle."""

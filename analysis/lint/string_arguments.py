@@ -7,7 +7,7 @@ import json
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.inference.probing import EmptyContent
 
-from .renders import Render
+from .lint_renders import Render
 from .subject import Subject
 
 

@@ -47,11 +47,11 @@ from .conversations import (
 from .forced import ForcedRun, force
 from .jinja_comparison import JinjaComparison
 from .jinja_sending import compare_matrix
+from .lint_renders import NOON, AskedRender, LintRenders, Render
 from .need import Need
 from .other_jinjas import OtherJinja
 from .played_conversation import PlayedConversation
 from .probe_tools import functions_for
-from .renders import NOON, AskedRender, LintRenders, Render
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import JsonType
 
-from .renders import Render
+from .lint_renders import Render
 from .subject import Subject
 
 

@@ -18,10 +18,10 @@ from starlette.types import Message, Receive, Scope, Send
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.reading.parsing import StreamParser
 
-from .backend import CompletionBackend
 from .chat_completion import LAST_EVENT, CompletionForm, error_event
 from .chat_error import ChatError, ChatErrorKind
 from .chat_preparer import PreparedChat
+from .completion_backend import CompletionBackend
 from .completion_events import CompletionEnd, CompletionPiece
 from .serve_metrics import ServeMetrics
 

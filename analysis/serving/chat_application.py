@@ -14,12 +14,12 @@ from starlette.routing import Route
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .backend import CompletionBackend
 from .chat_answer import AnsweredChat, ChatAnswer, Writing, error_response
 from .chat_completion import CompletionForm
 from .chat_error import ChatError, ChatErrorKind, as_chat_error
 from .chat_preparer import ChatPreparer
 from .chat_request import chat_request
+from .completion_backend import CompletionBackend
 from .serve_metrics import METRICS_TYPE, ServeMetrics
 from .serving_limits import ServingLimits
 

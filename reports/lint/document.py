@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import convert
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import (
+from autoparser.analysis.core.json_document import (
     AnyJson,
     Count,
     JsonDocument,

@@ -168,7 +168,7 @@ ALLOWED: dict[tuple[str, str], str] = {
             "llama.feed_forward_length",
         )
     },
-    ("serving/backend.py", "[DONE]"): LAST_EVENT,
+    ("serving/completion_backend.py", "[DONE]"): LAST_EVENT,
     ("serving/chat_completion.py", "data: [DONE]\n\n"): LAST_EVENT,
     (
         "loading/template/plain_messages.py",

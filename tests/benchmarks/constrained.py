@@ -29,7 +29,11 @@ from autoparser.analysis.constraining.constrained import (
     ReasoningOpening,
     new_mask,
 )
-from autoparser.analysis.constraining.constrained.model import ModelSampler, choose_device, measure
+from autoparser.analysis.constraining.constrained.model_sampler import (
+    ModelSampler,
+    choose_device,
+    measure,
+)
 from autoparser.analysis.loading.tokens import ModelTokenizer
 from tests.analysis.constraining.constrained.tokenizers_here import qwen
 

@@ -14,9 +14,9 @@ import uvicorn
 from autoparser import Analysis
 from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.serving import ChatPreparer, ServingLimits
-from autoparser.analysis.serving.backend import CompletionBackend
 from autoparser.analysis.serving.chat_answer import AnsweredChat
 from autoparser.analysis.serving.chat_application import ChatEndpoint
+from autoparser.analysis.serving.completion_backend import CompletionBackend
 
 PATIENCE = 20.0
 """Seconds that it may take to begin and to end."""

@@ -11,13 +11,13 @@ import pytest
 
 from autoparser import MarkerRegistry
 from autoparser.analysis.core.switches import Effect
+from autoparser.analysis.describing.view.format_view import Flags
 from autoparser.analysis.describing.view.modes import (
     CallIdPosition,
     ContentMode,
     ReasoningMode,
     ToolFormat,
 )
-from autoparser.analysis.describing.view.summary import Flags
 from autoparser.reports.html.tables import MEANINGS
 from tests.fixture_analyses import analysed
 

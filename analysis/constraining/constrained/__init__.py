@@ -4,11 +4,11 @@ It knows a tokenizer and a constraint, of which the grammar of a request is one,
 templates nothing but the turn that a reasoning gate is made for.
 """
 
-from .backend import GrammarBackend
 from .bitmask import MaskError, allowed_tokens, count_allowed, is_allowed, new_mask, row_of
 from .constraint import Constraint, ConstraintKind, one_constraint
-from .errors import ConstraintError, RefusedTokenError
+from .constraint_errors import ConstraintError, RefusedTokenError
 from .free import FreeGrammar
+from .grammar_backend import GrammarBackend
 from .matcher_grammar import GrammarObject, MatcherGrammar
 from .random_sampler import JSON_CLOSERS, RandomSampler
 from .reasoning_gate import ReasoningGate, ReasoningOpening

@@ -12,7 +12,7 @@ from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.core.value_kind import is_mapping
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
-from .errors import ConstraintError
+from .constraint_errors import ConstraintError
 from .schema_constraint import ANY_JSON, Whitespace, read_schema, schema_text, with_whitespace
 
 __all__ = ["Constraint", "ConstraintKind", "one_constraint"]

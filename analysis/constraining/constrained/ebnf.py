@@ -23,7 +23,7 @@ from llguidance.gbnf_to_lark import (
 from autoparser.analysis.constraining.grammar.string_ways import quoted
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
-from .errors import ConstraintError
+from .constraint_errors import ConstraintError
 
 __all__ = ["lark_grammar"]
 

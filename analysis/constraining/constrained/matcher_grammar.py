@@ -11,7 +11,7 @@ from llguidance import LLMatcher
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
 from .bitmask import WORD_BYTES, MaskError, allow_only, row_of, row_words
-from .errors import ConstraintError, RefusedTokenError
+from .constraint_errors import ConstraintError, RefusedTokenError
 from .statistics import StatisticsCounter
 
 __all__ = ["CountedTokens", "GrammarObject", "MatcherGrammar"]

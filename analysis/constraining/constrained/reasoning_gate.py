@@ -15,7 +15,7 @@ from typing import Any
 from autoparser.analysis.loading.tokens import Marker, ModelTokenizer
 
 from .bitmask import allow, allow_all, allow_only, clear, row_of
-from .errors import ConstraintError
+from .constraint_errors import ConstraintError
 from .matcher_grammar import GrammarObject, check_rollback, refusal
 
 __all__ = ["ReasoningGate", "ReasoningOpening"]

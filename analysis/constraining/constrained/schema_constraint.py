@@ -8,7 +8,7 @@ from typing import Any
 
 from autoparser.analysis.core.value_kind import is_list, is_mapping
 
-from .errors import ConstraintError
+from .constraint_errors import ConstraintError
 
 __all__ = ["ANY_JSON", "Whitespace", "read_schema", "schema_text", "with_whitespace"]
 

@@ -30,7 +30,7 @@ from autoparser.analysis.constraining.grammar.rules import (
 from autoparser.analysis.constraining.grammar.table import RuleTable
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
-from .errors import ConstraintError
+from .constraint_errors import ConstraintError
 
 __all__ = ["Arm", "Behind", "TagGrammar", "Ways"]
 

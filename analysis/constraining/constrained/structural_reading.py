@@ -15,8 +15,8 @@ from autoparser.analysis.constraining.grammar.rules import Embedded, JsonValue
 from autoparser.analysis.core.value_kind import is_list, is_mapping, is_row
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
+from .constraint_errors import ConstraintError
 from .ebnf import lark_grammar
-from .errors import ConstraintError
 from .schema_constraint import Whitespace, read_schema, with_whitespace
 from .structural import Arm, TagGrammar, Ways
 

@@ -7,8 +7,8 @@ from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import Part, TurnFormat
 from autoparser.analysis.reading.expression import Start, Turn
 
-from .backend import GrammarBackend
 from .constraint import Constraint
+from .grammar_backend import GrammarBackend
 from .reasoning_gate import ReasoningGate, ReasoningOpening
 
 __all__ = ["reasoning_gate_of"]

@@ -14,7 +14,7 @@ from typing import Protocol
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
 from .bitmask import MaskRow, count_allowed, new_mask, row_of
-from .errors import ConstraintError
+from .constraint_errors import ConstraintError
 from .matcher_grammar import GrammarObject
 
 __all__ = ["Sampler", "WaitingAnswer", "Walk", "walk", "walks"]

@@ -1,10 +1,10 @@
 """Masked decoding as a check: answers written under a grammar, each of them judged."""
 
+from .answer_faults import Complaint, Fault, Judgement, Rendering
 from .answers import AnswerExample, DecodedAnswer, DecodingReport, JudgedAnswer, judged
 from .decoding_trial import DecodingTrial
-from .faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
-from .model import LoadedModel, ModelError, ModelFigures, ModelWriter, load_model
+from .model_writer import LoadedModel, ModelError, ModelFigures, ModelWriter, load_model
 from .rendering import NoTurns
 from .server import (
     Server,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from .faults import Complaint, Fault, Judgement, Rendering
+from .answer_faults import Complaint, Fault, Judgement, Rendering
 from .judge import Judge
 
 

@@ -14,7 +14,7 @@ from autoparser.analysis.core.schema import Validate, validator
 from autoparser.analysis.reading.parsing import OutputParser, ParsedCall, ParsedMessage, Status
 from autoparser.analysis.reading.text import SpanKind
 
-from .faults import Complaint, Fault, Judgement, Rendering
+from .answer_faults import Complaint, Fault, Judgement, Rendering
 from .rendering import Rewriter, TurnWriter
 
 

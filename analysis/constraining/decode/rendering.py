@@ -26,8 +26,8 @@ from autoparser.analysis.reading.expression import Start
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, message_of
 from autoparser.analysis.reading.text import SpanKind
 
+from .answer_faults import Rendering
 from .difference import message_difference, parting
-from .faults import Rendering
 
 _SPACE = re.compile(r"\s+")
 _NO_REASONING = "the template does not write the reasoning"

@@ -6,7 +6,7 @@ from .acceptance import Acceptance, GrammarDialect
 from .call_writer import GrammarError
 from .grammar import Grammar
 from .loosening import Loosening
-from .requests import format_slices, grammar_of
+from .requested_grammar import format_slices, grammar_of
 
 __all__ = [
     "Acceptance",

@@ -2,7 +2,7 @@
 
 from .beyond_json import beyond_json
 from .dialogue import Dialogue, Entry, ToolResult, User
-from .media import MEDIA_FORMS, MediaForm, MediaKind, media_kind
+from .media_forms import MEDIA_FORMS, MediaForm, MediaKind, media_kind
 from .message import Json, Message, Presence, ToolCall
 from .read_message import Agreement, ReadCall, ReadingJudge, ReadingVerdict, ReadMessage, same_json
 from .tools import Tool, function_of, tool_for, with_properties

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .media import MediaKind
+from .media_forms import MediaKind
 from .message import Message
 
 

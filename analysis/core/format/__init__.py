@@ -5,12 +5,11 @@ from autoparser.analysis.core.schema import JsonType, type_of
 
 from .call import ArgumentForm, Arguments, CallFormat, CallLimit, FreeWord
 from .formats import Begun, Formats, ending, share, written_alike
-from .ids import NamingId
 from .joint import Joint, joints_of
 from .json_call import JsonFields
 from .layout import Layout, Part
 from .literal import Block, Literal
-from .media import (
+from .media_slots import (
     ContentParts,
     MediaPlace,
     MediaSlot,
@@ -19,6 +18,7 @@ from .media import (
     Placeholder,
     best_outcome,
 )
+from .naming_ids import NamingId
 from .notation import (
     Container,
     Notation,

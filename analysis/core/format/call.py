@@ -11,9 +11,9 @@ from functools import cached_property
 from autoparser.analysis.core.conversation import Json, ToolCall
 from autoparser.analysis.core.schema import JsonType, type_of
 
-from .ids import NamingId
 from .json_call import JsonFields, json_fields_of
 from .literal import Literal
+from .naming_ids import NamingId
 from .notation import JSON_ESCAPES, Container, Notation, Row, Slot
 
 

@@ -10,7 +10,7 @@ from autoparser.analysis.core.evidence_kind import EvidenceKind
 
 from .call import CallLimit
 from .content import content_of
-from .ends import end_literals_of
+from .end_literals import end_literals_of
 from .layout import Layout, Part
 from .literal import Block, Literal
 from .reasoning import reasoning_of

@@ -5,8 +5,7 @@ What is valid is jsonschema's to say.
 """
 
 from .allowed_types import ANY, kinds_of
-from .document import Document
-from .errors import SchemaError, UnheldKeywordError, below, escaped
+from .conjunction import NOTHING, Contradiction, both, conjunction, joined
 from .json_type import JsonType, identity, type_of
 from .keywords import (
     Schema,
@@ -20,10 +19,11 @@ from .keywords import (
     without,
 )
 from .leaving_out import is_loose, nearest, without_keyword
-from .merging import NOTHING, Contradiction, both, conjunction, joined
 from .part import SchemaPart
-from .places import place_of, schemas_in, with_places
 from .pointers import ROOT
+from .schema_document import Document
+from .schema_errors import SchemaError, UnheldKeywordError, below, escaped
+from .schema_places import place_of, schemas_in, with_places
 from .validity import Flaw, Validate, flaws, validator
 
 __all__ = [

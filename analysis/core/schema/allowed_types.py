@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.spelling import suggest
 
-from .document import Document
-from .errors import SchemaError
 from .json_type import JsonType, type_of
 from .keywords import Schema, schemas_of
+from .schema_document import Document
+from .schema_errors import SchemaError
 
 ANY: frozenset[JsonType] = frozenset(JsonType)
 NONE: frozenset[JsonType] = frozenset()

@@ -7,9 +7,9 @@ from itertools import takewhile
 
 from autoparser.analysis.core.conversation import Json
 
-from .errors import below
 from .keywords import Schema, mapped, schemas_of, without
-from .places import schemas_in
+from .schema_errors import below
+from .schema_places import schemas_in
 
 _WITH: Mapping[str, tuple[str, ...]] = {
     "if": ("then", "else"),

@@ -11,11 +11,11 @@ from typing import TypeAlias
 from autoparser.analysis.core.conversation import Json
 
 from .allowed_types import ANY, kinds_of
-from .document import Document
-from .errors import SchemaError
+from .conjunction import both
 from .json_type import JsonType
 from .keywords import Schema, schema_map, schemas_of
-from .merging import both
+from .schema_document import Document
+from .schema_errors import SchemaError
 
 MOST_STEPS = 1000
 """Schemas that are looked at for one member; references that fork grow without bound."""

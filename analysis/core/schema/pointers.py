@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from autoparser.analysis.core.conversation import Json
 
-from .errors import below
 from .keywords import BY_NAME, VALUES, Schema
+from .schema_errors import below
 
 if TYPE_CHECKING:
     from referencing import Specification

@@ -6,7 +6,7 @@ from autoparser.analysis.describing.template_document import (
 )
 from autoparser.analysis.describing.verdict_document import CheckCounts, check_counts
 
-from .switches import effects_of, effects_of_text, prompt_under
+from .switch_document import effects_of, effects_of_text, prompt_under
 from .whole import SCHEMA, AnalysisDocument, described, digest_of, document
 
 __all__ = [

@@ -15,8 +15,8 @@ from typing import Annotated, Final, Literal, Protocol
 from msgspec import UNSET, Meta, UnsetType, convert
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import Count, Digest, JsonDocument, json_of
 from autoparser.analysis.core.format import ContentParts, Formats, TurnFormat
+from autoparser.analysis.core.json_document import Count, Digest, JsonDocument, json_of
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.format_document import FormatDocument, format_document
@@ -46,9 +46,9 @@ from autoparser.analysis.inference.probing import (
 from autoparser.analysis.loading.template import ChatTemplate, Provenance
 from autoparser.analysis.reading.expression import ExpressionDocument
 
-from .content_parts import ContentPartsDocument, content_parts_document
-from .evidence import PhaseDocument, phase_document
-from .switches import SwitchDocument, switch_document
+from .content_parts_document import ContentPartsDocument, content_parts_document
+from .evidence_document import PhaseDocument, phase_document
+from .switch_document import SwitchDocument, switch_document
 
 SCHEMA: Final = "autoparser.analysis/2"
 """Name and version of the document's schema."""

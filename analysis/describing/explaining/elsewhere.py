@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from autoparser.analysis.constraining.decode.faults import Rendering
+from autoparser.analysis.constraining.decode.answer_faults import Rendering
 from autoparser.analysis.constraining.decode.rendering import FormatTurns, Rewriter
 from autoparser.analysis.core.alignment import edge_units, is_unit
 from autoparser.analysis.core.conversation import Json

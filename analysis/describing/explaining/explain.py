@@ -12,11 +12,11 @@ from autoparser.analysis.core.format import Begun, CallFormat, Slot
 from autoparser.analysis.core.spelling import nearest
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, Span, SpanKind, Status
 
-from .differences import differences
 from .elsewhere import PromptedParser, foreign, other_setting
 from .explanation import CauseKind, Deviation, Explanation, PossibleCause
 from .markers import units_in, without
 from .restoring import Restored, places, restored
+from .side_by_side import differences
 
 _OF_ANOTHER_PROMPT = (Deviation.STRAY, Deviation.MISSING, Deviation.SURPLUS, Deviation.OTHER)
 

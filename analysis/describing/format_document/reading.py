@@ -18,7 +18,7 @@ from autoparser.analysis.core.format import (
     TurnFormat,
 )
 
-from .notations import ContainerDocument, NotationDocument, PieceDocument
+from .notation_document import ContainerDocument, NotationDocument, PieceDocument
 from .turns import CallsDocument, LayoutDocument, TurnDocument
 
 __all__ = ["format_read"]

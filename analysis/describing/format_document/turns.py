@@ -9,7 +9,6 @@ from msgspec import Meta, convert
 from msgspec.structs import asdict
 
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.document import Count, JsonDocument, SettingValues
 from autoparser.analysis.core.format import (
     ArgumentForm,
     CallFormat,
@@ -26,8 +25,9 @@ from autoparser.analysis.core.format import (
     Written,
     joints_of,
 )
+from autoparser.analysis.core.json_document import Count, JsonDocument, SettingValues
 
-from .notations import (
+from .notation_document import (
     ContainerDocument,
     NotationDocument,
     RowDocument,

@@ -3,9 +3,9 @@
 Reports show them; nothing below reads them: what they say of a format is asked of the format.
 """
 
+from .format_view import Flags, View, view_of
+from .marker_registry import MarkerRegistry, marker_registry
 from .modes import CallIdPosition, ContentMode, ReasoningMode, ToolFormat
-from .registry import MarkerRegistry, marker_registry
-from .summary import Flags, View, view_of
 
 __all__ = [
     "CallIdPosition",

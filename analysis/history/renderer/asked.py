@@ -15,7 +15,7 @@ from autoparser.analysis.core.value_kind import is_mapping
 from autoparser.analysis.loading.template import PASSED, plain, prepared_messages, prepared_tools
 from autoparser.analysis.reading.expression import RequestError
 
-from .renders import Message
+from .history_renders import Message
 from .retention import Retention
 
 _MESSAGE = "give {role: user, content: …}"

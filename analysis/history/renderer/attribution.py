@@ -13,9 +13,9 @@ from itertools import pairwise
 from autoparser.analysis.core.format import TurnFormat
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
-from .generation import generation_ranges
-from .places import Places, find_places
-from .renders import HistoryRenders, Messages
+from .generation_ranges import generation_ranges
+from .history_renders import HistoryRenders, Messages
+from .message_places import Places, find_places
 from .shares import TEMPLATE, Joints, MessageShare, Shares
 
 

@@ -23,9 +23,9 @@ from autoparser.analysis.loading.tokens import Encoded, TokenText
 from .asked import messages_of
 from .attribution import Attributed, Segment, attribute, historic_closes
 from .earlier_turns import EarlierTurns, History
+from .history_renders import Messages
 from .pattern import MOST_PATTERNS, RenderPattern, pattern_of, words_of
 from .prompt_tokens import RenderedTokens, own_tokens
-from .renders import Messages
 from .response import ReadOutput, Responses
 from .retention import BridgeRefusal, Purpose, Reason, RefusedBridge, Retention
 from .shares import TEMPLATE, Joints

@@ -10,7 +10,7 @@ from autoparser.analysis.core.conversation import Dialogue, Presence
 from autoparser.analysis.core.format import TurnFormat
 from autoparser.analysis.loading.tokens import TokenText
 
-from .renders import Message, Messages
+from .history_renders import Message, Messages
 from .shares import agreed
 from .skeleton import Base, Skeletons
 

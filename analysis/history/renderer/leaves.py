@@ -16,7 +16,7 @@ from autoparser.analysis.core.value_kind import is_list, is_mapping, is_row
 from autoparser.analysis.inference.probing import Shape
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
-from .renders import Message, Messages
+from .history_renders import Message, Messages
 
 Path: TypeAlias = tuple[str | int, ...]
 

@@ -19,7 +19,7 @@ from autoparser.analysis.core.alignment import diff_split
 from autoparser.analysis.core.conversation import MediaKind, media_kind
 from autoparser.analysis.core.value_kind import is_list
 
-from .renders import HistoryRenders, Message, Messages
+from .history_renders import HistoryRenders, Message, Messages
 from .text_marks import unused_word
 
 

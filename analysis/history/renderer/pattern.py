@@ -21,7 +21,7 @@ from typing import TypeAlias
 from autoparser.analysis.core.conversation import ToolCall
 
 from .attribution import Segment
-from .renders import Messages
+from .history_renders import Messages
 
 MOST_PATTERNS = 8
 """Cached for the same roles after the same kind of turn."""

@@ -17,11 +17,11 @@ from autoparser.analysis.reading.parsing import ParsedMessage
 from .asked import messages_of, retention_of, switches_of, tools_of
 from .attribution import Attributed, attribute
 from .bridge import Bridge, BridgeRefusal
+from .history_renders import HistoryRenders
 from .leaves import fields_of
 from .media_spans import MediaSpan, media_spans
 from .media_tokens import Expand, check_placed, expanded, media_tokens
 from .prompt_tokens import RenderedTokens, own_tokens
-from .renders import HistoryRenders
 from .response import Responses
 from .shares import Joints
 from .token_stops import TurnStops

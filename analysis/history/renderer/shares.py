@@ -17,8 +17,8 @@ from typing import TypeAlias
 from autoparser.analysis.core.alignment import common_prefix
 from autoparser.analysis.core.format import TurnFormat
 
-from .places import Places, find_places
-from .renders import HistoryRenders, Messages
+from .history_renders import HistoryRenders, Messages
+from .message_places import Places, find_places
 from .text_marks import Run
 
 TEMPLATE = -1

@@ -29,7 +29,7 @@ from autoparser.analysis.inference.probing import Sentinels, choose_sentinels
 from autoparser.analysis.reading.expression import request_of
 from autoparser.analysis.reading.parsing import ParsedMessage
 
-from .renders import HistoryRenders, Message, Messages, prepared
+from .history_renders import HistoryRenders, Message, Messages, prepared
 from .retention import Reason, RefusedBridge
 from .shares import agreed
 

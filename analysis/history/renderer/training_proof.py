@@ -19,9 +19,9 @@ from autoparser.analysis.inference.probing import choose_sentinels, offered
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .attribution import Attributed, attribute
-from .generation import generation_ranges
+from .generation_ranges import generation_ranges
+from .history_renders import HistoryRenders, Messages, prepared
 from .leaves import fields_of
-from .renders import HistoryRenders, Messages, prepared
 from .shares import Joints
 
 

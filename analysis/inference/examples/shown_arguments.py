@@ -33,8 +33,8 @@ from autoparser.analysis.core.format import (
 )
 from autoparser.analysis.inference.learning.containers import container_of
 from autoparser.analysis.inference.learning.entries import EntryOrder
-from autoparser.analysis.inference.learning.notations import known_notations
-from autoparser.analysis.inference.learning.rows import without_equal_quotes
+from autoparser.analysis.inference.learning.learnt_rows import without_equal_quotes
+from autoparser.analysis.inference.learning.python_notations import known_notations
 from autoparser.analysis.inference.learning.string_notation import Strings
 from autoparser.analysis.inference.learning.typed_rows import TypedRows
 

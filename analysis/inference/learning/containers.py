@@ -22,8 +22,8 @@ from autoparser.analysis.inference.probing import Sentinels
 
 from .entries import EntryOrder, Place, learn_entries
 from .keys import learn_key
-from .notations import every_type, recognise, rich_array, rich_object
-from .rows import match_row, plain_row, wrap_in
+from .learnt_rows import match_row, plain_row, wrap_in
+from .python_notations import every_type, recognise, rich_array, rich_object
 from .slots import SeenSlot
 from .string_notation import Strings, learn_strings
 from .typed_rows import NUMBERS, TypedRows, learn_typed_rows

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from autoparser.analysis.core.format import Row, Slot
 
-from .rows import cut_at
+from .learnt_rows import cut_at
 
 
 @dataclass(frozen=True, slots=True)

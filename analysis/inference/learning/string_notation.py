@@ -19,7 +19,7 @@ from autoparser.analysis.core.format import (
 )
 
 from .entries import EntryOrder, Place
-from .rows import cut_at, match_row, without_equal_quotes
+from .learnt_rows import cut_at, match_row, without_equal_quotes
 from .slots import SeenSlot
 
 

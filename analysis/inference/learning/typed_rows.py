@@ -11,7 +11,7 @@ from autoparser.analysis.core.format import Container, JsonType, Row, Slot
 from autoparser.analysis.inference.probing import Sentinels
 
 from .entries import EntryOrder, Place
-from .rows import cut_at, read_entry, without_equal_quotes
+from .learnt_rows import cut_at, read_entry, without_equal_quotes
 
 NUMBERS = (JsonType.INTEGER, JsonType.NUMBER)
 

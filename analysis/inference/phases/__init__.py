@@ -2,6 +2,6 @@
 
 from .all_phases import run_phases
 from .draft import Draft
-from .finding import Evidence, Finding
+from .phase_finding import Evidence, Finding
 
 __all__ = ["Draft", "Evidence", "Finding", "run_phases"]

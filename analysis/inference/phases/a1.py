@@ -7,12 +7,12 @@ from dataclasses import replace
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Row, Slot
 from autoparser.analysis.inference.learning.keys import learn_key
+from autoparser.analysis.inference.learning.learnt_rows import cut_at, quotes_around
 from autoparser.analysis.inference.learning.observer import Observer
-from autoparser.analysis.inference.learning.rows import cut_at, quotes_around
 from autoparser.analysis.inference.learning.slots import SeenSlot, learn_slot
 
 from .draft import Draft
-from .finding import Evidence, Finding, standing
+from .phase_finding import Evidence, Finding, standing
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:

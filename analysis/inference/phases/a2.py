@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Escape, Slot
+from autoparser.analysis.inference.learning.learnt_rows import quotes_around
 from autoparser.analysis.inference.learning.observer import Observer
-from autoparser.analysis.inference.learning.rows import quotes_around
 from autoparser.analysis.inference.learning.string_notation import (
     Strings,
     hostile_string,
@@ -15,7 +15,7 @@ from autoparser.analysis.inference.learning.string_notation import (
 )
 
 from .draft import Draft
-from .finding import Evidence, Finding, standing
+from .phase_finding import Evidence, Finding, standing
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:

@@ -9,7 +9,7 @@ from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.learning.typed_rows import typed_samples
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .phase_finding import Evidence, Finding
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:

@@ -9,7 +9,7 @@ from autoparser.analysis.inference.learning.observer import Observer
 
 from . import a1, a2, a3, c1, r1, r2, r3, t1, t2, t3, t4, t5, t6, t7
 from .draft import Draft
-from .finding import Finding
+from .phase_finding import Finding
 
 Phase: TypeAlias = Callable[[Observer, Draft], tuple[Draft, Finding]]
 

@@ -11,7 +11,7 @@ from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.probing import EmptyContent, Probe
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .phase_finding import Evidence, Finding
 from .r1 import PLAIN, REASONED
 
 CALLS = Presence(calls=True)

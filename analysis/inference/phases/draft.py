@@ -10,17 +10,17 @@ from autoparser.analysis.core.format import Layout, ReasoningRetention, Text, Tu
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.inference.learning.calls_frame import CallsFrame
 from autoparser.analysis.inference.learning.content_cut import Cut
-from autoparser.analysis.inference.learning.ends import SeenEnd
 from autoparser.analysis.inference.learning.free_words import FreeStretch
-from autoparser.analysis.inference.learning.ids import SeenId
 from autoparser.analysis.inference.learning.layouts import SectionMarkers
 from autoparser.analysis.inference.learning.leads import Leads
 from autoparser.analysis.inference.learning.learnt_arguments import Enclosure, LearntArguments
+from autoparser.analysis.inference.learning.learnt_ids import SeenId
 from autoparser.analysis.inference.learning.openings import PromptText
 from autoparser.analysis.inference.learning.prompt_reasoning import NamedReasoning
 from autoparser.analysis.inference.learning.prompt_words import WordedCall
 from autoparser.analysis.inference.learning.slots import SeenSlot
 from autoparser.analysis.inference.learning.string_notation import Strings
+from autoparser.analysis.inference.learning.turn_ends import SeenEnd
 from autoparser.analysis.inference.learning.typed_rows import TypedRows
 from autoparser.analysis.inference.probing import Setting, Suggestions
 

@@ -11,7 +11,7 @@ from autoparser.analysis.inference.learning.layouts import learn_layout
 from autoparser.analysis.inference.learning.observer import Observer
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .phase_finding import Evidence, Finding
 
 PLAIN = Presence(content=True)
 REASONED = Presence(reasoning=True, content=True)

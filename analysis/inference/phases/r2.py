@@ -12,7 +12,7 @@ from autoparser.analysis.inference.learning.prompt_words import WordedPair, find
 from autoparser.analysis.inference.probing import Probe, Setting
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .phase_finding import Evidence, Finding
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:

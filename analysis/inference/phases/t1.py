@@ -11,7 +11,7 @@ from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.learning.prompt_words import find_worded_call
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .phase_finding import Evidence, Finding
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:

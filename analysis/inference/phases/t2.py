@@ -9,7 +9,7 @@ from autoparser.analysis.inference.learning.calls_frame import learn_frame
 from autoparser.analysis.inference.learning.observer import Observer
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .phase_finding import Evidence, Finding
 
 CALLS = Presence(calls=True)
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import CallLimit, Layout, TurnFormat
-from autoparser.analysis.inference.learning.ends import learn_ends
-from autoparser.analysis.inference.learning.header import learn_header
 from autoparser.analysis.inference.learning.layouts import (
     behind_calls,
     cut_calls,
@@ -17,9 +15,11 @@ from autoparser.analysis.inference.learning.layouts import (
 )
 from autoparser.analysis.inference.learning.leads import learn_leads
 from autoparser.analysis.inference.learning.observer import Observer
+from autoparser.analysis.inference.learning.turn_ends import learn_ends
+from autoparser.analysis.inference.learning.turn_header import learn_header
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .phase_finding import Evidence, Finding
 
 CALLS = Presence(calls=True)
 

@@ -11,7 +11,7 @@ from autoparser.analysis.inference.learning.observer import Observer, SlotKind
 from autoparser.analysis.inference.learning.slots import learn_slot
 
 from .draft import Draft
-from .finding import Evidence, Finding, standing
+from .phase_finding import Evidence, Finding, standing
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:

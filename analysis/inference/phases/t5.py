@@ -9,7 +9,7 @@ from autoparser.analysis.inference.learning.learnt_arguments import learn_argume
 from autoparser.analysis.inference.learning.observer import Observer
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .phase_finding import Evidence, Finding
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import CallLimit, Slot
-from autoparser.analysis.inference.learning.ids import learn_id
+from autoparser.analysis.inference.learning.learnt_ids import learn_id
 from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.learning.slots import learn_slot
 from autoparser.analysis.inference.probing import Sentinels
 
 from .draft import Draft
-from .finding import Evidence, Finding
+from .phase_finding import Evidence, Finding
 
 
 def examine(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:

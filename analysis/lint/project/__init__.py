@@ -5,8 +5,8 @@ from .choice import RuleChoice, codes_of
 from .ignores import Ignore
 from .problem import Problem
 from .project_run import LintRequest, baseline_of, lint_project, places_of
+from .project_settings import FailOn, ProjectSettings, SettingsError, find_settings, read_settings
 from .result import Inspected, LintRun
-from .settings import FailOn, ProjectSettings, SettingsError, find_settings, read_settings
 
 __all__ = [
     "Baseline",

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.given import read
-from autoparser.analysis.lint.finding import LintFinding
+from autoparser.analysis.lint.lint_finding import LintFinding
 
 VERSION = "autoparser.lint-baseline/1"
 _LINE_NUMBER = re.compile(r"\bline \d+")

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint import rules as rules_package
-from autoparser.analysis.lint.finding import LintFinding
 from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_finding import LintFinding
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.other_jinjas import OtherJinja

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.lint.finding import LintFinding
 from autoparser.analysis.lint.hit import Confidence
+from autoparser.analysis.lint.lint_finding import LintFinding
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.other_jinjas import OtherJinja
 from autoparser.analysis.lint.profile import SHOWING_ALL, FindingFilter
@@ -25,8 +25,8 @@ from .ignores import Ignore, unused
 from .inspection import SeenHits, Task, Trouble, inspect
 from .parallel import in_order
 from .problem import Problem
+from .project_settings import FailOn, ProjectSettings
 from .result import Inspected, LintRun
-from .settings import FailOn, ProjectSettings
 from .target_loading import Target, load_targets
 
 _CONFIDENCES = [*Confidence]

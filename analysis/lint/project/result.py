@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autoparser.analysis.lint.finding import LintFinding
 from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.lint_finding import LintFinding
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.profile import SHOWING_ALL, FindingFilter
 from autoparser.analysis.lint.rule import Rule
 
 from .ignores import Ignore
 from .problem import Problem
-from .settings import FailOn
+from .project_settings import FailOn
 
 _WEIGHTS = [*Severity]
 

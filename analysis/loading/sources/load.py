@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.document import SAVED_FORMATS
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateNeededError,
     TemplateNotFoundError,
 )
+from autoparser.analysis.core.json_document import SAVED_FORMATS
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.loading.bounded_reading import read_bounded
 from autoparser.analysis.loading.sources.hub import hub_name

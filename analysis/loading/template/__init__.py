@@ -8,7 +8,6 @@ from .emission import Emission
 from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
 from .isolated import IsolatedTemplate, isolated
-from .places import TemplateToken, template_tokens
 from .plain_messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 from .python_source import compared_values, mentioned_fields, text_constants
 from .render_trace import (
@@ -21,6 +20,7 @@ from .render_trace import (
     TraceStep,
 )
 from .source_map import SourceSpan, line_at
+from .token_places import TemplateToken, template_tokens
 from .variables import PASSED, variable_value
 
 __all__ = [

@@ -36,9 +36,9 @@ from .environment import (
     Sandbox,
     chat_environment,
 )
-from .excerpt import excerpt, find_column
 from .plain_messages import plain, prepared_messages, prepared_tools
 from .render_trace import RenderTrace
+from .source_excerpt import excerpt, find_column
 from .source_map import SourceMap, SourceSpan, numbered, spans
 from .traced_render import TraceableTemplate, traceable, traced
 

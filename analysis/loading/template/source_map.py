@@ -23,8 +23,8 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from .emission import emissions
 from .environment import Sandbox, chat_environment
-from .excerpt import NEWLINE
-from .places import template_tokens, written_places
+from .source_excerpt import NEWLINE
+from .token_places import template_tokens, written_places
 
 __all__ = ["SourceMap", "SourceSpan", "line_at", "numbered", "spans"]
 

@@ -17,8 +17,8 @@ from itertools import accumulate
 
 from jinja2 import nodes
 
-from .places import TemplateToken, written_places
 from .render_trace import StepKind, TemplateSite
+from .token_places import TemplateToken, written_places
 
 __all__ = ["FoundSite", "found_sites", "placed_sites"]
 

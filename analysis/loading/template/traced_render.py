@@ -20,10 +20,10 @@ from jinja2.sandbox import SandboxedEnvironment
 from autoparser.analysis.core.errors import TemplateRenderError
 
 from .environment import Sandbox, chat_environment
-from .excerpt import NEWLINE
-from .places import template_tokens
 from .render_trace import OpenSite, RenderTrace, StepKind, TemplateSite
 from .seen_names import seen_parts
+from .source_excerpt import NEWLINE
+from .token_places import template_tokens
 from .trace_recorder import TraceRecorder
 from .trace_sites import FoundSite, found_sites, placed_sites
 

@@ -12,9 +12,9 @@ from autoparser.analysis.history.roundtrip import Next, Row, Scenario, round_tri
 from autoparser.analysis.inference.probing import Setting
 from autoparser.analysis.lint import LintFinding, Subject, lint
 
+from .asked_renders import AskedRenders, changed_renders
 from .facts import FactChange, changed_facts
 from .grouping import RenderChange
-from .renders import AskedRenders, changed_renders
 
 
 @dataclass(frozen=True, slots=True)

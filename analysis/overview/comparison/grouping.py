@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.inference.probing import Setting
 
+from .compared_requests import AXES
 from .playing import Round, Sighting
-from .requests import AXES
 from .stage import ComparisonStage
 
 __all__ = ["RenderChange", "grouped"]

@@ -9,9 +9,9 @@ from typing import TypeAlias
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.inference.probing import Setting
 
-from .differences import CONTEXT, TextDifference, differences
-from .requests import ComparedRequest, RequestKey
+from .compared_requests import ComparedRequest, RequestKey
 from .stage import ComparisonStage, Outcome
+from .text_differences import CONTEXT, TextDifference, differences
 
 __all__ = ["Round", "Sighting", "played"]
 

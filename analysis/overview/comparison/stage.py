@@ -12,7 +12,7 @@ from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderEr
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
 from autoparser.analysis.loading.template import line_at
 
-from .requests import ComparedRequest
+from .compared_requests import ComparedRequest
 
 __all__ = ["ComparisonStage", "Outcome"]
 

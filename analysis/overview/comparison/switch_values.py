@@ -21,7 +21,7 @@ from autoparser.analysis.inference.probing import (
     switch_candidates,
 )
 
-from .requests import ComparedRequest, brief
+from .compared_requests import ComparedRequest, brief
 from .stage import ComparisonStage
 
 __all__ = ["ANY_TEXT", "MOST_SETTINGS", "Values", "asked_values", "usual_setting"]

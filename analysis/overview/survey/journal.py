@@ -13,9 +13,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from autoparser.analysis.core.document import Count, Digest, json_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.given import read
+from autoparser.analysis.core.json_document import Count, Digest, json_of
 from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.lint import Severity
 

@@ -1,6 +1,5 @@
 """The expression of a turn: what a model may write, for one request."""
 
-from .build import belonging, build
 from .expression_document import ExpressionDocument, expression_document
 from .identity_cache import IdentityCache
 from .nodes import (
@@ -20,6 +19,7 @@ from .nodes import (
     Word,
 )
 from .request import Request, RequestError, request_of
+from .turn_expression import belonging, build
 
 __all__ = [
     "ArgumentList",

@@ -7,8 +7,8 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType, convert
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import JsonDocument, json_of
 from autoparser.analysis.core.format import CallLimit, Literal, Slot
+from autoparser.analysis.core.json_document import JsonDocument, json_of
 
 from .nodes import (
     ArgumentList,

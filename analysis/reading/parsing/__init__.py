@@ -4,8 +4,16 @@ from autoparser.analysis.reading.text import Span, SpanKind
 
 from .call_ids import CallIds
 from .either import EitherParser
-from .message import CallAttempt, Delta, DeltaKind, FinishReason, ParsedCall, ParsedMessage, Status
 from .message_read import message_of
+from .parsed_message import (
+    CallAttempt,
+    Delta,
+    DeltaKind,
+    FinishReason,
+    ParsedCall,
+    ParsedMessage,
+    Status,
+)
 from .parser import OutputParser, after_reasoning
 from .stream import StreamParser
 

@@ -9,8 +9,8 @@ from autoparser.analysis.reading.text import Tape
 
 from .closers import section_closers
 from .collector import Collector
-from .message import ParsedCall, Status
-from .section import SectionReader
+from .parsed_message import ParsedCall, Status
+from .section_reader import SectionReader
 from .stop_marks import calls_in_reasoning
 
 

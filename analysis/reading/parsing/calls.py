@@ -7,8 +7,8 @@ from autoparser.analysis.reading.text import Reading, Tape
 
 from .call_end import CallEnd, CallSurroundings
 from .collector import Collector
-from .json_call import JsonReader
-from .row_call import RowReader
+from .json_reader import JsonReader
+from .row_reader import RowReader
 
 
 def read_call(

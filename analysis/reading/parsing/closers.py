@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from autoparser.analysis.core.format import Literal, Part
 from autoparser.analysis.reading.expression import Body, RowCall, Section, Turn
 
+from .call_openings import call_opens
 from .stop_marks import StopMark
-from .triggers import call_opens
 
 
 class OpenParts:

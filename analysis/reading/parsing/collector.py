@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from autoparser.analysis.core.format import Part
 from autoparser.analysis.reading.text import Span, Tape
 
-from .message import (
+from .parsed_message import (
     CallAttempt,
     Delta,
     DeltaKind,

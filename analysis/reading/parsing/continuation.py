@@ -17,7 +17,7 @@ from autoparser.analysis.reading.expression import (
 )
 from autoparser.analysis.reading.text import GoesOn, Lookahead, Reading
 
-from .triggers import call_open
+from .call_openings import call_open
 
 
 class AfterArguments:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .message import Delta, DeltaKind, ParsedMessage
+from .parsed_message import Delta, DeltaKind, ParsedMessage
 from .parser import OutputParser
 from .stream import StreamParser
 

@@ -11,7 +11,7 @@ from autoparser.analysis.reading.text import Reading, SpanKind, Stops, Tape
 from .again import skip_again
 from .channel_frame import LONGEST_HEADER, ChannelFrame, frame_of, recipient
 from .collector import Collector
-from .section import SectionReader
+from .section_reader import SectionReader
 from .stop_marks import StopMark
 
 

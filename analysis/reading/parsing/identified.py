@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .collector import Collector
-from .message import Delta, ParsedMessage
-from .spelled import MarkerTokens, Spelled
+from .parsed_message import Delta, ParsedMessage
+from .spelled_markers import MarkerTokens, Spelled
 from .stream import StreamParser
 from .turn_reader import TurnReader
 

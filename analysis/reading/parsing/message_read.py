@@ -7,7 +7,7 @@ import json
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.reading.text import SpanKind
 
-from .message import ParsedMessage
+from .parsed_message import ParsedMessage
 
 
 def message_of(parsed: ParsedMessage, text: str = "") -> Message:

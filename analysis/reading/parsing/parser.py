@@ -13,7 +13,7 @@ from autoparser.analysis.reading.expression import Body, RequestError, Start, St
 
 from .call_ids import CallIds
 from .collector import Collector
-from .message import ParsedMessage, ReasoningIn
+from .parsed_message import ParsedMessage, ReasoningIn
 from .stop_marks import call_stops
 from .stream import StreamParser
 from .turn_reader import TurnReader
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.loading.tokens import ModelTokenizer
 
     from .reasoning_end import ReasoningEnd
-    from .spelled import MarkerTokens
+    from .spelled_markers import MarkerTokens
 
 
 def after_reasoning(turn: Turn) -> Turn:
@@ -84,7 +84,7 @@ class OutputParser:
 
         self._tokens: MarkerTokens | None = None
         if tokenizer is not None:
-            from .spelled import MarkerTokens  # noqa: PLC0415 - it loads what masks need
+            from .spelled_markers import MarkerTokens  # noqa: PLC0415 - it loads what masks need
 
             self._tokens = MarkerTokens(turn, tokenizer)
 

@@ -9,8 +9,8 @@ from autoparser.analysis.core.format import Literal
 from autoparser.analysis.reading.expression import Section, Turn
 from autoparser.analysis.reading.text import Stops
 
+from .call_openings import call_literals, call_opens, is_marked, named_triggers
 from .channel_frame import ChannelFrame
-from .triggers import call_literals, call_opens, is_marked, named_triggers
 
 
 class StopMark(Enum):

@@ -8,8 +8,8 @@ from autoparser.analysis.reading.expression import RequestError, Start
 from autoparser.analysis.reading.text import Span, SpanKind, Tape
 
 from .collector import Collector
-from .message import Delta, DeltaKind, ParsedMessage
 from .missing_end import missing_end
+from .parsed_message import Delta, DeltaKind, ParsedMessage
 from .turn_reader import TurnReader
 
 

@@ -15,16 +15,16 @@ from autoparser.analysis.reading.text import (
 )
 
 from .again import skip_again
+from .call_openings import is_marked
 from .call_trial import CallTrial
 from .closers import OpenParts
 from .collector import Collector
 from .headers import HeaderReader
 from .json_content import JsonContent
 from .prose import read_prose
-from .reasoning import ReasoningReader
-from .section import SectionReader
+from .reasoning_reader import ReasoningReader
+from .section_reader import SectionReader
 from .stop_marks import StopMark, bracketed_marks, content_stops, is_tagged
-from .triggers import is_marked
 
 
 class TurnReader:

@@ -6,7 +6,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Container, Notation
 from autoparser.analysis.core.schema import SchemaPart
 
-from .rows import EntryRow
+from .entry_openings import EntryRow
 from .typed import typed
 from .value_decoding import Unreadable
 

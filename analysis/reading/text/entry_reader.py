@@ -9,10 +9,10 @@ from json.encoder import encode_basestring
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Arguments, Literal
 
+from .entry_openings import EntryRow, entry_rows, openings_of, without_quotes
 from .json_text import Emit, ReadOutcome
 from .literals import at_any, at_text, skip_space, skip_written
 from .lookahead import GoesOn, anywhere
-from .rows import EntryRow, entry_rows, openings_of, without_quotes
 from .tape import Reading, SpanKind, Tape
 from .value_reader import ValueReader
 

@@ -15,9 +15,9 @@ from autoparser.analysis.core.schema import SchemaPart
 
 from .brackets import QuoteScan
 from .elements import read_elements
+from .entry_openings import EntryRow
 from .json_text import Emit, ReadOutcome
 from .lookahead import GoesOn, Lookahead
-from .rows import EntryRow
 from .stops import Found, Stops
 from .tape import Lane, Reading, SpanKind, Tape
 from .typed import typed

@@ -17,11 +17,11 @@ from autoparser.analysis.core.format import (
 from autoparser.analysis.core.schema import SchemaPart
 
 from .brackets import BracketScan, quotes_of
+from .entry_openings import EntryRow, openings_of
 from .json_text import Emit, ReadOutcome, read_json
 from .literals import at_any, at_text, behind_space, read_literal, skip_space
 from .lookahead import GoesOn, anywhere
 from .raw_text import RawReader, json_of
-from .rows import EntryRow, openings_of
 from .tape import Reading, SpanKind, Tape
 from .value_decoding import Unreadable, decode
 

@@ -11,7 +11,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import Analysis, analyze, document, load_template
-from autoparser.analysis.core.document import plain
 from autoparser.analysis.core.format import (
     Arguments,
     CallFormat,
@@ -21,6 +20,7 @@ from autoparser.analysis.core.format import (
     Opening,
     TurnFormat,
 )
+from autoparser.analysis.core.json_document import plain
 from autoparser.analysis.core.verdicts import Failure
 from autoparser.analysis.inference.phases import Finding
 from tests.fixture_analyses import analysed

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema import Schema, below, count, schemas_of
 
-from .errors import unwritable
+from .counted_repetition import repeated
 from .json_tokens import Tokens
-from .repetition import repeated
+from .unwritable import unwritable
 
 
 @dataclass(frozen=True, slots=True)

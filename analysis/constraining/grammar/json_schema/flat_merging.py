@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autoparser.analysis.core.schema import Contradiction, Schema, joined
 
-from .errors import unwritable
+from .unwritable import unwritable
 
 
 def merged(first: Schema, second: Schema, pointer: str) -> Schema | None:

@@ -31,13 +31,13 @@ from autoparser.analysis.core.schema import (
     without,
 )
 
-from .errors import unwritable
 from .loadable import refusals
 from .plain_schemas import is_plain, plain_words
 from .regex_text import rust_text
 from .schema_options import tell_apart
 from .schema_survey import IN_PLACE, UNEVALUATED, UNWRITABLE, reachable
 from .string_shape import StringShape, string_shape
+from .unwritable import unwritable
 
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 _STRICTLY = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode

@@ -10,10 +10,10 @@ from autoparser.analysis.core.schema import Schema, is_number
 
 from .decimals import number_range
 from .digits import alternatives
-from .errors import unwritable
 from .gbnf_rules import GbnfRules, literal
 from .integers import integer_range
 from .interval import Interval
+from .unwritable import unwritable
 
 MOST_MULTIPLES = 1000
 """Up to so many multiples are written one by one."""

@@ -15,13 +15,13 @@ from autoparser.analysis.core.schema import (
     schemas_of,
 )
 
-from .errors import unwritable
 from .json_tokens import Tokens
 from .member_names import other_name
 from .membership import holds
 from .objects import Member, ObjectMembers, Others
 from .schema_options import Resolver
 from .string_schemas import string_expression
+from .unwritable import unwritable
 
 
 class Writer(Protocol):

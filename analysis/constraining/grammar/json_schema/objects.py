@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .errors import unwritable
+from .counted_repetition import repeated
 from .json_tokens import Tokens
-from .repetition import repeated
+from .unwritable import unwritable
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .characters import Quoting
 from .code_points import ANY, CodePoints
+from .counted_repetition import repeated
 from .digits import alternatives
 from .gbnf_rules import GbnfRules, literal
 from .regex_nodes import (
@@ -19,7 +20,6 @@ from .regex_nodes import (
     shortest,
     without_empty,
 )
-from .repetition import repeated
 
 
 def bare_text(regex: Regex, rules: GbnfRules) -> str:

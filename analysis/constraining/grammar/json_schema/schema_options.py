@@ -19,9 +19,9 @@ from autoparser.analysis.core.schema import (
 )
 
 from .disjoint import disjoint
-from .errors import unwritable
 from .flat import tidied
 from .flat_merging import merged
+from .unwritable import unwritable
 
 MOST_OPTIONS = 500
 """Choices that are merged with choices multiply; this is where that ends."""

@@ -22,7 +22,7 @@ from autoparser.analysis.core.schema import (
     place_of,
 )
 
-from .errors import unwritable
+from .unwritable import unwritable
 
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 """The names of types."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from autoparser.analysis.core.schema import Schema, count, place_of, schemas_of
 
 from .anchoring import ANY_TEXT, anchored
-from .errors import unwritable
 from .regex_nodes import Regex, RegexChoice, RegexRepeat, RegexSequence, flat, longest, shortest
 from .regex_parser import PatternError, parse_pattern
 from .string_formats import PATTERNS, UNHELD
+from .unwritable import unwritable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from autoparser.analysis.core.schema import ROOT, Document, SchemaError, place_o
 
 from .characters import Quoting
 from .convert import Converter
-from .errors import unwritable
 from .gbnf_rules import GbnfRules
 from .json_tokens import Tokens
 from .schema_options import Option
 from .schema_survey import survey
+from .unwritable import unwritable
 
 
 def schema_rules(

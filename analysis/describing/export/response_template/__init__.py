@@ -13,6 +13,6 @@ Of a call that is written as `<function=f>` and then parameter by parameter:
     xml-inline \n?</function>\s*</tool_call>
 """
 
-from .build import response_template
+from .target_document import response_template
 
 __all__ = ["response_template"]

@@ -23,7 +23,7 @@ from autoparser.analysis.core.format import Part
 
 from .joints import TargetJoint, between
 from .patterns import at_most, behind, either, exact, loose, space_at_end, widest
-from .reasoning import closed_by_prompt, empty_block
+from .reasoning_field import closed_by_prompt, empty_block
 from .surroundings import TargetSurroundings
 
 

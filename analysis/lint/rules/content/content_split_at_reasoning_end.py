@@ -19,8 +19,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -24,8 +24,8 @@ from autoparser.analysis.core.conversation import MEDIA_FORMS, Json, MediaForm
 from autoparser.analysis.core.format import PartsOutcome
 from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.quoting import listed
-from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -21,7 +21,7 @@ from autoparser.analysis.core.conversation import MEDIA_FORMS, Json
 from autoparser.analysis.core.format import MediaTreatment, PartsOutcome
 from autoparser.analysis.lint.chats import Chat, said
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

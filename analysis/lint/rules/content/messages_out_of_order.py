@@ -20,8 +20,8 @@ from itertools import pairwise
 from autoparser.analysis.lint.chats import appends
 from autoparser.analysis.lint.conversations import SpokenText, Voice
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.played_conversation import PlayedConversation
-from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

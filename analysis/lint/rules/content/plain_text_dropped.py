@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.quoting import listed
-from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.core.conversation import Json, with_properties
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.quoting import listed
-from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -21,8 +21,8 @@ from functools import partial
 from autoparser.analysis.lint.chats import appends
 from autoparser.analysis.lint.conversations import SpokenText, Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.played_conversation import PlayedConversation
-from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import User
 from autoparser.analysis.lint.chats import went_on
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

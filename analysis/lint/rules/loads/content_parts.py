@@ -21,9 +21,9 @@ from enum import StrEnum
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.chats import Chat, question, said
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import failed, listed
-from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -20,8 +20,8 @@ from autoparser.analysis.core.conversation import Dialogue, Message, User
 from autoparser.analysis.inference.probing import ContentForm
 from autoparser.analysis.lint.chats import went_on
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -20,9 +20,9 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.inference.probing import switch_candidates
 from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import failed, listed
-from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import went_on
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.neighbours import neighbouring_answers
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from autoparser.analysis.inference.probing import ContentForm, Shape, ToolForm
 from autoparser.analysis.lint.chats import question, second_question
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, alone
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.renders import Render, alone
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

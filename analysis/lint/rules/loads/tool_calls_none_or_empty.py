@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.chats import changed, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

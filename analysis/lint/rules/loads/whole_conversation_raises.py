@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.inference.probing import ToolForm
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
+from autoparser.analysis.lint.lint_renders import Render, alone, compared
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.renders import Render, alone, compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -21,7 +21,7 @@ from typing import cast
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import prepared_messages

@@ -21,7 +21,7 @@ from jinja2 import Undefined
 
 from autoparser.analysis.lint.engines import elsewhere, environment
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.chats import changed, told
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import REASONING_FIELDS

@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from autoparser.analysis.core.format import Written
 from autoparser.analysis.lint.chats import told, under
 from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, Severity
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from autoparser.analysis.inference.probing import ReasoningForm
 from autoparser.analysis.lint.chats import Chat, called, told
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import listed
-from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import REASONING_FIELDS

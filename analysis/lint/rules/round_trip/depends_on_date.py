@@ -20,7 +20,7 @@ from datetime import timedelta
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import NOON, compared
+from autoparser.analysis.lint.lint_renders import NOON, compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

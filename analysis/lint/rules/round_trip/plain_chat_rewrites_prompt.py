@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.alignment import common_prefix
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import compared
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

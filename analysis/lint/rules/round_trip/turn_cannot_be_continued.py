@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

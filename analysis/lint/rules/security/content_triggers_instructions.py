@@ -21,7 +21,7 @@ from itertools import islice
 
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import Render, compared
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

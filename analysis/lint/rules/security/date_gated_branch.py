@@ -21,7 +21,7 @@ from datetime import datetime
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.engines import CLOCK
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import NOON, compared
+from autoparser.analysis.lint.lint_renders import NOON, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -22,7 +22,7 @@ from jinja2 import nodes
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.engines import ordinary
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.renders import Render, alone
+from autoparser.analysis.lint.lint_renders import Render, alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

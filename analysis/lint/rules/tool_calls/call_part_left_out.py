@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import ToolCall
 from autoparser.analysis.lint.call_documents import CallSpan, call_spans
 from autoparser.analysis.lint.chats import called
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -21,7 +21,7 @@ from typing import Any
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import Render, compared
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.inference.probing import ToolForm
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.quoting import failed, listed
-from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

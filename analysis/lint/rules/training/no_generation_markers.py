@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.lint.generation import marked
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.renders import alone
+from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.marked_render import marked
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from autoparser.analysis.core.value_kind import is_list
 from autoparser.analysis.lint.chats import told
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.quoting import listed, quoted
-from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.sources.files import read_json_object

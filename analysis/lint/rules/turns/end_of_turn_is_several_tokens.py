@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import told
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

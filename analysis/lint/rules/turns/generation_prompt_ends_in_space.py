@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

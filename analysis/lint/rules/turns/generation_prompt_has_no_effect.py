@@ -20,8 +20,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

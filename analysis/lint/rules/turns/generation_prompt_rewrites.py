@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import Render, compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -19,9 +19,9 @@ from itertools import zip_longest
 
 from autoparser.analysis.core.format import Literal
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import alone
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

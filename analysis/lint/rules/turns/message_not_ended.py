@@ -21,9 +21,9 @@ from itertools import pairwise
 from autoparser.analysis.core.format import Literal
 from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone, compared
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import alone, compared
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -20,10 +20,10 @@ from itertools import pairwise
 
 from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone, compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.played_conversation import PlayedConversation, WrittenText
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import alone, compared
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -26,9 +26,9 @@ from autoparser.analysis.lint.call_documents import call_spans
 from autoparser.analysis.lint.chats import told
 from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, alone
 from autoparser.analysis.lint.paired_markers import Balance, Pair, balance
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.renders import Render, alone
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -15,7 +15,7 @@ from autoparser.analysis.history.renderer import (
     RenderedTokens,
     Renderer,
 )
-from autoparser.analysis.history.renderer.renders import HistoryRenders
+from autoparser.analysis.history.renderer.history_renders import HistoryRenders
 from tests.analysis.history.renderer.made import (
     called,
     renderer,

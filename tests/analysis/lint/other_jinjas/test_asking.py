@@ -11,6 +11,7 @@ import pytest
 from autoparser import ChatTemplate
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint import Subject
+from autoparser.analysis.lint.lint_renders import NOON
 from autoparser.analysis.lint.other_jinjas import (
     JinjaAnswer,
     JinjaQuestion,
@@ -19,7 +20,6 @@ from autoparser.analysis.lint.other_jinjas import (
     asking,
     installed_jinjas,
 )
-from autoparser.analysis.lint.renders import NOON
 
 PLAIN = "{%- for m in messages %}{{- m.role + ': ' + (m.content or '') + '\n' }}{%- endfor %}"
 HI: Mapping[str, object] = {"messages": [{"role": "user", "content": "Hi"}], "tools": None}

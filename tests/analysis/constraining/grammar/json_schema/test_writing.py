@@ -18,7 +18,7 @@ from autoparser.analysis.constraining.grammar.json_schema import (
     text_rules,
 )
 from autoparser.analysis.constraining.grammar.json_schema.code_points import ANY, CodePoints
-from autoparser.analysis.constraining.grammar.json_schema.repetition import repeated
+from autoparser.analysis.constraining.grammar.json_schema.counted_repetition import repeated
 from tests.analysis.constraining.grammar.json_schema.gbnf_reader import read_gbnf
 from tests.analysis.constraining.grammar.json_schema.judge import Judge, gbnf
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
+from .history_renders import HistoryRenders, Message, Messages
 from .leaves import LeafKind, Path, leaves, replaced
-from .renders import HistoryRenders, Message, Messages
 from .text_marks import Marks, Run, Style
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from autoparser.analysis.core.document import JsonDocument
 from autoparser.analysis.core.format import Container, JsonType, Notation, Order, Row, Slot, Text
+from autoparser.analysis.core.json_document import JsonDocument
 
 ONE = Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})
 """Of a document's object that has one of its keys."""

@@ -26,7 +26,7 @@ from autoparser.analysis.reading.text import (
 
 from .call_end import CallEnd, CallSurroundings
 from .collector import Collector
-from .message import Status
+from .parsed_message import Status
 
 
 class JsonReader:

@@ -14,7 +14,7 @@ from autoparser.analysis.constraining.constrained import (
     GrammarObject,
     RefusedTokenError,
 )
-from autoparser.analysis.constraining.constrained.model import (
+from autoparser.analysis.constraining.constrained.model_sampler import (
     DeviceError,
     ModelSampler,
     choose_device,

@@ -13,9 +13,9 @@ from itertools import combinations
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.inference.probing import Setting
 
+from .compared_requests import brief, changing, every
 from .grouping import RenderChange, grouped
 from .playing import Round, played
-from .requests import brief, changing, every
 from .stage import ComparisonStage
 from .switch_values import ANY_TEXT, asked_values, usual_setting
 

@@ -18,13 +18,13 @@ from autoparser.analysis.reading.text import (
     skip_written,
 )
 
+from .call_openings import call_open, is_marked
 from .calls import CallEnd, CallSurroundings, read_call
 from .closers import call_closers, section_closers
 from .collector import Collector
 from .continuation import AfterArguments
-from .message import Status
+from .parsed_message import Status
 from .stop_marks import behind_calls
-from .triggers import call_open, is_marked
 
 
 class SectionReader:

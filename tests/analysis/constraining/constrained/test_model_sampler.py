@@ -22,7 +22,7 @@ from autoparser.analysis.constraining.constrained import (
     row_of,
     walks,
 )
-from autoparser.analysis.constraining.constrained.model import (
+from autoparser.analysis.constraining.constrained.model_sampler import (
     DeviceError,
     ModelSampler,
     apply_mask,

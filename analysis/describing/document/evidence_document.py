@@ -7,8 +7,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from autoparser.analysis.core.alignment import DiffSplit
-from autoparser.analysis.core.document import AnyJson, JsonDocument, SettingValues
 from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.json_document import AnyJson, JsonDocument, SettingValues
 from autoparser.analysis.inference.phases import Evidence, Finding
 from autoparser.analysis.inference.probing import Probe, Shape
 

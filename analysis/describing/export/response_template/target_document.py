@@ -14,14 +14,14 @@ from autoparser.analysis.describing.export.export_limits import Export, ExportLi
 from autoparser.analysis.describing.export.template_dialect import TemplateDialect
 from autoparser.analysis.reading.expression import Request, build
 
-from .content import call_opening, content_field, content_limit
+from .content_field import call_opening, content_field, content_limit
 from .framing import CallsField, TurnEnds
 from .joints import joints_of, written_header
-from .json_call import json_field
+from .json_call_field import json_field
 from .markup import markup
 from .patterns import anchor, either, exact
-from .reasoning import reasoning_field, reasoning_limit
-from .row_call import row_field
+from .reasoning_field import reasoning_field, reasoning_limit
+from .row_call_field import row_field
 from .surroundings import TargetSurroundings
 
 

@@ -23,8 +23,8 @@ from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
 from .constraint import Constraint, ConstraintKind
+from .constraint_errors import ConstraintError
 from .ebnf import lark_grammar
-from .errors import ConstraintError
 from .matcher_grammar import MatcherGrammar, one_message
 from .reasoning_gate import ReasoningGate, ReasoningOpening
 from .statistics import GrammarStatistics, StatisticsCounter

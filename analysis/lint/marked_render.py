@@ -9,7 +9,7 @@ from autoparser.analysis.core.conversation import Dialogue
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.loading.template import GENERATION_CLOSE, GENERATION_OPEN
 
-from .renders import Render
+from .lint_renders import Render
 from .subject import Subject
 
 _BLOCK = re.compile(f"{GENERATION_OPEN}(.*?){GENERATION_CLOSE}", re.DOTALL)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.format import Begun, Block, Formats, Literal, TurnFormat, ending
 
+from .call_section import section_of
 from .identity_cache import IdentityCache
 from .nodes import Start, Strict, Turn
 from .prompted import lead, prompted
 from .request import Request
-from .section import section_of
 from .strict import either, strict, written_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.document import AnyJson, JsonDocument
 from autoparser.analysis.core.format import Formats
+from autoparser.analysis.core.json_document import AnyJson, JsonDocument
 from autoparser.analysis.core.switches import Effect, Switch
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.constrained.model import DeviceError
+from autoparser.analysis.constraining.constrained.model_sampler import DeviceError
 from autoparser.analysis.constraining.decode import (
     Fault,
     ModelError,

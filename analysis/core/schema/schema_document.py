@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 from autoparser.analysis.core.conversation import Json
 
-from .errors import SchemaError, below
 from .json_type import JsonType
 from .pointers import ROOT, is_pointer, with_pointers
+from .schema_errors import SchemaError, below
 
 
 @dataclass(frozen=True, slots=True)

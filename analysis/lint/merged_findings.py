@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .finding import LintFinding
 from .hit import HitCause, Severity
+from .lint_finding import LintFinding
 
 _WEIGHTS = [*Severity]
 

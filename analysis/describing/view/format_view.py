@@ -16,8 +16,8 @@ from .call_markers import (
     tagged_call_markers,
     tool_format,
 )
+from .marker_registry import MarkerRegistry, marker_registry
 from .modes import CallIdPosition, ContentMode, ReasoningMode, ToolFormat
-from .registry import MarkerRegistry, marker_registry
 from .text_modes import content_mode, reasoning_mode
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 from msgspec import UNSET, UnsetType
 
 from autoparser.analysis.core.conversation import MediaKind
-from autoparser.analysis.core.document import Count, JsonDocument
 from autoparser.analysis.core.format import (
     ContentParts,
     MediaPlace,
@@ -16,7 +15,8 @@ from autoparser.analysis.core.format import (
     MediaTreatment,
     PartsOutcome,
 )
-from autoparser.analysis.describing.format_document.notations import ONE
+from autoparser.analysis.core.json_document import Count, JsonDocument
+from autoparser.analysis.describing.format_document.notation_document import ONE
 
 
 class PlaceholderPieceDocument(JsonDocument, frozen=True):

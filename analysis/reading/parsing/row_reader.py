@@ -34,7 +34,7 @@ from autoparser.analysis.reading.text import (
 
 from .call_end import CallEnd, CallSurroundings
 from .collector import Collector
-from .message import Status
+from .parsed_message import Status
 from .worded import read_worded
 
 

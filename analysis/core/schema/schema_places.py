@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 
-from .errors import below
 from .keywords import BY_NAME, VALUES, Schema, mapped
 from .pointers import ROOT
+from .schema_errors import below
 
 _PLACE = "x-place"
 """The keyword that holds a schema's pointer; the standard knows none that begin so."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint import Hit, HitCause, LintFinding, Rule, Severity, Subject
-from autoparser.analysis.lint.merging import merged
+from autoparser.analysis.lint.merged_findings import merged
 
 
 def nothing(subject: Subject) -> Iterator[Hit]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from autoparser.analysis.loading.template import GENERATION_CLOSE, GENERATION_OPEN
 
-from .renders import HistoryRenders, Messages
+from .history_renders import HistoryRenders, Messages
 
 
 def generation_ranges(

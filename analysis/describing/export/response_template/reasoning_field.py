@@ -25,7 +25,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Block, Literal, Part, Written
 from autoparser.analysis.describing.export.export_limits import ExportLimit, MessagePiece
 
-from .content import content_alone, opened_alike
+from .content_field import content_alone, opened_alike
 from .joints import ANY, TargetJoint, between
 from .patterns import anchor, behind, either, exact, optional, space_at_end, space_at_start
 from .surroundings import TargetSurroundings

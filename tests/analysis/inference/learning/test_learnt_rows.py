@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autoparser.analysis.core.format import Row, Slot
-from autoparser.analysis.inference.learning.rows import cut_at, quotes_around
+from autoparser.analysis.inference.learning.learnt_rows import cut_at, quotes_around
 
 
 @pytest.mark.parametrize(

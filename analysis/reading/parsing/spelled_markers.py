@@ -24,7 +24,7 @@ from autoparser.analysis.core.alignment import is_unit
 from autoparser.analysis.core.value_kind import is_mapping, is_row
 from autoparser.analysis.reading.expression import Turn
 
-from .message import Delta, DeltaKind, ParsedCall, ParsedMessage
+from .parsed_message import Delta, DeltaKind, ParsedCall, ParsedMessage
 
 if TYPE_CHECKING:
     from autoparser.analysis.loading.tokens import ModelTokenizer

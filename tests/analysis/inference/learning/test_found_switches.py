@@ -6,7 +6,7 @@ import pytest
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.switches import Effect, Switch
-from autoparser.analysis.inference.learning.switches import find_switches
+from autoparser.analysis.inference.learning.found_switches import find_switches
 from autoparser.analysis.inference.probing import suggest
 from tests.analysis.tiny import CONTENT, REASONING, negotiated, turn
 
