@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from .plain_values import PlainValueCommand, PlainValueGroup
+
 if TYPE_CHECKING:
     from .isolation import Command
 
@@ -83,7 +85,7 @@ class LazyCommands(Mapping[str, Any]):
         if name not in self._loaded:
             command = getattr(import_module(f".{name}", __package__), name)
             alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-            alone.command(name)(_work(name)(command))
+            alone.command(name, cls=PlainValueCommand)(_work(name)(command))
             self._loaded[name] = typer.main.get_command(alone)
         return self._loaded[name]
 
@@ -94,7 +96,7 @@ class LazyCommands(Mapping[str, Any]):
         return len(SUMMARIES)
 
 
-class CommandGroup(TyperGroup):
+class CommandGroup(PlainValueGroup):
     """The command ``autoparser``, which loads a command when it is run."""
 
     def __init__(self, **given: Any) -> None:

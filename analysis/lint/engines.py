@@ -17,9 +17,11 @@ from jinja2.filters import FILTERS
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.loading.isolation import LimitReached, current_guard
+from autoparser.analysis.loading.template import failure_line
 from autoparser.analysis.loading.template.environment import GenerationTag, chat_environment
 
 from .lint_renders import Render
@@ -38,11 +40,20 @@ class Elsewhere:
     text: str = ""
     error: str = ""
     """Why it fails there; empty where it does not."""
+    failed_at: int | None = None
+    """The template's line where it fails there."""
 
     @property
     def differs(self) -> bool:
         """Whether what is rendered here is not rendered there, or is another text."""
         return self.usual.rendered and (bool(self.error) or self.text != self.usual.text)
+
+    @property
+    def line(self) -> int | None:
+        """The line that fails there, or that writes here what is first written otherwise there."""
+        if self.error:
+            return self.failed_at
+        return self.usual.line_at(prefix_length(self.usual.text, self.text))
 
 
 class OpenTag(GenerationTag):
@@ -101,9 +112,8 @@ def elsewhere(
         except LimitReached as reached:
             yield Elsewhere(what, usual, error=reached.words)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
-            yield Elsewhere(
-                what, usual, error=one_line(f"{type(error).__name__}: {error}").rstrip(".")
-            )
+            words = one_line(f"{type(error).__name__}: {error}").rstrip(".")
+            yield Elsewhere(what, usual, error=words, failed_at=failure_line(error))
         else:
             yield Elsewhere(what, usual, text)
 
@@ -119,6 +129,13 @@ def loop_control(subject: Subject) -> int | None:
         return None  # a quick way out
     tree = subject.template.syntax_tree
     return next((each.lineno for kind in _CONTROLS for each in tree.find_all(kind)), None)
+
+
+def generation_tag(subject: Subject) -> int | None:
+    """Return the line of the first generation tag; None where there is none."""
+    calls = subject.template.syntax_tree.find_all(nodes.CallBlock)
+    tags = (each.lineno for each in calls if isinstance(each.call.node, nodes.ExtensionAttribute))
+    return next(tags, None)
 
 
 _CONTROLS: tuple[type[nodes.Node], ...] = (nodes.Break, nodes.Continue)

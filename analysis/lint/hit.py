@@ -6,10 +6,10 @@ low confidence is one to look at, not one to fail on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-from autoparser.analysis.core.conversation import Json
+from typing import Any
 
 
 class Severity(StrEnum):
@@ -43,8 +43,8 @@ class ShownText:
     text: str = ""
     error: str = ""
     """The template's own words where it raised instead."""
-    messages: tuple[Json, ...] = ()
-    """The conversation that was rendered; empty where the text is not a render."""
+    messages: tuple[dict[str, Any], ...] = ()
+    """The conversation that was rendered, as JSON; empty where the text is not a render."""
     origins: tuple[tuple[int, int], ...] = field(default=(), compare=False)
     """Where in the text another line of the template begins to write, and which line; empty where
     nobody asked."""
@@ -83,3 +83,5 @@ class Hit:
     """Where it weighs otherwise than the rule's usual hit."""
     confidence: Confidence | None = None
     cause: HitCause | None = None
+    setting: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The switches under which alone it holds, with their values; empty where it always does."""

@@ -46,8 +46,11 @@ class LintFinding(Shown):
 
     @property
     def message(self) -> str:
-        """What happens to whom."""
-        return self.hit.message
+        """What happens to whom, and the switches under which alone it does."""
+        if not self.hit.setting:
+            return self.hit.message
+        switches = ", ".join(f"{name}={value!r}" for name, value in self.hit.setting.items())
+        return f"{self.hit.message} (only with {switches})"
 
     @property
     def evidence(self) -> tuple[HitEvidence, ...]:

@@ -13,6 +13,7 @@ from autoparser.analysis.core.errors import TemplateRenderError, one_line
 from autoparser.analysis.loading.template import (
     ChatTemplate,
     Emission,
+    RenderTrace,
     prepared_messages,
     prepared_tools,
 )
@@ -21,6 +22,10 @@ from .hit import HitCause, HitEvidence, ShownText
 
 NOON = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
 """The time at which rules render, unless they ask for another."""
+
+
+def _no_trace() -> RenderTrace:
+    return RenderTrace("", (), (), (), 0, None, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,8 @@ class Render:
     error: TemplateRenderError | None = None
     retrace: Callable[[], Sequence[Emission]] = field(default=tuple, compare=False, repr=False)
     """Renders again piece by piece, which costs more than to render."""
+    walk: Callable[[], RenderTrace] = field(default=_no_trace, compare=False, repr=False)
+    """Renders again step by step, which costs more still."""
 
     @property
     def emissions(self) -> Sequence[Emission]:
@@ -203,4 +210,10 @@ class LintRenders:
             text = self._template.render_prepared(variables)
         except TemplateRenderError as error:
             return Render(messages, error=error)
-        return Render(messages, text, None, partial(self._template.trace, variables))
+        return Render(
+            messages,
+            text,
+            None,
+            partial(self._template.trace, variables),
+            partial(self._template.step_through, variables),
+        )

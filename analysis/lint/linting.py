@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from autoparser.shown import Shown
 
+from .hit import Hit
 from .lint_finding import LintFinding
 from .merged_findings import merged
 from .need import Need
@@ -46,7 +47,16 @@ def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
     left_out: list[tuple[Rule, Need]] = []
     for rule in chosen:
         if subject.has(rule.needs):
-            found += [LintFinding(rule, hit) for hit in rule.check(subject)]
+            found += [LintFinding(rule, hit) for hit in _hits(rule, subject)]
         else:
             left_out.append((rule, rule.needs))
     return LintReport(merged(found), tuple(left_out))
+
+
+def _hits(rule: Rule, subject: Subject) -> list[Hit]:
+    """Let a rule look; what it sees only under the switches of the format says so."""
+    hits = list(rule.check(subject))
+    usual = subject.usual_setting
+    if not hits or not usual or next(rule.check(subject.with_nothing_set), None) is not None:
+        return hits
+    return [hit if hit.setting else replace(hit, setting=usual) for hit in hits]

@@ -68,7 +68,10 @@ def _by_cause(findings: Sequence[LintFinding]) -> list[LintFinding]:
             continue
         first = kept[places[cause]]
         codes = (*first.also, finding.code, *finding.also)
-        kept[places[cause]] = replace(first, also=_distinct(codes, first.code))
+        # What is seen once with nothing set holds under no switch alone.
+        always = not (first.hit.setting and finding.hit.setting)
+        hit = replace(first.hit, setting={}) if always else first.hit
+        kept[places[cause]] = replace(first, hit=hit, also=_distinct(codes, first.code))
     return kept
 
 

@@ -42,12 +42,6 @@ class Beginning:
         """Whether there is anything to compare."""
         return self.prompt.rendered and (self.plain.rendered or self.reasoned.rendered)
 
-    @property
-    def under(self) -> str:
-        """Say the switches in words; empty for none."""
-        words = ", ".join(f"{name}={value!r}" for name, value in self.opening.setting.items())
-        return f" with {words}" if words else ""
-
     def severity(self, subject: Subject) -> Severity:
         """Weigh a prompt that does not begin the turn.
 
@@ -100,7 +94,8 @@ def beginnings_of_calls(subject: Subject) -> Iterator[Beginning]:
 def _beginnings(subject: Subject, message: Message, *, tools: bool) -> Iterator[Beginning]:
     asked: Dialogue = (subject.user,)
     reasoned = Message(message.content, subject.marks.reasoning, message.calls)
-    for opening in subject.format.openings:
+    # What holds with nothing set is not said to hold under a switch.
+    for opening in sorted(subject.format.openings, key=lambda each: len(each.setting)):
         setting = opening.setting
         if opening.text:
             prompt = under(subject, asked, setting, tools=tools, generation=True)

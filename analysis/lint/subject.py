@@ -85,6 +85,7 @@ class Subject:
         self.tokenizer = tokenizer
         self.directory = directory
         self._given = analysis
+        self._nothing_set = False
 
     @cached_property
     def syntax_error(self) -> TemplateSyntaxError | None:
@@ -295,7 +296,8 @@ class Subject:
         It raises like `analysis`.
         """
         texts = texts_for(self.template.text, self.marks)
-        return tuple(self.play_whole(each) for each in conversations_for(texts, self._matrix_scope))
+        conversations = conversations_for(texts, self._matrix_scope)
+        return tuple(map(self.play_whole, conversations))
 
     @cached_property
     def in_other_jinjas(self) -> tuple[JinjaComparison, ...]:
@@ -344,7 +346,20 @@ class Subject:
     @property
     def usual_setting(self) -> Mapping[str, Json]:
         """The switches under which the format was seen; none where it cannot be analysed."""
-        return {} if self.failure is not None else self.format.setting
+        return {} if self._nothing_set or self.failure is not None else self.format.setting
+
+    @cached_property
+    def with_nothing_set(self) -> Subject:
+        """The same template, looked at without the switches under which its format was seen."""
+        other = Subject(
+            self.template,
+            tokenizer=self.tokenizer,
+            directory=self.directory,
+            analysis=self.analysis,
+            jinjas=self.jinjas,
+        )
+        other._nothing_set = True
+        return other
 
     @property
     def user(self) -> User:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import convert
@@ -74,6 +75,8 @@ class FindingDocument(JsonDocument, frozen=True):
     """Whether it is of a severity to fail on."""
     message: str
     """What happens to whom, without a full stop."""
+    setting: Mapping[str, AnyJson]
+    """The switches under which alone it holds, with their values; empty where it always does."""
     line: Positive | None
     """The template's line, from 1."""
     line_in_file: Positive | None
@@ -224,6 +227,7 @@ def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> Finding
         finding.confidence,
         run.fails(finding),
         finding.message,
+        finding.hit.setting,
         finding.line,
         None if place is None else place.line,
         None if place is None else place.column,

@@ -115,7 +115,11 @@ def _result(
                 identity.encode("utf-8", "surrogatepass")
             ).hexdigest()[:32]
         },
-        "properties": {"confidence": finding.confidence.value, "also": [*finding.also]},
+        "properties": {
+            "confidence": finding.confidence.value,
+            "also": [*finding.also],
+            "setting": {**finding.hit.setting},
+        },
     }
     return found
 

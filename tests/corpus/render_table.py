@@ -68,6 +68,7 @@ def _lines(found: Sequence[Survey]) -> Iterator[str]:
         yield from _refusals(name, rounds)
         for one in rounds:
             yield from (f"{'':8}  {one.name}: {words}" for words in one.silent[:1])
+            yield from (f"{'':8}  needless, {one.name}: {words}" for words in one.needless[:1])
 
 
 def _row(title: str, cells: Sequence[str]) -> str:
@@ -105,6 +106,7 @@ _COUNTS: Mapping[str, Callable[[Sequence[Rounds]], str]] = {
     "  where rendering again breaks the prefix": lambda found: str(
         sum(each.fallback_breaks for each in found)
     ),
+    "  where it keeps it: needless": lambda found: str(sum(len(each.needless) for each in found)),
     "templates whose self-check passes": lambda found: str(len(_checked(found))),
     "  with a bridge": lambda found: _share(
         sum(each.answered > 0 for each in _checked(found)), len(_checked(found))

@@ -226,6 +226,8 @@ class Rounds:
     bridge_breaks: int = 0
     fallback_breaks: int = 0
     """Prefixes that break by rendering where there is no bridge."""
+    needless: list[str] = field(default_factory=list)
+    """Refusals where a render of the longer conversation would have kept the prefix."""
     noted: int = 0
     """Bridges that say what a render would have otherwise."""
     silent: list[str] = field(default_factory=list)
@@ -313,6 +315,8 @@ def _have(
         else:
             found.refusals[bridged.reason.name] += 1
             found.fallback_breaks += broken
+            if not broken:
+                found.needless.append(f"message {at}: {bridged}")
             prompt, exact, kept = rendered, True, False
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 from autoparser.analysis.core.conversation import Json
@@ -17,10 +22,38 @@ Validate = Callable[[Json], str]
 def _library() -> tuple[Any, Any]:
     """Return jsonschema and referencing; neither ships types that say all."""
     # Only here: they take longer to import than most grammars to write.
-    import jsonschema  # noqa: PLC0415
+    with _grammar_of_addresses_later():
+        import jsonschema  # noqa: PLC0415
     import referencing  # noqa: PLC0415
 
     return jsonschema, referencing
+
+
+_ADDRESSES = "rfc3987_syntax"
+
+
+@contextmanager
+def _grammar_of_addresses_later() -> Generator[None]:
+    """Let jsonschema's check of IRIs be imported when the first IRI is checked.
+
+    Its import makes an Earley parser of each of its terms, which takes many times as long as to
+    import all the rest of jsonschema.
+    """
+    if _ADDRESSES in sys.modules or find_spec(_ADDRESSES) is None:
+        yield
+        return
+    later = ModuleType(_ADDRESSES)
+    later.__dict__["is_valid_syntax"] = _is_valid_syntax
+    sys.modules[_ADDRESSES] = later
+    try:
+        yield
+    finally:
+        del sys.modules[_ADDRESSES]
+
+
+def _is_valid_syntax(term: str, value: str) -> bool:
+    valid: bool = import_module(_ADDRESSES).is_valid_syntax(term, value)
+    return valid
 
 
 def _dialect(schema: Json) -> Any:

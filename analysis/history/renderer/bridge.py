@@ -24,6 +24,7 @@ from .asked import messages_of
 from .attribution import Attributed, Segment, attribute, historic_closes
 from .earlier_turns import EarlierTurns, History
 from .history_renders import Messages
+from .needed_tools import NeededTools
 from .pattern import MOST_PATTERNS, RenderPattern, pattern_of, words_of
 from .prompt_tokens import RenderedTokens, own_tokens
 from .response import ReadOutput, Responses
@@ -70,14 +71,15 @@ class Bridge:
         self._retention = retention
         self._format = analysis.under(switches).format
         self._skeletons = Skeletons(analysis, self._format)
+        self._needed = NeededTools(self._skeletons)
         self._history = History(self._format, self._skeletons, tokens)
         self._stops = sorted(responses.stops.all, key=lambda stop: len(stop.text), reverse=True)
         # What a bridge has given comes back as the next prompt, and is known to be ids.
         self._given: tuple[int, ...] = ()
-        self._settled: set[tuple[object, ...]] = set()
-        """Kinds of turns, with what follows, that stay after all that may stand before."""
-        self._stayed: set[tuple[object, ...]] = set()
-        """Kinds of turns, each with what leads to its last text, that stay as they were."""
+        self._settled: dict[tuple[object, ...], tuple[str, ...]] = {}
+        """What is kept of each kind of turn, with what follows, after all that may stand before."""
+        self._kept_turns: dict[tuple[object, ...], Reason | None] = {}
+        """By the kind of turn and what leads to its last text: why it does not stay as it was."""
         self._patterns: dict[tuple[object, ...], tuple[RenderPattern, ...]] = {}
 
     def to_next_turn(
@@ -91,7 +93,7 @@ class Bridge:
     ) -> RenderedTokens | BridgeRefusal:
         """Return the next prompt, or say why there is none."""
         prompt = tuple(prompt)
-        if prompt != self._given:
+        if prompt is not self._given and prompt != self._given:
             self._text.check(prompt, "prev_prompt_ids")
         self._text.check(completion, "prev_completion_ids")
         if not new:
@@ -143,8 +145,8 @@ class Bridge:
         added = self._tail(found, stop, behind)
         until = len(completion) if response.stop is None else response.stop + 1
         length = len(prompt) + len(completion)
-        written = (False,) * len(prompt) + (True,) * until + (False,) * (len(completion) - until)
-        sampled = written + added.sampled
+        written = (True,) * until + (False,) * (len(completion) - until)
+        sampled = (False,) * len(prompt) + (*written, *added.sampled)
         return RenderedTokens(
             (*prompt, *completion, *added.token_ids),
             (TEMPLATE,) * length + added.message_indices,
@@ -164,20 +166,23 @@ class Bridge:
         """
         message = response.message
         kind = (bool(message.reasoning_content), bool(message.content), len(message.tool_calls))
-        key = (kind, purpose.roles, tuple(base.prompt for base in bases))
-        for base in bases[:-1] if key not in self._settled else ():
-            found = self._continued(base, response, new)
-            self._place(found, purpose)
+        key = (kind, purpose.roles, purpose.force, tuple(base.prompt for base in bases))
+        if key not in self._settled:
+            for base in bases[:-1]:
+                self._place(self._continued(base, response, new), purpose)
+            self._settled[key] = tuple(purpose.notes)
+        purpose.notes[:] = self._settled[key]
         found = self._continued(bases[-1], response, new)
-        placed = found, self._place(found, purpose)
-        if not purpose.notes:
-            self._settled.add(key)
-        return placed
+        return found, self._place(found, purpose)
 
     def _continued(self, base: Base, response: ReadOutput, new: Messages) -> Continued:
         turn = self._skeletons.turn(response.message, new)
-        messages = [*base.messages, self._skeletons.message(turn), *new]
+        written, every = self._skeletons.message(turn), base
+        base = self._needed.base(every, turn, new)
+        messages = [*base.messages, written, *new]
         text = base.renders.text(messages, generation=True)
+        if base is every:
+            self._needed.learn(every, turn, written, new, text)
         if not turn.calls and any(message.get("role") == "tool" for message in new):
             raise RefusedBridge(Reason.NO_CALL)
         try:
@@ -203,7 +208,7 @@ class Bridge:
         if at < 0:
             purpose.keep(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
             return self._end_of_turn(found)
-        place = at + len(found.last)
+        place = at + len(found.last) - self._closing(found)
         thought = self._skeletons.marks.reasoning
         if found.turn.reasoning and thought not in text[start:place]:
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of the turn that the model wrote")
@@ -212,6 +217,11 @@ class Bridge:
         else:
             self._check_turn(found, text[start + len(base.tail) : at], place, purpose)
         return place
+
+    def _closing(self, found: Continued) -> int:
+        """Return how many characters of the turn's last text end it, as calls' own closer may."""
+        stops = self._responses.stops.after_calls if found.turn.calls else ()
+        return max((len(stop.text) for stop in stops if found.last.endswith(stop.text)), default=0)
 
     def _bare(self, text: str) -> str:
         """Return a text without its reasoning and the marks of it."""
@@ -226,17 +236,24 @@ class Bridge:
         if written.endswith(lead) and found.base.prompt.endswith(written.removesuffix(lead)):
             return
         key = (found.turn.presence, len(found.turn.calls), lead, found.base.prompt, purpose.roles)
-        if key in self._stayed:
-            return
-        text = found.text[:place]
+        if key not in self._kept_turns:
+            self._kept_turns[key] = self._changed(found, found.text[:place])
+        match self._kept_turns[key]:
+            case Reason.HISTORY_REWRITTEN as reason:
+                purpose.keep(reason, "the turn that the model wrote")
+            case Reason.REASONING_DROPPED as reason:
+                purpose.keep_reasoning(reason, "of the turn that the model wrote")
+            case _:
+                pass
+
+    def _changed(self, found: Continued, text: str) -> Reason | None:
+        """Say what is otherwise where the turn is the last one; `text` is up to its end."""
         alone = found.base.renders.attempt(found.messages[: -len(found.new)])
         if alone is None or alone.startswith(text):
-            self._stayed.add(key)
-            return
-        if not self._bare(alone).startswith(self._bare(text)):
-            purpose.keep(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
-            return
-        purpose.keep_reasoning(Reason.REASONING_DROPPED, "of the turn that the model wrote")
+            return None
+        if self._bare(alone).startswith(self._bare(text)):
+            return Reason.REASONING_DROPPED
+        return Reason.HISTORY_REWRITTEN
 
     def _end_of_turn(self, found: Continued) -> int:
         """Say where the end of a turn begins that the template wrote otherwise than the model."""
@@ -277,7 +294,7 @@ class Bridge:
             purpose.keep(Reason.DEPENDS)
         elif kept is EarlierTurns.CHANGED:
             purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        elif self._history.reasons(prompt, opening, blank=kept is EarlierTurns.NOT_BLOCKS):
+        elif self._history.drops(kept, prompt, opening):
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of an earlier turn")
 
     def _behind(
@@ -300,9 +317,12 @@ class Bridge:
             purpose.notes.append("the output had no stop token: the turn was closed")
             return "", rest
         said = self._text.decode([completion[response.stop]])
+        begins = ended is not None and said != "" and ended.text.startswith(said)
         if ended is not None:
-            stop, closed = said, rest[rest.index(ended.text) + len(ended.text) :]
-        if ended is None or ended.eos != completion[response.stop]:
+            # Of an end of several markers a model may have written the first alone.
+            taken = said if begins else ended.text
+            stop, closed = said, rest[rest.index(ended.text) + len(taken) :]
+        if ended is None or not (begins or ended.eos == completion[response.stop]):
             wanted = f"not {ended.text!r}" if ended else "which it does not write"
             purpose.keep_end(Reason.END_DIFFERS, f"{said!r}, {wanted}")
             if ended is None:
@@ -327,9 +347,10 @@ class Bridge:
         context = () if stop_id is None else (stop_id,)
         if not self._text.gives_back(tokens, behind, context):
             raise RefusedBridge(Reason.NOT_ENCODED)
-        return self._owned(found, tokens, len(found.text) - len(behind))
+        return self._owned(found, tokens, len(found.text) - len(behind), len(stop))
 
-    def _owned(self, found: Continued, tokens: Encoded, start: int) -> RenderedTokens:
+    def _owned(self, found: Continued, tokens: Encoded, start: int, first: int) -> RenderedTokens:
+        """Return tokens of the text after `start` with their owners; they count from `first`."""
         text = found.text[start:]
         key = (found.turn.presence, tuple(message.get("role") for message in found.new))
         known = self._patterns.get(key, ())
@@ -341,7 +362,7 @@ class Bridge:
             pattern = pattern_of(segments, words, text)
             if pattern is not None:
                 self._patterns[key] = (pattern, *known)[:MOST_PATTERNS]
-        return own_tokens(Attributed(text, segments, marked=False), tokens)
+        return own_tokens(Attributed(text, segments, marked=False), tokens, first)
 
     def _attributed(self, found: Continued, start: int) -> tuple[Segment, ...]:
         """Attribute what stands after `start`, as messages of the new ones."""

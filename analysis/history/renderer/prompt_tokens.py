@@ -57,8 +57,11 @@ class RenderedTokens:
         return len(self.token_ids)
 
 
-def own_tokens(attributed: Attributed, tokens: Encoded) -> RenderedTokens:
-    """Return each token of a text its owner."""
+def own_tokens(attributed: Attributed, tokens: Encoded, first: int = 0) -> RenderedTokens:
+    """Return each token of a text its owner.
+
+    `first` is where the text begins in that which the tokens' places count in.
+    """
     messages: list[int] = []
     content: list[bool] = []
     sampled: list[bool] = []
@@ -66,17 +69,18 @@ def own_tokens(attributed: Attributed, tokens: Encoded) -> RenderedTokens:
     segments = attributed.segments
     at = 0
     for order, segment in enumerate(segments):
-        if at < len(tokens.ids) and tokens.starts[at] >= segment.end:
+        end = segment.end + first
+        if at < len(tokens.ids) and tokens.starts[at] >= end:
             continue
         # All tokens that end in a segment lie in it, but for the first: it may begin before.
-        until = bisect_right(tokens.ends, segment.end, at)
+        until = bisect_right(tokens.ends, end, at)
         inside = until - at
         messages += [segment.message] * inside
         content += [segment.content] * inside
         sampled += [segment.sampled] * inside
         loss += [segment.loss] * inside
-        if until < len(tokens.ids) and tokens.starts[until] < segment.end:
-            under = _under(segments, order, tokens.ends[until])
+        if until < len(tokens.ids) and tokens.starts[until] < end:
+            under = _under(segments, order, tokens.ends[until] - first)
             messages.append(segment.message)
             content.append(any(each.content for each in under))
             sampled.append(all(each.sampled for each in under))

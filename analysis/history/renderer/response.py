@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.loading.tokens import TokenText
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
-from .asked import tools_of
+from .asked import tools_key, tools_of
 from .token_stops import turn_stops
 
 PROMPT_TAIL = 48
@@ -51,7 +50,7 @@ class Responses:
         self._analysis = analysis
         self._text = tokens
         self._switches = switches
-        self._parsers: dict[tuple[str, str], OutputParser] = {}
+        self._parsers: dict[tuple[str, bytes], OutputParser] = {}
         # An output is read, and then bridged: it is the same one.
         self._last: tuple[tuple[object, ...], ReadOutput] | None = None
         self._end: tuple[tuple[int, ...], PromptEnd] | None = None
@@ -74,7 +73,7 @@ class Responses:
     ) -> ReadOutput:
         """Read an output up to the token that ends it."""
         self._text.check(ids, "token_ids")
-        key = (tuple(ids), self.end_of(prompt), _key(tools), complete)
+        key = (tuple(ids), self.end_of(prompt), tools_key(tools), complete)
         if self._last is None or self._last[0] != key:
             self._last = (key, self._parsed(ids, prompt, tools, complete=complete))
         return self._last[1]
@@ -110,7 +109,7 @@ class Responses:
         return None
 
     def _parser(self, opening: str, tools: Sequence[object] | None) -> OutputParser:
-        key = (opening, _key(tools))
+        key = (opening, tools_key(tools))
         known = self._parsers.get(key)
         if known is None:
             if len(self._parsers) >= MOST_PARSERS:
@@ -140,7 +139,3 @@ class Responses:
         bare = tail.rstrip()
         matching = [core for core in self._cores if core and bare.endswith(core)]
         return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else tail)
-
-
-def _key(tools: Sequence[object] | None) -> str:
-    return "" if tools is None else json.dumps(tools, default=str)

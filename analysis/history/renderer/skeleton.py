@@ -9,9 +9,9 @@ write in the real conversation, as far as that depends on the turn and on what f
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import (
@@ -29,6 +29,7 @@ from autoparser.analysis.inference.probing import Sentinels, choose_sentinels
 from autoparser.analysis.reading.expression import request_of
 from autoparser.analysis.reading.parsing import ParsedMessage
 
+from .asked import tools_key
 from .history_renders import HistoryRenders, Message, Messages, prepared
 from .retention import Reason, RefusedBridge
 from .shares import agreed
@@ -50,6 +51,13 @@ class Base:
     """What the prompt has after that text."""
     unthought: str
     """The prompt up to that text, without the reasoning of earlier turns."""
+    answered: bool
+    """Whether it ends with the result of a call."""
+
+    @property
+    def head(self) -> str:
+        """The prompt up to the last message's text, which is in it."""
+        return self.prompt[: len(self.prompt) - len(self.tail)]
 
 
 class Skeletons:
@@ -62,6 +70,7 @@ class Skeletons:
         self.marks: Sentinels = choose_sentinels(analysis.template.text)
         self._template = analysis.rendering
         self._bases: list[Base] = []
+        self._tools = b""
 
     def bases(
         self, tools: Sequence[object] | None, switches: Mapping[str, object], prompt: str
@@ -71,13 +80,27 @@ class Skeletons:
         What the template writes after the last text tells which of them a prompt ends with; if
         it does not, it may be any. Raises TemplateRenderError where the template refuses all.
         """
-        known = self._bases
-        same = known and known[0].renders.clock.still() and known[0].renders.tools == tools
-        if not same:
+        known, key = self._bases, tools_key(tools)
+        if not known or key != self._tools or not known[0].renders.clock.still():
             known = self._bases = self._rendered(HistoryRenders.of(self._template, tools, switches))
+            self._tools = key
         fitting = [base for base in known if base.tail.strip() and prompt.endswith(base.tail)]
         longest = max((len(base.tail) for base in fitting), default=0)
         return [base for base in fitting if len(base.tail) == longest] or known
+
+    def with_tools(self, base: Base, names: Collection[str]) -> Base:
+        """Return what stands before the turn where only the tools of these names are offered.
+
+        Where none is named, it is the first one. Raises TemplateRenderError.
+        """
+        tools = base.renders.tools or []
+        offered = tuple(request_of(tools).tools or ())
+        if len(offered) != len(tools) or base not in self._bases:
+            return base
+        kept = [tool for name, tool in zip(offered, tools, strict=True) if name in names]
+        fewer = self._rendered(replace(base.renders, tools=kept or tools[:1]))
+        at = self._bases.index(base)
+        return fewer[at] if at < len(fewer) else base
 
     def _rendered(self, renders: HistoryRenders) -> list[Base]:
         marks = self.marks
@@ -102,7 +125,9 @@ class Skeletons:
         ended = renders.attempt(messages)
         before = prompt if ended is None else prompt[: agreed(ended, prompt)]
         unthought = unthought[: unthought.rfind(last) + len(last)]
-        return Base(renders, messages, before, prompt, last, prompt.rpartition(last)[2], unthought)
+        tail = prompt.rpartition(last)[2]
+        answered = isinstance(entries[-1], ToolResult)
+        return Base(renders, messages, before, prompt, last, tail, unthought, answered)
 
     def call(self, renders: HistoryRenders) -> ToolCall:
         """Return a call of the first tool that is offered."""
@@ -149,8 +174,11 @@ class Skeletons:
             return format_.calls.write(turn.calls) + close, known
         return (turn.content if part is Part.CONTENT else turn.reasoning) + close, known
 
-    def earlier(self, *, reasoning: bool, call: ToolCall | None) -> Dialogue:
-        """Return a history with a finished exchange and one that is under way, with this call."""
+    def earlier(self, *, reasoning: bool, call: ToolCall | None, answered: bool = True) -> Dialogue:
+        """Return a history with a finished exchange and one that is under way, with this call.
+
+        It ends with the call's result if that is `answered`, else with what a user says.
+        """
         marks = self.marks
         thought = marks.reasoning if reasoning else ""
         told = Turn(marks.content, thought)
@@ -159,7 +187,8 @@ class Skeletons:
         called = Turn(reasoning=thought, calls=(call,))
         answer = ToolResult(marks.answer, call.name, call.id)
         cycle: Dialogue = (called, answer)
-        return (User(marks.user), *cycle, told, User(marks.next_user), *cycle)
+        begun = cycle if answered else ()
+        return (User(marks.user), *cycle, told, User(marks.next_user), *begun)
 
     @property
     def calls(self) -> bool:

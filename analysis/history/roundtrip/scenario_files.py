@@ -57,7 +57,9 @@ class ScenarioError(AutoparserError):
 @lru_cache(maxsize=1)
 def shipped_scenarios() -> tuple[Scenario, ...]:
     """Return the scenarios that come with the package."""
-    return scenarios_of(yaml.safe_load(SHIPPED.read_text(encoding="utf-8")), SHIPPED.name)
+    given = read(yaml.safe_load(SHIPPED.read_text(encoding="utf-8")), _File, file=SHIPPED.name)
+    # That their schemas are valid is a test's affair: to ask jsonschema takes longer than a lint.
+    return _scenarios(given, tuple(map(function_of, given.tools or ())), SHIPPED.name)
 
 
 class _Given(Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,6 +142,11 @@ def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
     else:
         offered = given_tools(list(given.tools), file, ScenarioError)
         tools = tuple(map(function_of, offered))
+    return _scenarios(given, tools, file)
+
+
+def _scenarios(given: _File, tools: tuple[Tool, ...], file: str) -> tuple[Scenario, ...]:
+    reader = _ScenarioReader(file)
     found: dict[str, Scenario] = {}
     for at, each in enumerate(given.scenarios):
         place = f"scenarios[{at}]"

@@ -47,9 +47,13 @@ class _Scene:
 
 
 def conversations_for(texts: ConversationTexts, scope: MatrixScope) -> list[WholeConversation]:
-    """Return every conversation of the matrix that a template can be asked, the smallest first."""
+    """Return every conversation of the matrix that a template can be asked, the smallest first.
+
+    Those with a switch come after all others: what the first of them is the first to show holds
+    under its switches alone.
+    """
     found = {each.name: each for each in _conversations(texts, scope)}
-    return sorted(found.values(), key=lambda each: each.size)
+    return sorted(found.values(), key=lambda each: (bool(each.setting), each.size))
 
 
 def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConversation]:

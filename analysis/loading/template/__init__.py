@@ -7,6 +7,7 @@ from .comments import comments
 from .emission import Emission
 from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
+from .failure_line import failure_line
 from .isolated import IsolatedTemplate, isolated
 from .plain_messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
 from .python_source import compared_values, mentioned_fields, text_constants
@@ -47,6 +48,7 @@ __all__ = [
     "TraceStep",
     "comments",
     "compared_values",
+    "failure_line",
     "isolated",
     "line_at",
     "mentioned_fields",

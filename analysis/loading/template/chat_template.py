@@ -8,7 +8,6 @@ is asked to run in the mutable one, where it gets copies and nothing outlives a 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
@@ -36,6 +35,7 @@ from .environment import (
     Sandbox,
     chat_environment,
 )
+from .failure_line import failure_line
 from .plain_messages import plain, prepared_messages, prepared_tools
 from .render_trace import RenderTrace
 from .source_excerpt import excerpt, find_column
@@ -327,7 +327,7 @@ class ChatTemplate:
         return TemplateRenderError(
             _cut(_said(error) if refused else _in_words(error)),
             file=self._file,
-            line=_template_line(error),
+            line=failure_line(error),
             refused=refused,
             forbidden=isinstance(error, SecurityError),
         )
@@ -337,7 +337,7 @@ class ChatTemplate:
             reached.limit,
             reached.words,
             file=self._file,
-            line=_template_line(error),
+            line=failure_line(error),
             hint=raise_it(reached.limit),
         )
 
@@ -394,28 +394,3 @@ def _in_words(error: Exception) -> str:
     except Exception:  # noqa: BLE001 - as above
         text = ""
     return f"{kind}: {text}" if text else kind
-
-
-_LACKING = re.compile(r"t_\d+$")
-"""What Jinja calls the function that it compiles to stand for a filter or test that there is not:
-its frame is of no line of the template, that of its caller is."""
-
-
-def _template_line(error: BaseException) -> int | None:
-    """Return the template's line of the innermost frame that is compiled from a template.
-
-    Of an endless recursion, the line that first comes again: the innermost one would be another
-    with every caller's depth.
-    """
-    line: int | None = None
-    seen: set[int] = set()
-    traceback = error.__traceback__
-    while traceback is not None:
-        template = traceback.tb_frame.f_globals.get("__jinja_template__")
-        if isinstance(template, Template) and not _LACKING.match(traceback.tb_frame.f_code.co_name):
-            line = template.get_corresponding_lineno(traceback.tb_lineno)
-            if isinstance(error, RecursionError) and line in seen:
-                return line
-            seen.add(line)
-        traceback = traceback.tb_next
-    return line

@@ -38,13 +38,9 @@ class Encoded(NamedTuple):
     ends: list[int]
 
     def behind(self, place: int) -> Encoded:
-        """Return the tokens that end after a place in the text, which becomes its beginning."""
+        """Return the tokens that end after a place in the text; their own places stay."""
         first = bisect_right(self.ends, place)
-        return Encoded(
-            self.ids[first:],
-            [start - place for start in self.starts[first:]],
-            [end - place for end in self.ends[first:]],
-        )
+        return Encoded(self.ids[first:], self.starts[first:], self.ends[first:])
 
     def pieces(self, text: str) -> list[str]:
         """Give each token's part of the text; of those that share a character the first has it."""
@@ -108,12 +104,12 @@ class TokenText:
             if id_ == unknown and text[start:end] != self._unknown_token:
                 raise _cannot_encode(text[start:end], "it is unknown to it")
 
-    @property
+    @cached_property
     def _unknown_token(self) -> str | None:
         token: object = getattr(self._tokenizer.model, "unk_token", None)
         return token if isinstance(token, str) else None
 
-    @property
+    @cached_property
     def _unknown(self) -> int | None:
         token = self._unknown_token
         return None if token is None else self.single(token)
@@ -190,8 +186,7 @@ class TokenText:
 
 def _places(offsets: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
     """Return where each token begins and ends, so that no character lies between two."""
-    starts = [start for start, _ in offsets]
-    ends = [end for _, end in offsets]
+    starts, ends = map(list, zip(*offsets, strict=True)) if offsets else ([], [])
     if starts[1:] == ends[:-1] and starts[:1] == [0]:
         return starts, ends
     last = 0

@@ -47,7 +47,16 @@ def plain() -> LintRun:
         BROKEN,
         Hit("it may fail", severity=Severity.WARNING, confidence=Confidence.MEDIUM),
     )
-    told = LintFinding(BROKEN, Hit("good to know", severity=Severity.INFO, line=1, fix="do it"))
+    told = LintFinding(
+        BROKEN,
+        Hit(
+            "good to know",
+            severity=Severity.INFO,
+            line=1,
+            fix="do it",
+            setting={"thinking": False},
+        ),
+    )
     raised = HitEvidence(WITH, ShownText("with calls", error="TypeError: no"))
     fails = LintFinding(DROPS, Hit("it raises", (raised, HitEvidence(WITH)), line=3))
     return LintRun(

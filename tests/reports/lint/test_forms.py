@@ -68,6 +68,8 @@ def test_sarif_points_at_lines_and_explains_rules() -> None:
     assert [each["region"]["startLine"] for each in places] == [2, 1, 1, 1]
     assert places[0]["artifactLocation"] == {"uri": "models/a%20b.jinja", "uriBaseId": "%SRCROOT%"}
     assert [result["level"] for result in run["results"]] == ["error", "warning", "note", "error"]
+    settings = [result["properties"]["setting"] for result in run["results"]]
+    assert settings == [{}, {}, {"thinking": False}, {}]
     prints = [result["partialFingerprints"]["autoparserFinding/v1"] for result in run["results"]]
     assert len(set(prints)) == len(prints)
     (invocation,) = run["invocations"]
@@ -143,7 +145,7 @@ def test_concise_is_a_line_for_each_finding() -> None:
     assert lines[:4] == [
         "models/a b.jinja:2:2: AP306 [error] the model does not see what it said",
         "models/a b.jinja:1:1: AP101 [warning] it may fail",
-        "models/a b.jinja:1:1: AP101 [info] good to know",
+        "models/a b.jinja:1:1: AP101 [info] good to know (only with thinking=False)",
         "models/a b.jinja:1:1: [note] nothing to ignore for AP101 any more: remove the comment",
     ]
     assert lines[4] == (

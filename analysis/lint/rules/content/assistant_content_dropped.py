@@ -20,6 +20,7 @@ from autoparser.analysis.lint.chats import appends, told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import line_that_saw
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -38,6 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 words,
                 (alone(render, "a conversation with an answer"),),
+                line=line_that_saw(render, word),
                 severity=Severity.WARNING if meant else None,
             )
             return

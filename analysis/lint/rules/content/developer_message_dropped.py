@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.parting_line import line_of_the_lost
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -42,7 +43,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         f"a message of the role developer {what}",
         (compared(as_developer, "from a developer", as_system, "from the system"),),
-        line=None if error is None else error.line,
+        line=line_of_the_lost(as_developer, as_system, marks.system),
         severity=Severity.WARNING if as_developer.crashed else None,
         cause=as_developer.cause,
     )

@@ -20,6 +20,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.parting_line import line_of_the_lost
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -40,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         f"a system message in the middle of a conversation {what}",
         (compared(later, "in the middle", first, "as the first message"),),
-        line=None if error is None else error.line,
+        line=line_of_the_lost(later, first, marks.system),
         severity=None if error is None or not error.refused else Severity.INFO,
         cause=later.cause,
     )

@@ -46,6 +46,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f"{_words(one, other)} in '{played.name}'",
                 (alone(played.render, played.name),),
                 line=played.render.line_of(other.text),
+                setting=played.conversation.setting,
                 severity=None if appends(subject) else Severity.WARNING,
             )
 

@@ -20,6 +20,7 @@ from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import listed
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -43,6 +44,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             f"content given as text ({roles}) is dropped; given as a list of parts it is written",
             tuple(compared(text, f"{role}: text", parts, "parts") for role, text, parts in found),
+            line=parting_line(*found[0][1:]),
         )
 
 

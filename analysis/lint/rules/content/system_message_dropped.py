@@ -20,6 +20,7 @@ from autoparser.analysis.lint.chats import appends
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -35,6 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "a system message is dropped: the model never sees it",
             (compared(led, "with a system message", bare, "without"),),
+            line=parting_line(led, bare),
             severity=None if plain else Severity.WARNING,
         )
 

@@ -22,6 +22,7 @@ from autoparser.analysis.lint.chats import appends
 from autoparser.analysis.lint.conversations import SpokenText, Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.parting_line import line_of_the_lost
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -68,6 +69,10 @@ def _keeps(played: PlayedConversation, voice: Voice) -> bool:
     return bool(texts) and all(played.holds(each) for each in texts)
 
 
+def _text_of(kept: PlayedConversation, voice: Voice) -> str:
+    return next(kept.said(voice)).text
+
+
 def _hit(
     subject: Subject, played: PlayedConversation, text: SpokenText, kept: PlayedConversation
 ) -> Hit:
@@ -75,7 +80,9 @@ def _hit(
     return Hit(
         f"{text.voice} is lost in '{played.name}', and kept in '{kept.name}'",
         (compared(played.render, played.name, kept.render, kept.name),),
+        line=line_of_the_lost(played.render, kept.render, _text_of(kept, text.voice)),
         severity=Severity.WARNING if meant else None,
+        setting=played.conversation.setting,
         confidence=Confidence.MEDIUM if meant else None,
     )
 

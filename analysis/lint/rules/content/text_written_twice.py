@@ -39,6 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f"{spoken.voice} is written {times} times in '{played.name}'",
                 (alone(played.render, played.name),),
                 line=played.render.line_at(again),
+                setting=played.conversation.setting,
                 # Who judges or translates a conversation may well say it again.
                 confidence=None if appends(subject) else Confidence.MEDIUM,
                 severity=None if appends(subject) else Severity.WARNING,

@@ -20,6 +20,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import line_that_saw
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -29,7 +30,11 @@ def check(subject: Subject) -> Iterator[Hit]:
     marks = subject.marks
     one = subject.play((subject.user,), generation=True)
     if one.rendered and marks.user not in one.text:
-        yield Hit("a user's text is not in the prompt", (alone(one, "one user message"),))
+        yield Hit(
+            "a user's text is not in the prompt",
+            (alone(one, "one user message"),),
+            line=line_that_saw(one, marks.user),
+        )
         return
     dialogue = (subject.user, Message(marks.content), subject.next_user)
     two = subject.play(dialogue, generation=True)
@@ -40,6 +45,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"of two user messages the {words} is not in the prompt",
                 (alone(two, "two user messages and an answer"),),
+                line=line_that_saw(two, word),
             )
 
 

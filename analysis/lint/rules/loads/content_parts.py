@@ -23,6 +23,7 @@ from autoparser.analysis.lint.chats import Chat, question, said
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import failed, listed
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -71,15 +72,15 @@ def _outcome(parts: Render, word: str) -> TextPartOutcome | None:
 
 
 def _hit(outcome: TextPartOutcome, cases: list[tuple[str, Render, Render]]) -> Hit:
-    role, parts, text = cases[0]
+    _, parts, text = cases[0]
     what = failed(parts) if outcome is TextPartOutcome.RAISES else str(outcome)
-    line = parts.error.line if parts.error else parts.line_of("type")
+    printed = outcome is TextPartOutcome.PRINTED
+    line = parts.line_of("type") if printed else parting_line(parts, text)
     evidence: list[HitEvidence] = [
         compared(one, f"{name}: a list of parts", other, f"{name}: text")
         for name, one, other in cases
     ]
     roles = listed([name for name, *_ in cases])
-    del role, text
     return Hit(
         f"content given as a list of text parts ({roles}) {what}",
         tuple(evidence),

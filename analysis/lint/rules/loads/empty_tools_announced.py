@@ -21,6 +21,7 @@ from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -33,6 +34,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "a request with tools=[] gets another prompt than one without tools",
             (compared(empty, "tools=[]", none, "no tools"),),
+            line=parting_line(empty, none),
         )
 
 

@@ -22,6 +22,7 @@ from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import failed, listed
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -57,7 +58,7 @@ def _hit(unset: Render, given: Render, names: Sequence[str]) -> Hit:
     return Hit(
         f"every request {what}, unless {listed(names)} {'is' if len(names) == 1 else 'are'} set",
         (compared(unset, "nothing set", given, f"{', '.join(names)} set"),),
-        line=None if unset.error is None else unset.error.line,
+        line=parting_line(unset, given),
         fix=f"give {listed(names)} a default",
         cause=unset.cause,
     )

@@ -21,6 +21,7 @@ from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import line_that_saw
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -32,6 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "the prompt of a user message is empty: the model is not asked anything",
             (alone(render, "one user message, with the generation prompt"),),
+            line=line_that_saw(render, subject.marks.user),
             # Servers know templates that take parts alone, and send them so.
             severity=Severity.WARNING if subject.shape.user_content is ContentForm.PARTS else None,
         )

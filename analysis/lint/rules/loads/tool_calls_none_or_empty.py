@@ -21,6 +21,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.chats import changed, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -47,7 +48,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             what,
             (compared(given, f"with {words}", usual, "without"),),
-            line=None if given.error is None else given.error.line,
+            line=parting_line(given, usual),
             # transformers drops what is null.
             severity=Severity.ERROR if lost and value is not None else None,
             cause=given.cause,

@@ -52,6 +52,7 @@ def _hit(subject: Subject, played: PlayedConversation, render: Render) -> Hit:
         line=None if error is None else error.line,
         severity=None if render.crashed else Severity.WARNING,
         cause=render.cause,
+        setting=played.conversation.setting,
     )
 
 

@@ -47,6 +47,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                         ShownText("without", each.text, each.error),
                     ),
                 ),
+                line=each.line,
             )
             return
 

@@ -16,7 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.engines import CLOCK, elsewhere, environment, loop_control
+from autoparser.analysis.lint.engines import (
+    CLOCK,
+    elsewhere,
+    environment,
+    generation_tag,
+    loop_control,
+)
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -33,7 +39,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     elif CLOCK in subject.suggestions.names:
         yield from _without_clock(subject)
     if control is None and subject.template.marks_generation:
-        yield Hit("transformers before 4.43 cannot compile it: there is no generation tag")
+        yield Hit(
+            "transformers before 4.43 cannot compile it: there is no generation tag",
+            line=generation_tag(subject),
+        )
 
 
 def _without_clock(subject: Subject) -> Iterator[Hit]:
@@ -44,6 +53,7 @@ def _without_clock(subject: Subject) -> Iterator[Hit]:
                 f"transformers before 4.45 cannot render {each.what} as newer releases do:"
                 f" {each.error or 'the text differs'}",
                 (HitEvidence(each.usual.shown("as newer releases render it"), there),),
+                line=each.line,
             )
             return
 

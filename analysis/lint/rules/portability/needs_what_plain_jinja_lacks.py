@@ -17,7 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.engines import CLOCK, elsewhere, environment, loop_control
+from autoparser.analysis.lint.engines import (
+    CLOCK,
+    elsewhere,
+    environment,
+    generation_tag,
+    loop_control,
+)
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -29,6 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     lacking = [] if line is None else ["loop controls"]
     if subject.template.marks_generation:
         lacking.append("the generation tag")
+        line = line or generation_tag(subject)
     evidence: list[HitEvidence] = []
     for what, clock, name in (
         ("strftime_now", False, CLOCK),
@@ -40,6 +47,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         for each in elsewhere(subject, other, clock=clock):
             if each.differs:
                 lacking.append(what)
+                line = line or each.line
                 there = ShownText(f"without {what}", each.text, each.error)
                 evidence.append(HitEvidence(each.usual.shown("with it"), there))
                 break

@@ -22,6 +22,7 @@ from typing import cast
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import prepared_messages
@@ -57,7 +58,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             f"with keys that are None, as client libraries send them, {what} {outcome}",
             (compared(given, "with keys that are None", without, "without them"),),
-            line=None if given.error is None else given.error.line,
+            line=parting_line(given, without),
             cause=given.cause,
         )
         return

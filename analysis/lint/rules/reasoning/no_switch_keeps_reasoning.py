@@ -38,6 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         "reasoning is dropped from the history, and no switch keeps it there",
         (compared(last, "as the last message", later, "before another message"),),
+        line=last.line_of(word),
     )
 
 

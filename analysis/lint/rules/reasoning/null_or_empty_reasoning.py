@@ -25,6 +25,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.chats import changed, told
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -51,7 +52,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             f"an answer whose reasoning field is {words} {what}",
             (compared(given, f"the field is {words}", usual, "no such field"),),
-            line=None if given.error is None else given.error.line,
+            line=parting_line(given, usual),
             cause=given.cause,
         )
         return

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.format import Written
 from autoparser.analysis.lint.chats import told, under
 from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, Severity
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.rule import Concern, Rule
@@ -42,6 +42,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         f"the template {how}, but reasoning that a message holds is ignored",
         (_evidence(subject, opening),),
+        line=_line(subject, opening),
         # A prompt that ends in an open marker may mean something else by it.
         confidence=None if cut or _closes(subject) else Confidence.MEDIUM,
     )
@@ -53,13 +54,26 @@ def _closes(subject: Subject) -> bool:
 
 def _evidence(subject: Subject, opening: str) -> HitEvidence:
     given = told(subject, reasoning=subject.marks.reasoning)
+    other = _prompt(subject, opening) or told(subject)
+    return compared(given, "with reasoning", other, "the prompt, or the turn without")
+
+
+def _line(subject: Subject, opening: str) -> int | None:
+    """Return the line that opens reasoning in a prompt, or else the one that writes the content."""
+    prompt = _prompt(subject, opening)
+    if prompt is None:
+        return told(subject).line_of(subject.marks.content)
+    return prompt.line_at(prompt.text.rindex(opening))
+
+
+def _prompt(subject: Subject, opening: str) -> Render | None:
+    """Return the first prompt that opens reasoning."""
     prompts = (
         under(subject, (subject.user,), each.setting, generation=True)
         for each in subject.format.openings
         if opening and opening in each.text
     )
-    other = next(prompts, told(subject))
-    return compared(given, "with reasoning", other, "the prompt, or the turn without")
+    return next((each for each in prompts if opening in each.text), None)
 
 
 RULE = Rule(

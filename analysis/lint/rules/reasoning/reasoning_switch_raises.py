@@ -43,10 +43,11 @@ def check(subject: Subject) -> Iterator[Hit]:
             if render.crashed:
                 words = f"{switch.name}={value}"
                 yield Hit(
-                    f"a request with {words} {failed(render)}",
+                    f"a request {failed(render)}",
                     (compared(render, words, unset, "unset"),),
                     line=None if render.error is None else render.error.line,
                     cause=render.cause,
+                    setting={switch.name: value},
                 )
                 break
 

@@ -33,10 +33,13 @@ def check(subject: Subject) -> Iterator[Hit]:
     text = subject.forced.text
     found = dict.fromkeys(match[0].rstrip(".,;:") for match in _ADDRESS.finditer(text))
     if found:
-        at = text.find(next(iter(found)))
+        first = next(iter(found))
+        at = text.find(first)
+        before, stands, _ = subject.template.text.partition(first)
         yield Hit(
             f"prompts may hold an address that no caller gave: {', '.join(found)}",
             (HitEvidence(ShownText("with every branch taken", text[max(0, at - 100) : at + 100])),),
+            line=before.count("\n") + 1 if stands else None,
         )
 
 

@@ -22,6 +22,7 @@ from itertools import islice
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -90,6 +91,7 @@ def _hit(constant: str, change: tuple[str, str], render: Render, plain: Render) 
     return Hit(
         f"where a user says {constant!r}, the prompt changes elsewhere, too: {what}",
         (compared(render, f"with {constant!r}", plain, "without"),),
+        line=parting_line(render, plain),
         severity=Severity.WARNING if inserted > FEW_WORDS else Severity.INFO,
     )
 

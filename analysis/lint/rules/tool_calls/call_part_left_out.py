@@ -38,6 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                     f"{part} is not written in '{played.name}'",
                     (alone(played.render, played.name),),
                     line=played.render.line_at(span.texts[0].start),
+                    setting=played.conversation.setting,
                 )
                 return
 

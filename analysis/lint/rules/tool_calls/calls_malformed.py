@@ -55,7 +55,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         if words:
             severity = Severity.WARNING if words == GLUED else None
             shown = (alone(played.render, played.name),)
-            yield Hit(f"{words} in '{played.name}'", shown, severity=severity)
+            line = played.render.line_at(spans[0].texts[0].start) if spans else None
+            yield Hit(f"{words} in '{played.name}'", shown, line=line, severity=severity)
             return
 
 

@@ -22,6 +22,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -72,6 +73,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             f"the model never sees its own tool calls: {why}, but nothing of a call is written",
             (compared(hidden[-1], "with a tool call", plain, "with an answer instead"),),
+            line=parting_line(hidden[0], plain),
         )
 
 

@@ -20,6 +20,7 @@ from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import line_that_saw
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -34,6 +35,8 @@ def check(subject: Subject) -> Iterator[Hit]:
                 yield Hit(
                     f"a tool's result is changed in '{played.name}'",
                     (alone(played.render, played.name),),
+                    line=line_that_saw(played.render, result.text),
+                    setting=played.conversation.setting,
                 )
                 return
 

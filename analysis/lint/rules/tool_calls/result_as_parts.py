@@ -22,6 +22,7 @@ from autoparser.analysis.inference.probing import EmptyContent
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -55,7 +56,11 @@ def check(subject: Subject) -> Iterator[Hit]:
             cause=parts.cause,
         )
     elif answer not in parts.text:
-        yield Hit("a tool's result that is a list of parts is not in the prompt", evidence)
+        yield Hit(
+            "a tool's result that is a list of parts is not in the prompt",
+            evidence,
+            line=parting_line(parts, text),
+        )
     elif str(part) in parts.text:
         yield Hit(
             f"the model reads a tool's result that is a list of parts as {[part]!r}",

@@ -20,6 +20,7 @@ from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -51,6 +52,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             "a tool result without a name, as chat APIs send it, is written otherwise than"
             " with one",
             evidence,
+            line=parting_line(render, named),
             severity=Severity.INFO,
         )
 

@@ -22,6 +22,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.inference.probing import ToolForm
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import failed, listed
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -70,6 +71,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 compared(render, f"with {each.name}", usual, "with a type alone")
                 for each, render in lost
             ),
+            line=parting_line(lost[0][1], usual),
         )
 
 

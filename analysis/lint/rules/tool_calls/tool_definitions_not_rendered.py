@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -49,6 +50,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "the model is never told which tools a caller offers",
             (compared(given, "with tools", alone, "without tools"),),
+            line=parting_line(given, alone),
         )
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone, compared
+from autoparser.analysis.lint.parting_line import line_of_the_lost
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -36,7 +37,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             f"not all tools are described to the model in '{partly.name}'",
             (alone(partly.render, partly.name),),
+            line=next(filter(None, map(partly.render.line_of, names)), None),
             severity=Severity.WARNING if _excused(partly) else None,
+            setting=partly.conversation.setting,
         )
     none = next((each for each in ordered if _told(each, names) == _Told.NONE), None)
     kept = none and none.nearest(ordered, lambda each: _told(each, names) == _Told.ALL)
@@ -45,7 +48,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             f"the model is told of no tools in '{none.name}', and of all in '{kept.name}'",
             (compared(none.render, none.name, kept.render, kept.name),),
+            line=line_of_the_lost(none.render, kept.render, names[0]),
             severity=Severity.WARNING if meant else None,
+            setting=none.conversation.setting,
             confidence=Confidence.MEDIUM if meant else None,
         )
 

@@ -20,6 +20,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.parting_line import line_that_saw
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -37,6 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"the model never reads a tool's result {when}",
                 (alone(render, "a call with its result"),),
+                line=line_that_saw(render, marks.answer),
             )
             return
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
@@ -36,6 +37,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "trainers that append a tool's result to what was sampled refuse this template",
             (compared(before, "a call", after, "a call and its result"),),
+            line=before.line_at(prefix_length(before.text, after.text)),
         )
 
 

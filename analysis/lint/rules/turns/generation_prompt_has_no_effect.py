@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -43,6 +44,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         message,
         (compared(prompt, "with a generation prompt", without, "without"),),
+        line=last_line(prompt),
         severity=severity,
     )
 

@@ -32,10 +32,11 @@ def check(subject: Subject) -> Iterator[Hit]:
         begins = each.begins_plain or each.begins_reasoned
         if begins_others and each.known and not begins:
             yield Hit(
-                f"the generation prompt{each.under} does not begin a turn of calls: {each.where()}",
+                f"the generation prompt does not begin a turn of calls: {each.where()}",
                 (compared(each.prompt, "the prompt", each.plain, "the turn in the history"),),
                 line=each.line,
                 severity=each.severity(subject),
+                setting=each.opening.setting,
             )
             return
 

@@ -30,11 +30,11 @@ def check(subject: Subject) -> Iterator[Hit]:
     for each in beginnings(subject):
         if each.known and not each.begins_plain and not each.begins_reasoned:
             yield Hit(
-                f"the generation prompt{each.under} does not begin the assistant's turn:"
-                f" {each.where()}",
+                f"the generation prompt does not begin the assistant's turn: {each.where()}",
                 (compared(each.prompt, "the prompt", each.plain, "the turn in the history"),),
                 line=each.line,
                 severity=each.severity(subject),
+                setting=each.opening.setting,
             )
             return
 

@@ -47,6 +47,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                     f"{quoted(marker)} is not a token, and {quoted(near)} is",
                     (alone(played.render, played.name),),
                     line=played.render.line_of(marker),
+                    setting=played.conversation.setting,
                 )
 
 

@@ -68,6 +68,7 @@ def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
             yield Hit(
                 f"{voice} is not ended by {quoted(end)}, which ends all other messages",
                 (alone(shown.render, shown.name),),
+                line=shown.render.line_of(next(shown.said(voice)).text),
             )
 
 
@@ -96,6 +97,7 @@ def _uncounted(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
                     f"'{each.name}' begins {text.count(begin)} messages with {quoted(begin)}"
                     f" and ends {text.count(end)} with {quoted(end)}",
                     (compared(each.render, each.name, chat.render, chat.name),),
+                    line=each.render.line_of(begin),
                 )
                 return
 

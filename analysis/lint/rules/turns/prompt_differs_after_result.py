@@ -23,6 +23,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone, compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.played_conversation import PlayedConversation, WrittenText
+from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -56,6 +57,8 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f"after a tool's result the prompt goes on with {quoted(tail)},"
                 f" and the answer in the history with {quoted(text.before)}",
                 (compared(asked.render, asked.name, answered.render, answered.name),),
+                line=last_line(asked.render),
+                setting=answered.conversation.setting,
             )
             return
 

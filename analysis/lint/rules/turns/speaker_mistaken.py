@@ -89,6 +89,7 @@ def _hit(played: PlayedConversation, text: WrittenText, header: str) -> Hit:
         f"{text.spoken.voice} stands under the header {quoted(header)} in '{played.name}'",
         (alone(played.render, played.name),),
         line=played.render.line_at(text.start - 1),
+        setting=played.conversation.setting,
         # Some models know no system role, and are told so.
         severity=Severity.WARNING if system else None,
         confidence=Confidence.MEDIUM if system else None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from autoparser.analysis.history.renderer import (
     Renderer,
 )
 from autoparser.analysis.history.renderer.history_renders import HistoryRenders
+from autoparser.analysis.loading.tokens import Encoded, TokenText
 from tests.analysis.history.renderer.made import (
     called,
     renderer,
@@ -378,6 +381,96 @@ def test_by_force_what_is_new_is_appended_with_a_note(source: str, reason: Reaso
     assert f"kept, although {reason.value}" in "".join(found.notes)
 
 
+CLOSER_ENDS = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}{% if m.tool_calls %}"
+    "<|start|>a to={{ m.tool_calls[0].function.name }}:"
+    "{{ m.tool_calls[0].function.arguments|tojson }}<|call|>"
+    "{% else %}<|start|>a:{{ m.content }}<|end|>{% endif %}{% else %}"
+    "<|start|>{{ m.role }}:{{ m.content }}<|end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>a{% endif %}"
+)
+"""A call's own closer ends the turn: nothing else stands after it."""
+
+
+@pytest.mark.parametrize("written", ["<|call|>", ""], ids=["stop", "cut"])
+def test_the_closer_of_a_call_ends_the_turn(written: str) -> None:
+    vocabulary = small("<|start|>", "<|end|>", "<|call|>")
+    made = Renderer(analyze(ChatTemplate(CLOSER_ENDS)), vocabulary)
+    before, turn, new = [user()], called(), [result()]
+    prompt = prompt_of(made, before)
+    completion = made.encode(' to=get_weather:{"city": "Paris", "days": 3}' + written)
+    found = bridged(made, prompt, completion, new)
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*before, turn, *new]))
+    assert bool(found.notes) is not bool(written)
+
+
+BLANKS = (LAST_USER + DROPS).replace(
+    "{% if m.reasoning_content and loop.index0 > last %}<think>{{ m.reasoning_content }}</think>",
+    "{% if m.reasoning_content or loop.index0 > last %}<think>{{ m.reasoning_content }}</think>",
+)
+"""A block without reasoning is dropped once a user says something new; reasoning stays."""
+
+
+@pytest.mark.parametrize(("reasoning", "dropped"), [("Hm.", False), ("", True)])
+def test_blocks_without_reasoning_are_dropped_and_others_stay(
+    reasoning: str, dropped: bool
+) -> None:
+    made = Renderer(analyze(ChatTemplate(BLANKS)), small())
+    before = [user(), called(reasoning=reasoning), result()]
+    turn, new = said("Sunny.", "So."), [user("On.")]
+    asked = prompt_of(made, before), sampled_ids(made, before, turn)
+    if dropped:
+        assert refusal(made, *asked, new) is Reason.REASONING_DROPPED
+        return
+    found = bridged(made, *asked, new)
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*before, turn, *new]))
+
+
+LAST_RESULT = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}<|im_start|>a\n{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>{% endfor %}"
+    "<|im_end|>\n{% else %}<|im_start|>{{ m.role }}\n{{ m.content }}"
+    "{% if m.role == 'tool' %}[R]{% if not loop.last %}{{ '\n' }}{% endif %}{% endif %}"
+    "<|im_end|>\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>a\n{% endif %}"
+)
+"""A result is written in one way where it is the last message, in another where more follows."""
+
+
+def test_what_becomes_of_a_result_is_asked_where_the_prompt_ends_with_one() -> None:
+    made = Renderer(analyze(ChatTemplate(LAST_RESULT)), small())
+    first = [user(), called(), result(), said("Sunny."), user("And Rome?")]
+    turn, new = called("Rome"), [result()]
+    prompt, completion = prompt_of(made, first), sampled_ids(made, first, turn)
+    found = bridged(made, prompt, completion, new)
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*first, turn, *new]))
+    second = prompt_of(made, [*first, turn, *new])
+    assert refusal(made, second, completion, new) is Reason.HISTORY_REWRITTEN
+
+
+TWO_ENDS = (
+    "{% for m in messages %}<|start|>{{ m.role }}:{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>{% endfor %}"
+    "<|end|>{% if m.tool_calls %}<|stop|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant:{% endif %}"
+)
+"""After calls the end has another marker more than after content."""
+
+
+@pytest.mark.parametrize("written", ["<|end|>", "<|end|><|stop|>"], ids=["first", "both"])
+def test_of_an_end_of_two_markers_a_model_may_write_the_first(written: str) -> None:
+    vocabulary = small("<|start|>", "<|end|>", "<|stop|>")
+    made = Renderer(analyze(ChatTemplate(TWO_ENDS)), vocabulary)
+    before, turn, new = [user()], called(), [result()]
+    prompt = prompt_of(made, before)
+    call = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}'
+    completion = made.encode(f"{call}</tool_call>{written}")
+    found = bridged(made, prompt, completion, new)
+    assert found.token_ids[: len(prompt) + len(completion)] == (*prompt, *completion)
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*before, turn, *new]))
+    assert found.notes == ()
+
+
 NUMBERED = (
     "{% set n = namespace(calls=0) %}{% for m in messages %}{% if m.role == 'assistant' %}"
     "<a>{{ m.content }}{% for c in m.tool_calls or [] %}"
@@ -398,30 +491,81 @@ def test_the_first_numbered_call_has_none_before_it() -> None:
     assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*before, turn, *new]))
 
 
-@pytest.mark.parametrize("name", ["call-id-pre-func-name", "call-id-post-args", XML])
-def test_in_the_steady_state_a_bridge_renders_once(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = renderer(name)
-    before: list[dict[str, object]] = [user()]
-    counts: list[int] = []
-    rendered: list[int] = []
-    text = HistoryRenders.text
+@dataclass
+class Asked:
+    """What one bridge asked of the template and of the tokenizer."""
 
-    def counted(self: HistoryRenders, *args: Any, **options: Any) -> str:
-        rendered.append(1)
+    tools: list[int] = field(default_factory=list[int])
+    """Of each render: how many tools it was given."""
+    encodes: int = 0
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    found = Asked()
+    text, encode = HistoryRenders.text, TokenText.encode
+
+    def rendered(self: HistoryRenders, *args: Any, **options: Any) -> str:
+        found.tools.append(len(self.tools or ()))
         return text(self, *args, **options)
 
-    monkeypatch.setattr(HistoryRenders, "text", counted)
+    def encoded(self: TokenText, *args: Any) -> Encoded:
+        found.encodes += 1
+        return encode(self, *args)
+
+    monkeypatch.setattr(HistoryRenders, "text", rendered)
+    monkeypatch.setattr(TokenText, "encode", encoded)
+    return found
+
+
+def each_bridge(made: Renderer, asked: Asked, turns: int = 4) -> Iterator[Asked]:
+    """Have a conversation of calls and results, judge each prompt, and tell what it took."""
+    before: list[dict[str, object]] = [user()]
     prompt = prompt_of(made, before)
-    for at in range(4):
+    for at in range(turns):
         turn = called(id_=f"call_{at}")
         new = [result(f'sunny "{at}" 🚀', id_=f"call_{at}")]
         completion = sampled_ids(made, before, turn)
-        rendered.clear()
+        asked.tools.clear()
+        asked.encodes = 0
         prompt = bridged(made, prompt, completion, new).token_ids
-        counts.append(len(rendered))
+        yield Asked(asked.tools[:], asked.encodes)
         before = [*before, turn, *new]
         assert made.decode(prompt) == made.analysis.template.render(before, tools(), True)
+
+
+@pytest.mark.parametrize("name", ["call-id-pre-func-name", "call-id-post-args", XML])
+def test_in_the_steady_state_a_bridge_renders_and_encodes_once(name: str, asked: Asked) -> None:
+    first, *_, last = each_bridge(renderer(name), asked)
+    assert last == Asked([1], 1)
+    assert len(first.tools) > 1
+
+
+def test_a_turn_that_is_kept_on_purpose_is_asked_about_once(asked: Asked) -> None:
+    made = dropping(LAST_MESSAGE, thinking_retention="all")
+    prompt = prompt_of(made, [user()])
+    counts: list[int] = []
+    for _ in range(4):
+        completion = made.encode("<think>Hm.</think>Hi.<|im_end|>")
+        asked.tools.clear()
+        found = bridged(made, prompt, completion, [user()])
+        assert [note.partition(",")[0] for note in found.notes] == ["kept"]
+        prompt = found.token_ids
+        counts.append(len(asked.tools))
     assert counts[-1] == 1
-    assert counts[0] > 1
+
+
+COUNTS_TOOLS = (
+    "{% for m in messages %}{% if m.role == 'user' %}[U]{{ m.content }}"
+    "{% elif m.role == 'tool' %}[T of {{ tools|length }}]{{ m.content }}"
+    "{% else %}[A]{{ m.content }}{% for c in m.tool_calls or [] %}"
+    "<tool_call>{{ c.function|tojson }}</tool_call>{% endfor %}<|im_end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}[A]{% endif %}"
+)
+"""What it writes of a result depends on tools that were not called."""
+
+
+def test_tools_that_what_is_new_depends_on_are_rendered_every_turn(asked: Asked) -> None:
+    made = Renderer(analyze(ChatTemplate(COUNTS_TOOLS)), small())
+    for each in each_bridge(made, asked):
+        assert len(tools()) in each.tools

@@ -19,6 +19,7 @@ from autoparser.analysis.history.roundtrip import (
     scenarios_of,
     shipped_scenarios,
 )
+from autoparser.analysis.history.roundtrip.scenario_files import SHIPPED
 
 OWN = """
 scenarios:
@@ -171,6 +172,12 @@ def test_what_is_wrong_is_said_with_its_place(value: object, place: str, hint: s
     assert (error.file, error.place) == ("own.yaml", place or None)
     assert hint in (error.hint or "")
     assert "\n" not in str(error)
+
+
+def test_the_packages_scenarios_are_as_they_would_be_in_a_persons_file() -> None:
+    """Their tools are not checked when they are read; here they are."""
+    given: object = yaml.safe_load(SHIPPED.read_text(encoding="utf-8"))
+    assert scenarios_of(given, SHIPPED.name) == shipped_scenarios()
 
 
 def test_the_packages_scenarios_use_every_variation_and_every_choice() -> None:

@@ -54,10 +54,11 @@ def test_a_result_knows_its_call() -> None:
     assert all(each.call is not None for each in results)
 
 
-def test_the_smallest_come_first() -> None:
+def test_the_smallest_come_first_and_those_with_a_switch_last() -> None:
     played = subject("j1-json-in-tags").matrix
-    sizes = [each.conversation.size for each in played]
-    assert sizes == sorted(sizes)
+    places = [(bool(each.conversation.setting), each.conversation.size) for each in played]
+    assert places == sorted(places)
+    assert places[-1][0]
     assert played[0].conversation.name == "a question"
 
 

@@ -1,0 +1,33 @@
+"""The template's line at which a render failed."""
+
+from __future__ import annotations
+
+import re
+
+from jinja2 import Template
+
+__all__ = ["failure_line"]
+
+_LACKING = re.compile(r"t_\d+$")
+"""What Jinja calls the function that it compiles to stand for a filter or test that there is not:
+its frame is of no line of the template, that of its caller is."""
+
+
+def failure_line(error: BaseException) -> int | None:
+    """Return the template's line of the innermost frame that is compiled from a template.
+
+    Of an endless recursion, the line that first comes again: the innermost one would be another
+    with every caller's depth.
+    """
+    line: int | None = None
+    seen: set[int] = set()
+    traceback = error.__traceback__
+    while traceback is not None:
+        template = traceback.tb_frame.f_globals.get("__jinja_template__")
+        if isinstance(template, Template) and not _LACKING.match(traceback.tb_frame.f_code.co_name):
+            line = template.get_corresponding_lineno(traceback.tb_lineno)
+            if isinstance(error, RecursionError) and line in seen:
+                return line
+            seen.add(line)
+        traceback = traceback.tb_next
+    return line
