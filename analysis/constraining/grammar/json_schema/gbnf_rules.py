@@ -89,9 +89,9 @@ class GbnfRules:
     def never(self) -> str:
         """The name of a rule that matches no text.
 
-        A class of no characters is not enough: llama.cpp reads bytes above 0xF7, which no UTF-8 has,
-        as characters beyond Unicode's last one, and they are in it. It lets no null character pass;
-        llguidance and xgrammar see that nothing can follow one.
+        A class of no characters is not enough: llama.cpp reads the bytes from 0xF8 on, which no
+        UTF-8 has, as characters beyond Unicode's last one, and these are in it. It lets no null
+        character pass; llguidance and xgrammar see that nothing can follow one.
         """
         return self.add("never", _NEVER)
 
