@@ -84,5 +84,7 @@ class Hit:
     """Where it weighs otherwise than the rule's usual hit."""
     confidence: Confidence | None = None
     cause: HitCause | None = None
+    engines: tuple[str, ...] = ()
+    """What installed engines make of it, a sentence each; empty where none was asked."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The switches under which alone it holds, with their values; empty where it always does."""
