@@ -53,5 +53,6 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write arguments that are a string as they are, and use tojson for objects only",
     fixable=True,
+    convention=True,
     concerns=(Concern.ENGINES,),
 )
