@@ -107,6 +107,12 @@ def decode(
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
     ] = 120.0,
     loosen: LoosenOption = False,
+    free_reasoning: Annotated[
+        bool,
+        typer.Option(
+            "--free-reasoning", help="Leave the reasoning free, and hold what follows it."
+        ),
+    ] = False,
     show: Annotated[
         bool, typer.Option("--show", help="Show every answer, and what was found out about it.")
     ] = False,
@@ -125,7 +131,8 @@ def decode(
     arguments that their schemas allow, their formats asserted. The template is given the message
     as the next turn: an answer is clean if the same text stands after the prompt. What a template
     drops or reforms, and what it cannot be asked, is counted apart. Without --tools nothing is
-    called; without a tokenizer, one is made of the bytes and the template's markers.
+    called; without a tokenizer, one is made of the bytes and the template's markers. With
+    --free-reasoning the grammar waits for the end of the reasoning that the prompt has opened.
 
     Exit code: 0 if nothing is wrong with any, 1 if something is, 2 if there is nothing to decode.
     """
@@ -138,6 +145,7 @@ def decode(
         batch=batch,
         server=server,
         engine=engine,
+        free_reasoning=free_reasoning,
     )
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
@@ -189,9 +197,11 @@ def decode(
     if server is not None:
         ours, named = bytes_tokenizer(grammar)
     else:
-        ours, named = load_tokenizer_of(tokenizer, model, asked_for, analysis, grammar, loaded)
+        ours, named = load_tokenizer_of(
+            tokenizer, model, asked_for, analysis, grammar, loaded, stops=free_reasoning
+        )
     begun = analysis.begun(offered, prompt=asked, chat_template_kwargs=switches or None)[0]
-    trial = DecodingTrial(begun, grammar, parser, ours, turns, given)
+    trial = DecodingTrial(begun, grammar, parser, ours, turns, given, free_reasoning)
     fit = MarkerFit() if server is not None else trial.fit
     warn_of_markers(named, fit)
     size = Size(walks, seed, limit)
@@ -206,7 +216,9 @@ def decode(
     words = _words(model, server, engine)
     from autoparser.reports import DecodeSetting
 
-    setting = DecodeSetting(named, words, seed, limit, fit.plain, figures)
+    setting = DecodeSetting(
+        named, words, seed, limit, fit.plain, figures, free_reasoning=free_reasoning
+    )
     _give(report, setting, analysis, output, as_json=as_json, show=show)
     return 0 if report.ok else FAULTS
 
@@ -220,6 +232,7 @@ def _check_use(
     batch: int | None,
     server: str | None,
     engine: EngineName | None,
+    free_reasoning: bool,
 ) -> None:
     """Raise AutoparserError for options that contradict each other."""
     modelled = sampler is SamplerName.TRANSFORMERS
@@ -241,6 +254,10 @@ def _check_use(
         raise AutoparserError(
             "--server answers with text, which is judged without a tokenizer",
             hint="leave out --tokenizer",
+        )
+    if server is not None and free_reasoning:
+        raise AutoparserError(
+            "--free-reasoning is for a mask that is made here", hint="leave out --server"
         )
     if server is not None and engine is None:
         names = ", ".join(EngineName)

@@ -112,10 +112,13 @@ def load_tokenizer_of(
     analysis: LearntFormat,
     grammar: Grammar,
     loaded: LoadedModel | None,
+    *,
+    stops: bool = False,
 ) -> tuple[ModelTokenizer, str]:
     """Load the tokenizer that was named, or the model's or the source's own; or make one.
 
-    Gives its name beside it. A model's is never made: its tokens are what they are.
+    Gives its name beside it. A model's is never made: its tokens are what they are. With `stops`,
+    what ends turns ends an answer in the one that is made, too.
     """
     from autoparser.analysis.constraining.decode import made_tokenizer
     from autoparser.analysis.loading.tokens import tokenizer_of
@@ -129,7 +132,7 @@ def load_tokenizer_of(
     # What is not a path has no directory that declares the end of an answer; the template does.
     found = asked_for.tokenizer(given, analysis.template, segmenting=False)
     if found is None:
-        return made_tokenizer(grammar), MADE
+        return made_tokenizer(grammar, stops=stops), MADE
     end = analysis.template.special_tokens.get("eos_token")
     return tokenizer_of(found, eos=end), str(given or asked_for.source)
 

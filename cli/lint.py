@@ -156,6 +156,24 @@ def lint(
     revision: RevisionOption = None,
     jobs: JobsOption = None,
     watch: WatchOption = False,
+    no_cache: Annotated[
+        bool,
+        typer.Option(
+            "--no-cache",
+            envvar="AUTOPARSER_NO_CACHE",
+            help="Look at every template anew, and leave nothing for the next run.",
+        ),
+    ] = False,
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="AUTOPARSER_CACHE_DIR",
+            help="Where what was found is cached for the next run. [default: where the system has"
+            " caches]",
+            show_default=False,
+        ),
+    ] = None,
     fix: Annotated[
         bool,
         typer.Option(
@@ -189,6 +207,7 @@ def lint(
         chosen = (select, ignore)
         write_fixed(fixed_sources(sources, *chosen, revision=revision, jobs=jobs, limits=limits))
     jinjas = _jinjas(python or [], wanted=engines)
+    cache = None if no_cache else _cache(cache_dir)
 
     def once() -> int:
         settings = _settings(config, isolated=isolated)
@@ -205,6 +224,7 @@ def lint(
             jobs=jobs,
             limits=limits,
             jinjas=jinjas,
+            cache=cache,
         )
         run = _run(request)
         if write_baseline and baseline is not None:
@@ -286,6 +306,23 @@ def _jinjas(pythons: list[str], *, wanted: bool) -> tuple[OtherJinja, ...]:
     return found
 
 
+def _cache(given: Path | None) -> Path:
+    """Return the folder of the cache. Raises AutoparserError for one that there cannot be."""
+    if given is None:
+        from platformdirs import user_cache_path
+
+        return user_cache_path("autoparser", appauthor=False) / "lint"
+    try:
+        given.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AutoparserError(
+            f"this cannot be the folder of the cache ({error.strerror or type(error).__name__})",
+            file=str(given),
+            hint="name another one with --cache-dir, or give --no-cache",
+        ) from None
+    return given
+
+
 def _settings(config: Path | None, *, isolated: bool) -> ProjectSettings:
     # Imported here so that help does without the engine.
     from autoparser.analysis.lint.project import ProjectSettings, find_settings, read_settings
@@ -309,6 +346,7 @@ def _request(
     jobs: int | None,
     limits: Limits | None,
     jinjas: tuple[OtherJinja, ...],
+    cache: Path | None,
 ) -> LintRequest:
     from autoparser.analysis.lint import Confidence, Need, all_rules, rules_for
     from autoparser.analysis.lint.project import FailOn, LintRequest, RuleChoice
@@ -347,6 +385,7 @@ def _request(
         jobs or usual_jobs(),
         limits,
         jinjas,
+        cache,
     )
 
 

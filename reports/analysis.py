@@ -13,6 +13,7 @@ from .findings_section import findings_section
 from .layout import Lines, blank, prose, sentence
 from .phases import phase_section, phases_section
 from .settings import fault_section, settings_section
+from .stops import stops_section
 from .summary import summary_section
 from .tables import marker_section, switch_section
 from .turn import call_section, turn_section
@@ -77,12 +78,13 @@ SECTIONS: Mapping[str, Callable[[LearntFormat, int], Lines]] = {
     "settings": settings_section,
     "call": call_section,
     "turn": turn_section,
+    "stops": stops_section,
     "phases": _phases,
     "faults": _faults,
 }
 """What a report is made of, by name, in its order."""
 
-_OF_FORMAT = ("summary", "findings", "markers", "switches", "settings", "call", "turn")
+_OF_FORMAT = ("summary", "findings", "markers", "switches", "settings", "call", "turn", "stops")
 
 
 def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text:

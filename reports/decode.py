@@ -36,6 +36,8 @@ class DecodeSetting:
     plain_markers: tuple[str, ...] = ()
     """Markers of the template that are text to the tokenizer."""
     model: ModelFigures | None = None
+    free_reasoning: bool = False
+    """Whether the grammar holds only from where the reasoning is closed."""
 
 
 def decode_report(
@@ -81,6 +83,8 @@ def _setting(setting: DecodeSetting) -> Iterator[Row]:
         yield "As text", Text(visible(", ".join(setting.plain_markers)))
     sampler = f"{setting.sampler}, seed {setting.seed}, at most {setting.limit} tokens"
     yield "Sampler", Text(visible(sampler))
+    if setting.free_reasoning:
+        yield "Reasoning", Text("free until it is closed; the grammar holds from there on")
 
 
 def _model(report: DecodingReport, figures: ModelFigures | None, width: int) -> Lines:

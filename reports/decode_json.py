@@ -128,6 +128,8 @@ class DecodeDocument(_ModelDecodedDocument, frozen=True):
     seed: Count
     limit: Count
     """Tokens of an answer."""
+    free_reasoning: bool
+    """Whether the grammar holds only from where the reasoning is closed."""
     ok: bool
 
 
@@ -155,6 +157,7 @@ def decode_document(
             setting.sampler,
             setting.seed,
             setting.limit,
+            setting.free_reasoning,
             report.ok,
             **_counts(report),
             model=model,

@@ -12,13 +12,14 @@ from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
 from .findings_section import findings_words
-from .layout import Lines, Row, blank, joined, rows, sentence
+from .layout import Lines, Row, blank, rows, sentence
 from .provenance import provenance_words
 from .screen_switches import screen_switches
 from .screen_turn import screen_turn
+from .stops import stops_words
 from .summary import LIMIT_WORDS, kept_words, wants_words
 from .verdict import verdict
-from .visible import quoted, visible
+from .visible import visible
 
 __all__ = ["screen_report", "screen_rows"]
 
@@ -102,8 +103,7 @@ def screen_rows(learnt: LearntFormat) -> Iterator[Row]:
     wants = wants_words(learnt.shape)
     if wants:
         yield "It wants", Text("; ".join(wants))
-    stops = joined([quoted(text) for text in format_.stop_strings], ", ")
-    yield "Stops", stops or Text("none: nothing closes a turn")
+    yield "Stops", stops_words(learnt)
     yield "Findings", findings_words(learnt)
 
 

@@ -15,7 +15,6 @@ from autoparser.analysis.core.format import (
     Opening,
     Part,
     ReasoningRetention,
-    TurnFormat,
 )
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.describing.view import (
@@ -35,10 +34,11 @@ from autoparser.analysis.inference.probing import (
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
 from .content_parts import content_parts_words
-from .layout import Lines, Row, joined, rows, sentence
+from .layout import Lines, Row, rows, sentence
 from .provenance import provenance_words
 from .setting_words import doubt, setting_words
 from .settings import gate_words
+from .stops import stops_words
 from .value_samples import value_samples
 from .verdict import basis, sandbox_words, verdict
 from .visible import quoted, visible
@@ -88,7 +88,7 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
     if isinstance(analysis, Analysis):
         yield "Parts", content_parts_words(analysis.content_parts)
     yield "Prompt", _prompt(analysis.formats.default.opening)
-    yield "Stop strings", _stops(format_)
+    yield "Stop strings", stops_words(analysis)
     wants = wants_words(analysis.shape)
     if wants:
         yield "It wants", Text("; ".join(wants))
@@ -275,12 +275,6 @@ def _prompt(opening: Opening | None) -> Text:
     if opening is None or not opening.text:
         return Text("add_generation_prompt adds nothing")
     return sentence("ends with ", quoted(opening.text), f", which is {opening.written.value}")
-
-
-def _stops(format_: TurnFormat) -> Text:
-    if not format_.stop_strings:
-        return Text("none: nothing closes a turn")
-    return joined([quoted(text) for text in format_.stop_strings], ", ")
 
 
 def wants_words(shape: Shape) -> list[str]:

@@ -21,7 +21,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Before anything imports the library, which reads them once; nothing listens on that port.
 os.environ["HF_ENDPOINT"] = "http://127.0.0.1:1"
 os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="autoparser-tests-")
-for name in ("HF_TOKEN", "HF_HUB_CACHE", "HF_ASSETS_CACHE", "HF_HUB_OFFLINE"):
+# What a test finds, it has found itself.
+os.environ["AUTOPARSER_NO_CACHE"] = "1"
+for name in (
+    "HF_TOKEN",
+    "HF_HUB_CACHE",
+    "HF_ASSETS_CACHE",
+    "HF_HUB_OFFLINE",
+    "AUTOPARSER_CACHE_DIR",
+):
     os.environ.pop(name, None)
 
 from huggingface_hub import close_session, constants  # noqa: E402 - see above

@@ -14,6 +14,7 @@ from msgspec import convert
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Begun, Formats, TurnFormat
+from autoparser.analysis.core.format.turn_stops import StopTexts, stop_texts_of
 from autoparser.analysis.core.message_shape import Shape, StringArguments
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.core.switches import Switch
@@ -319,6 +320,12 @@ class LearntFormat(Shown, ABC):
     def format(self) -> TurnFormat:
         """How turns are written for which nothing is set."""
         return self.formats.default.format
+
+    @property
+    def stop_texts(self) -> StopTexts:
+        """What ends a turn after content and after calls, under any setting."""
+        eos = self.template.special_tokens.get("eos_token")
+        return stop_texts_of(tuple(self.formats), str(eos or ""))
 
     @property
     def check(self) -> Check:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-from autoparser.analysis.core.conversation import Json
+from typing import Any
 
 
 class Severity(StrEnum):
@@ -44,8 +43,8 @@ class ShownText:
     text: str = ""
     error: str = ""
     """The template's own words where it raised instead."""
-    messages: tuple[Json, ...] = ()
-    """The conversation that was rendered; empty where the text is not a render."""
+    messages: tuple[dict[str, Any], ...] = ()
+    """The conversation that was rendered, as JSON; empty where the text is not a render."""
     origins: tuple[tuple[int, int], ...] = field(default=(), compare=False)
     """Where in the text another line of the template begins to write, and which line; empty where
     nobody asked."""
@@ -84,7 +83,7 @@ class Hit:
     """Where it weighs otherwise than the rule's usual hit."""
     confidence: Confidence | None = None
     cause: HitCause | None = None
+    setting: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The switches under which alone it holds, with their values; empty where it always does."""
     engines: tuple[str, ...] = ()
     """What installed engines make of it, a sentence each; empty where none was asked."""
-    setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """The switches under which alone it holds, with their values; empty where it always does."""

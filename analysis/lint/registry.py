@@ -32,12 +32,18 @@ def _found() -> Iterator[Rule]:
                 yield rule
 
 
+@cache
+def _by_word() -> dict[str, Rule]:
+    """Return each rule by its code, in capitals, and by its name, in small letters."""
+    return {word: rule for rule in all_rules() for word in (rule.code, rule.name)}
+
+
 def rule_of(code_or_name: str) -> Rule:
     """Return the rule of a code such as ``AP301`` or of a name. Raises UnknownRuleError."""
     wanted = code_or_name.strip()
-    for rule in all_rules():
-        if wanted.upper() == rule.code or wanted.lower() == rule.name:
-            return rule
+    found = _by_word().get(wanted.upper()) or _by_word().get(wanted.lower())
+    if found is not None:
+        return found
     number = _digits(wanted)
     # A code that is like another one but for its number is of another rule.
     known = [

@@ -58,9 +58,7 @@ def messages_text(shown: ShownText) -> str:
 def _label(sign: str, shown: ShownText) -> Text:
     words = Text(f"{sign}{visible(shown.label)}", style="bold")
     if shown.messages:
-        roles = [
-            str(each.get("role", "?")) if isinstance(each, dict) else "?" for each in shown.messages
-        ]
+        roles = [str(each.get("role", "?")) for each in shown.messages]
         words.append(f" ({visible(', '.join(roles))})", style="dim")
     return words
 

@@ -88,6 +88,22 @@ def test_a_template_that_rewrites_values_is_not_clean(autoparser: Run, tmp_path:
     assert "4  is rendered otherwise" in ran.out
 
 
+THINKS = "fixtures/templates/a1-function-parameter.jinja"
+
+
+def test_reasoning_may_be_left_free(autoparser: Run) -> None:
+    options = (*TOOLS, "--walks", "3", "--free-reasoning")
+    shown = autoparser("decode", THINKS, *options, "--show")
+    document = json.loads(autoparser("decode", THINKS, *options, "--json").out)
+    assert "Reasoning  free until it is closed; the grammar holds from there on" in shown.out
+    assert document["free_reasoning"] is True
+    assert all("</think>" in each["text"] for each in document["each"])
+    assert autoparser("decode", TEMPLATE, *options).err == (
+        "the end of the prompt: the model is not in its reasoning there;"
+        " give a prompt that opens reasoning, or set the switch that does\n"
+    )
+
+
 REQUESTS = [
     ("--tool-choice", "required"),
     ("--tool-choice", "list_rooms", "--no-parallel"),

@@ -71,9 +71,13 @@ def test_a_saved_format_is_parsed_without_what_makes_and_loads_templates(
         assert reports <= {f"autoparser.reports.{name}" for name in USED}
 
 
-def test_a_lint_asks_for_no_schema_and_converts_no_option(tmp_path: Path) -> None:
+def test_a_lint_asks_for_no_schema_and_converts_no_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A flag that a variable sets is converted.
+    monkeypatch.delenv("AUTOPARSER_NO_CACHE")
     template = "fixtures/templates/a1-function-parameter.jinja"
-    use = f"'lint', {template!r}, '--no-isolation', '-o', {str(tmp_path / 'findings')!r}"
+    use = f"'lint', {template!r}, '--no-cache', '--no-isolation', '-o', {str(tmp_path / 'x')!r}"
     found = imported(f"from autoparser.cli.main import run; run([{use}])")
     assert commands_in(found) == {"lint", "fix"}
     assert not found & {"jsonschema", "lark", "pydantic", "huggingface_hub", "tokenizers"}

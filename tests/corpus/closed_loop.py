@@ -88,7 +88,8 @@ RANDOM = 25
 """How many random messages each template is tried with, beside the battery."""
 
 
-def _cases() -> Iterator[tuple[str, Message]]:
+def loop_cases() -> Iterator[tuple[str, Message]]:
+    """Return the battery, and random messages beside it."""
     yield from ((case.title, case.message) for case in battery())
     for at, message in enumerate(random_messages(RANDOM)):
         yield f"random message {at}", message
@@ -105,7 +106,7 @@ def loop_of(path: Path) -> Loop | None:
     format_ = analysis.format
     bad: dict[str, str] = {}
     total = 0
-    for title, message in _cases():
+    for title, message in loop_cases():
         try:
             found = difference(format_, message)
         except RefusedMessageError:

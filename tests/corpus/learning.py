@@ -1,8 +1,9 @@
 """How well a format that was learnt from examples reads what the template writes.
 
 What a template's renders say of calls and reasoning is hidden. Messages that it writes after its
-prompt are given as examples, so many of them, drawn by a seed; then all are parsed. The judge is
-the message that the template was given: what it does not write of it, its own renders tell.
+prompt are given as examples, so many of them, drawn by a seed; then all are parsed, and random
+messages that are never examples. The judge is the message that the template was given: what it does
+not write of it, its own renders tell.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.format import Formats, TurnFormat
 from autoparser.analysis.core.schema import type_of
 from autoparser.analysis.inference.check import battery, battery_tools, loose_tools, turns_after
@@ -27,6 +29,7 @@ from autoparser.analysis.inference.examples.hiding import without_parts
 from autoparser.analysis.reading.expression import build, request_of
 from autoparser.analysis.reading.parsing import OutputParser, message_of
 
+from .closed_loop import loop_cases
 from .outcomes import analysis_at
 
 COUNTS = (1, 2, 5, 20)
@@ -70,12 +73,18 @@ class TemplateReadings:
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
+    """A message, as a template writes it after its prompt."""
+
     title: str
     text: str
     message: Message
+    example: bool
+    """It may be given as an example; all others are asked alone."""
 
 
-def readings(path: Path, seed: int, noise: bool = False) -> TemplateReadings | None:
+def readings(
+    path: Path, seed: int, noise: bool = False, counts: Sequence[int] = COUNTS
+) -> TemplateReadings | None:
     """Learn from so many examples; None where nothing is analysed, or calls are not written."""
     try:
         analysis = analysis_at(path)
@@ -88,28 +97,29 @@ def readings(path: Path, seed: int, noise: bool = False) -> TemplateReadings | N
     analysed = read_of(every, analysis.formats, 0)
     # What the template writes so that nobody can tell it again is no question to examples.
     shown = [each for each in every if each.title not in analysed.missed]
-    if not any(each.message.calls for each in shown):
+    if not any(each.example and each.message.calls for each in shown):
         return None
     hidden = without_parts(format_)
     learnt = tuple(
         _learnt(shown, hidden, count, _chance(seed, path, count), _How(chosen, noise))
         for chosen in (False, True)
-        for count in COUNTS
+        for count in counts
     )
     return TemplateReadings(path.stem, analysed, learnt)
 
 
 def shown_of(analysis: Analysis) -> Iterator[ShownMessage]:
-    """Return the messages of the battery, as the template writes them after its prompt."""
+    """Return the messages of the closed loop, as the template writes them after its prompt."""
     format_ = analysis.format
     turns = turns_after(format_, format_.openings[0], analysis.prober())
     if not turns.prompted.rendered:
         return
-    for case in battery():
-        message = format_.with_naming_ids(case.message)
+    titles = {case.title for case in battery()}
+    for title, given in loop_cases():
+        message = format_.with_naming_ids(given)
         text = turns.written(message).continuation
         if text is not None:
-            yield ShownMessage(case.title, text, turns.shown(message))
+            yield ShownMessage(title, text, turns.shown(message), title in titles)
 
 
 def _chance(seed: int, path: Path, count: int) -> random.Random:
@@ -158,6 +168,7 @@ def _drawn(
 
     So a person chooses who is told what no example shows yet.
     """
+    shown = [each for each in shown if each.example]
     called = [each for each in shown if each.message.calls]
     drawn = [chance.choice([each for each in called if _tells(each.message)] or called)]
     rest = [each for each in shown if each is not drawn[0]]
@@ -170,19 +181,34 @@ def _drawn(
     return drawn
 
 
+_SIGNS = {"a quote": "\"'", "an escape": "\\\n", "markup": "<&"}
+"""What notations escape."""
+
+
 def _features(message: Message) -> set[str]:
-    """Return what a message shows: its parts, neighbours, how many calls, types of arguments."""
-    kinds = {
-        f"an argument that is {type_of(value)}"
-        for call in message.calls
-        for value in call.arguments.values()
-    }
-    signs = {char for char in repr(message) if not char.isalnum()} if message.calls else set[str]()
-    calls = {f"{len(message.calls[:3])} calls"} if message.calls else set[str]()
+    """Return what a message shows: its parts, how many calls, types of values, signs."""
+    values = [value for call in message.calls for value in call.arguments.values()]
+    kinds = {f"an argument that is {type_of(value)}" for value in values}
+    held = [inner for value in values for inner in _held(value)]
+    nested = (
+        {"one in another"} if any(isinstance(each, (list, dict)) for each in held) else set[str]()
+    )
+    texts = {char for value in values if isinstance(value, str) for char in value}
+    signs = {name for name, chars in _SIGNS.items() if texts & set(chars)}
+    calls = (
+        {"several calls" if len(message.calls) > 1 else "a call"} if message.calls else set[str]()
+    )
     empty = {"no arguments" for call in message.calls if not call.arguments}
-    parts = {part for part, has in message.presence._asdict().items() if has}
-    beside = {f"{one} {other}" for one in parts for other in parts}
-    return kinds | calls | empty | beside | {f"sign {char}" for char in signs}
+    parts = [part for part, has in message.presence._asdict().items() if has]
+    beside = {f"{one} before {other}" for one, other in pairwise(parts)}
+    return kinds | nested | signs | calls | empty | beside | set(parts)
+
+
+def _held(value: Json) -> list[Json]:
+    """Return what an array or an object holds."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def _tells(message: Message) -> bool:

@@ -3,7 +3,7 @@
 What a template's renders say of calls is hidden; with `both`, of reasoning, too. Walks through its
 grammar, three tools offered, are messages; what the template writes of each after its prompt is an
 output. So many outputs are given with the tools, and nobody says what they mean. The judge is what
-learning from examples is judged by: the messages of the battery, as the template writes them.
+learning from examples is judged by: the messages of the closed loop, as the template writes them.
 """
 
 from __future__ import annotations

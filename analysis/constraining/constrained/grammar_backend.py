@@ -33,7 +33,7 @@ from .structural_reading import structural_grammar
 __all__ = ["GrammarBackend"]
 
 _Compiled = MatcherGrammar | ConstraintError
-_GateKey = tuple[Constraint, str, str, ReasoningOpening]
+_GateKey = tuple[Constraint, str, str, ReasoningOpening, bool]
 
 
 class GrammarBackend:
@@ -100,6 +100,7 @@ class GrammarBackend:
         end: str,
         start: str = "",
         opening: ReasoningOpening,
+        may_end: bool = True,
     ) -> ReasoningGate:
         """Return a grammar object that waits for the end of the reasoning (see ``ReasoningGate``).
 
@@ -107,11 +108,13 @@ class GrammarBackend:
         """
         constraint = self._constraint(constraint)
         grammar = self.grammar(constraint)
-        key = (constraint, end, start, opening)
+        key = (constraint, end, start, opening, may_end)
         with self._lock:
             gate = self._gates.get(key)
             if gate is None:
-                gate = ReasoningGate(grammar, end=end, start=start, opening=opening)
+                gate = ReasoningGate(
+                    grammar, end=end, start=start, opening=opening, may_end=may_end
+                )
                 self._gates[key] = gate
                 while len(self._gates) > self._capacity:
                     self._gates.popitem(last=False)

@@ -74,8 +74,11 @@ class ReasoningGate:
         end: str,
         start: str = "",
         opening: ReasoningOpening = ReasoningOpening.OPEN,
+        may_end: bool = True,
     ) -> None:
         """``end`` closes the thinking; ``start`` opens it where the prompt has not.
+
+        ``may_end`` says whether an answer may end within the thinking.
 
         ``grammar`` is a fresh one; from here on it is the gate's. Give the markers without the
         whitespace at their edges: a model may write that otherwise than the template does.
@@ -88,6 +91,7 @@ class ReasoningGate:
         self._grammar = grammar
         self._start = Marker(start.encode())
         self._end = Marker(end.encode())
+        self._may_end = may_end
         phase = {
             ReasoningOpening.OPEN: _Phase.THINKING,
             ReasoningOpening.CLOSED: _Phase.BOUND,
@@ -121,6 +125,8 @@ class ReasoningGate:
             case _Phase.THINKING:
                 allow_all(row, self.tokenizer.vocab_size)
                 for token in self._refused_at(self._state.matched):
+                    allow(row, token, allowed=False)
+                for token in () if self._may_end else self.tokenizer.eos_ids:
                     allow(row, token, allowed=False)
             case _Phase.UNDECIDED:
                 if self._state.fits:
@@ -167,13 +173,15 @@ class ReasoningGate:
             self._state = step.before
 
     def is_accepting(self) -> bool:
-        """Say whether the answer may end here; in the thinking it may, since nothing is bound."""
+        """Say whether the answer may end here; in the thinking nothing is bound."""
         match self._state.phase:
             case _Phase.BOUND:
                 return self._grammar.is_accepting()
             case _Phase.UNDECIDED:
                 return self._state.fits and self._grammar.is_accepting()
-            case _Phase.THINKING | _Phase.ENDED:
+            case _Phase.THINKING:
+                return self._may_end
+            case _Phase.ENDED:
                 return True
 
     def is_terminated(self) -> bool:
@@ -208,6 +216,8 @@ class ReasoningGate:
         """Take a token of the thinking; ``after`` is its text where it has opened that itself."""
         before = self._state
         if token in self.tokenizer.eos_ids:
+            if not self._may_end:
+                return None
             self._state = _State(_Phase.ENDED)
             return _Step(before)
         text = self.tokenizer.bytes_of(token) if behind is None else behind

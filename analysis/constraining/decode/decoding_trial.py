@@ -12,6 +12,7 @@ from autoparser.analysis.constraining.constrained import (
     GrammarBackend,
     GrammarObject,
     RandomSampler,
+    ReasoningOpening,
     RefusedTokenError,
     walk,
 )
@@ -45,16 +46,23 @@ class DecodingTrial:
     """The template's turns after the request's prompt; or why it cannot be asked."""
     prompt: str | None = None
     """The prompt that was given, or its tail; None: the one that `turns` renders."""
+    free_reasoning: bool = False
+    """Whether the grammar holds only from where the reasoning is closed, as engines have it that
+    wait for that; an answer does not end before."""
 
     @cached_property
     def compiled(self) -> GrammarObject:
         """The grammar before the first token; clone it.
 
-        Raises GrammarError and SchemaError for what cannot be written, ConstraintError for what
-        llguidance refuses.
+        Raises GrammarError and SchemaError for what cannot be written, and for free reasoning
+        that the prompt does not open; ConstraintError for what llguidance refuses.
         """
         with GrammarBackend(self.tokenizer, workers=1) as backend:
-            return backend.grammar(self.grammar)
+            if not self.free_reasoning:
+                return backend.grammar(self.grammar)
+            rest, close = self.grammar.after_reasoning()
+            opening = ReasoningOpening.OPEN
+            return backend.reasoning_grammar(rest, end=close, opening=opening, may_end=False)
 
     @cached_property
     def judge(self) -> Judge:
@@ -97,8 +105,10 @@ class DecodingTrial:
 
         `limit` is in tokens. Raises as `compiled` does.
         """
-        closers = closing_texts(self.grammar.rules(self.tokenizer.opaque))
         compiled, tokenizer = self.compiled, self.tokenizer
+        closers = closing_texts(self.grammar.rules(tokenizer.opaque))
+        if self.free_reasoning:
+            closers = (self.grammar.after_reasoning()[1], *closers)
         for number in range(seed, seed + count):
             haste = Random(number).choice(HASTE)
             sampler = RandomSampler(tokenizer, number, ending=haste, closing=haste, closers=closers)

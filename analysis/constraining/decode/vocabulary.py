@@ -25,13 +25,18 @@ END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 """The token that ends an answer in a vocabulary made here; no template writes it."""
 
 
-def made_tokenizer(grammar: Grammar, *, markers: bool = True) -> ModelTokenizer:
+def made_tokenizer(
+    grammar: Grammar, *, markers: bool = True, stops: bool = False
+) -> ModelTokenizer:
     """Make a tokenizer of one token a byte, and one for each of the format's markers.
 
-    Without `markers`, they are text.
+    Without `markers`, they are text. With `stops`, those that end turns end an answer, as with a
+    model's own tokenizer.
     """
-    added = [(END, True), *((text, False) for text in _markers(grammar) if markers)]
-    return tokenizer_of(byte_tokenizer(added), eos=END)
+    known = _markers(grammar) if markers else ()
+    ends = [text for text in grammar.stop_strings if text in known] if stops else []
+    added = [(END, True), *((text, False) for text in known)]
+    return tokenizer_of(byte_tokenizer(added), eos=[END, *ends])
 
 
 @dataclass(frozen=True, slots=True)

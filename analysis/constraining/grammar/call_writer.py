@@ -18,7 +18,7 @@ from autoparser.analysis.core.format import (
     Row,
     Slot,
 )
-from autoparser.analysis.core.schema import ROOT, SchemaError
+from autoparser.analysis.core.schema import ROOT, SchemaError, SchemaPart
 
 from .json_styles import object_style
 from .paths import Brancher, Item, Path, distinct, joined
@@ -178,8 +178,11 @@ class CallWriter:
                 ways.append(((), True))
             return ways
         paths: list[Path] = []
+        part = SchemaPart.of(schema)
         for option in writer.objects(found):
-            paths += writer.object(option, self._members, arguments.values, self.stops, behind)
+            paths += writer.object(
+                option, self._members, arguments.values, self.stops, behind, part
+            )
         if not paths and None not in self._members.typed.values():
             raise SchemaError("no value meets this schema", pointer=ROOT)
         empty = joined(self._members.empty, behind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.core.format import Container, Notation, Row, Slot
+from autoparser.analysis.core.format import Container, JsonType, Notation, Row, Slot
 
 from .paths import Item, Path
 
@@ -29,6 +29,17 @@ def writes_key_twice(container: Container) -> bool:
     """Whether a member's name stands in what closes it, too."""
     rows = [container.entry, *filter(None, container.typed.values())]
     return any(row.count(Slot.KEY) > 1 for row in rows)
+
+
+def kinds_told(container: Container, row: Row) -> frozenset[JsonType] | None:
+    """Return the types whose values are written in a row, where there are several rows.
+
+    None where the row tells nothing of the type.
+    """
+    rows = {kind: container.row(kind) for kind in JsonType}
+    if len({each for each in rows.values() if each is not None}) < 2:  # noqa: PLR2004 - one row
+        return None
+    return frozenset(kind for kind, each in rows.items() if each == row)
 
 
 def closes_of(row: Row, container: Container, outer: Notation) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -15,6 +15,7 @@ from autoparser.analysis.reading.parsing import OutputParser
 from autoparser.shown import Shown
 
 from .acceptance import Acceptance, GrammarDialect, accepted, byte_tokens, tokens_of
+from .after_reasoning import after_reasoning
 from .call_writer import GrammarError
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable
@@ -61,6 +62,15 @@ class Grammar(Shown):
         words = ["a call is required"] * self.required + ["one call"] * (not self.parallel)
         words += ["by a JSON schema"] * (self.json_schema is not None) + ["lazy"] * self.lazy
         return f"<{'; '.join([f'{type(self).__name__} of {named}', *words])}>"
+
+    def after_reasoning(self) -> tuple[Grammar, str]:
+        """Return the grammar of what follows the reasoning, and the text that closes that.
+
+        For a model that thinks freely. Raises GrammarError where the prompt does not leave it in
+        its reasoning.
+        """
+        turn, close = after_reasoning(self.turn)
+        return replace(self, turn=turn), close
 
     def rules(self, opaque: OpaqueTokens | None = None) -> GrammarRules:
         """Return the grammar before any target's syntax; it cuts no opaque token.

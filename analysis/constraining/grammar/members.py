@@ -1,5 +1,7 @@
 """The members of an object: those that its schema names in their order, then others.
 
+Where a format sorts members, others may stand before and between them, too.
+
 Of two members, `city` must be there and `days` may; a rule is made for the members from each on:
 
     >>> from autoparser.analysis.constraining.grammar.gbnf import write_gbnf
@@ -33,7 +35,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Container
+from autoparser.analysis.core.format import Container, Order
 from autoparser.analysis.core.schema import ROOT, Schema, UnheldKeywordError, is_loose, place_of
 
 from .entry_rows import writes_key_twice
@@ -160,11 +162,16 @@ class MemberRules:
         shared = self.table.brancher.shared([separator, self.close])
         return separator, self.close[len(separator) :] if shared == separator else self.close
 
+    @property
+    def _mixed(self) -> bool:
+        """Whether a name that is made up may stand before one that the schema names."""
+        return self.more and self.container.order is not Order.GIVEN
+
     @cached_property
     def _straight(self) -> list[Node] | None:
         """The members, where each is a text and a rule, and the texts part without being cut."""
         opening = self._opening
-        if not self.close or any(len(entry) != 1 for entry in self._entries):
+        if self._mixed or not self.close or any(len(entry) != 1 for entry in self._entries):
             return None
         separator, behind = self._parting
         if separator and behind == self.close and self.close[: len(separator)] in separator:
@@ -214,14 +221,15 @@ class MemberRules:
         """Make the rule for the members from one on, parted where their texts differ."""
         paths: list[Path] = []
         for place in range(at, len(self._entries)):
-            paths += self._member(place)
+            paths += self._member(place, min(place + 1, len(self.names)))
             if place < len(self.names) and self.names[place] in self.required:
                 break
+        if self._mixed and at < len(self.names):
+            paths += self._member(len(self.names), at)
         return self.table.brancher.branch(paths)
 
-    def _member(self, place: int) -> list[Path]:
-        """Return the ways to write a member and what follows it."""
-        following = min(place + 1, len(self.names))
+    def _member(self, place: int, following: int) -> list[Path]:
+        """Return the ways to write a member and what follows it, from another member on."""
         behind: list[Path] = []
         if following < len(self._entries):
             behind.append((self.container.separator, self._state(following)))

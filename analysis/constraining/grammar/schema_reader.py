@@ -27,7 +27,7 @@ from autoparser.analysis.core.schema import (
     without,
 )
 
-from .json_schema import FORMAT_CHECKS, may_be_met, plain_words
+from .json_schema import FORMAT_CHECKS, has_text, may_be_met, plain_words, string_shape
 from .json_schema.schema_options import tell_apart
 
 _ROOT = "root"
@@ -129,7 +129,20 @@ class SchemaReader:
         if isinstance(schema, bool) or plain_words(schema) is not None:
             return schema is not False
         found = self.resolved(schema)
-        return self.only_values(found, ANY) != [] and may_be_met(self.alone(found))
+        kinds = self.kinds(found)
+        if not kinds or self.only_values(found, ANY) == [] or not may_be_met(self.alone(found)):
+            return False
+        return kinds != frozenset({JsonType.STRING}) or self._has_text(found)
+
+    def _has_text(self, schema: Schema) -> bool:
+        """Whether a text may be all that is said of strings; True where that cannot be told."""
+        try:
+            options = self.options(schema)
+            if len(options) > 1:
+                return any(map(self._has_text, options))
+            return has_text(string_shape(options[0], ROOT))
+        except UnheldKeywordError:
+            return True
 
     def hold(self, schema: Schema, kind: JsonType) -> None:
         """Raise SchemaError for what no notation but JSON's own is held to."""

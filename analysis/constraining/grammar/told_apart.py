@@ -2,17 +2,33 @@
 
 Where a schema allows `"ab"` of two letters or an integer, `12` is an integer and `123` another one,
 so both can be written. Where the integer must be above 20, `12` would still be read as one, and be
-wrong: of such a text the schema says nothing that a grammar could be held to.
+wrong: of such a text the schema says nothing that a grammar could be held to. Nor can `"12"` be
+written where -1 is allowed, too: the reader gives back a 12.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from autoparser.analysis.core.schema import UnheldKeywordError
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Escape, JsonType, Notation, Text
+from autoparser.analysis.core.schema import (
+    ANY,
+    ROOT,
+    Schema,
+    SchemaPart,
+    UnheldKeywordError,
+    place_of,
+    schemas_of,
+)
+from autoparser.analysis.reading.text import json_of
 
+from .json_schema.flat import ARRAY, NUMBER, OBJECT
 from .paths import Item, Path, distinct
 from .rules import JsonValue, PatternNode, Prose
+from .schema_reader import SchemaReader
 
 _PLAIN = {
     "integer": r"-?(?:0|[1-9][0-9]*)",
@@ -25,6 +41,102 @@ _SAYS_NOTHING = frozenset(
     | {"format", "pattern", "minLength", "maxLength"}
 )
 """Keywords that hold none of these values to anything: some speak of strings alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class BareValue:
+    """A value whose text may stand without quotes, as whatever reads it knows it."""
+
+    schema: Json
+    """What is said of the value, all unions in it."""
+    kinds: frozenset[JsonType]
+    """The types that the reader takes a text for: it knows the whole schema of a tool."""
+
+    def told(self, values: Sequence[Json], schema: Schema, notation: Notation) -> list[str]:
+        """Return the texts of the only values of a schema, without those that are read otherwise.
+
+        Raises UnheldKeywordError where none is left.
+        """
+        found = [notation.write(each) for each in values if self._gives_back(each, notation)]
+        if values and not found:
+            keyword = "const" if "const" in schema else "enum"
+            raise _read_otherwise(keyword, place_of(schema, ROOT))
+        return found
+
+    def _gives_back(self, value: Json, notation: Notation) -> bool:
+        """Whether a string that is written as it stands is read as that string."""
+        if not isinstance(value, str) or not is_bare(notation.string):
+            return True
+        types = None if self.kinds == ANY else frozenset(map(str, self.kinds))
+        text = notation.write(value)
+        read = json_of(text, SchemaPart.of(True), types, notation, quoted=False)
+        return isinstance(json.loads(read), str)
+
+    def hold(self, reader: SchemaReader) -> None:
+        """Raise UnheldKeywordError where any string would be read as what the schema forbids."""
+        for kind in sorted(self.kinds - {JsonType.STRING}):
+            said = _said(reader, self.schema, kind)
+            if said is not None:
+                part, keyword = said
+                raise _read_otherwise(keyword, place_of(part, ROOT))
+
+
+def is_bare(text: Text) -> bool:
+    """Whether nothing stands around a string, so that its type is read off its text."""
+    return not text.open and text.escape not in _QUOTING
+
+
+_QUOTING = frozenset({Escape.PYTHON, Escape.JSON, Escape.JSON_ASCII})
+_OF_KIND: Mapping[JsonType, tuple[str, ...]] = {
+    JsonType.INTEGER: NUMBER,
+    JsonType.NUMBER: NUMBER,
+    JsonType.ARRAY: (*ARRAY, "contains", "unevaluatedItems"),
+    JsonType.OBJECT: (*OBJECT, "dependentRequired", "dependentSchemas", "unevaluatedProperties"),
+}
+_OPEN: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys((*ARRAY, *OBJECT), ("true", "{}", "[]", "0")),
+    "uniqueItems": ("false",),
+}
+"""Values of keywords that allow everything, as JSON."""
+_OF_ALL = ("const", "enum", "not", "if", "$dynamicRef", "$recursiveRef")
+
+
+def _said(reader: SchemaReader, schema: Json, kind: JsonType) -> tuple[Schema, str] | None:
+    """Return a keyword that holds values of a type to something, with its schema; else None."""
+    found = reader.resolved(schema)
+    if kind not in reader.kinds(found):
+        return found, next((each for each in ("type", *_OF_ALL) if each in found), "type")
+    options = reader.options(found)
+    if len(options) > 1:
+        fitting = [option for option in options if kind in reader.kinds(option)]
+        told = [_said(reader, option, kind) for option in fitting]
+        return None if None in told else told[0]
+    (only,) = options
+    if kind is JsonType.NULL:
+        return None
+    for keyword in (*_OF_ALL, *_OF_KIND.get(kind, ())):
+        if keyword in only and not _is_silent(keyword, only[keyword]):
+            return only, keyword
+    beside = (_said(reader, part, kind) for part in schemas_of(only, "allOf"))
+    return next(filter(None, beside), None)
+
+
+def _is_silent(keyword: str, value: Json) -> bool:
+    """Whether a keyword says nothing of values whose type is allowed."""
+    if keyword == "not":
+        return isinstance(value, dict) and value.keys() == {"type"}
+    told = json.dumps(value)
+    return told in _OPEN.get(keyword, ())
+
+
+def _read_otherwise(keyword: str, pointer: str) -> UnheldKeywordError:
+    return UnheldKeywordError(
+        f"{keyword} cannot be held to where a string without quotes may be read as a value of"
+        " another type",
+        pointer=pointer,
+        keyword=keyword,
+        hint="allow strings alone, or let the grammar be looser (--loosen)",
+    )
 
 
 def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
@@ -41,13 +153,7 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     for way in ways:
         first = _closed_by(way[0], closes) if way else None
         if isinstance(first, JsonValue):
-            raise UnheldKeywordError(
-                f"{shape.keywords[0]} cannot be held to where a string without quotes may be read"
-                " as a value of another type",
-                pointer=shape.pointer,
-                keyword=shape.keywords[0],
-                hint="allow strings alone, or let the grammar be looser (--loosen)",
-            )
+            raise _read_otherwise(shape.keywords[0], shape.pointer)
         found.append(way if first is None else (first, *way[1:]))
     return distinct(found)
 

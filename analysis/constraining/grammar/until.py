@@ -101,7 +101,7 @@ class _Prefixes:
         refused: set[str] = set()
         begun = at in self.begun
         for char, to in sorted((self.then if begun else self.leads)[at].items()):
-            to_close = to in self.to_close and char in self.then[at]
+            to_close = to in self.to_close
             if to in (self.whole if begun else self.close):
                 closes[char] = self.close[to]
             elif not to_close and (begun or to in self.kept_out):

@@ -37,10 +37,10 @@ from autoparser.analysis.core.format import (
     Slot,
     Text,
 )
-from autoparser.analysis.core.schema import ROOT, Schema, SchemaError, place_of
+from autoparser.analysis.core.schema import ANY, ROOT, Schema, SchemaError, SchemaPart, place_of
 from autoparser.analysis.reading.expression import IdentityCache
 
-from .entry_rows import closes_of, filled, is_closed
+from .entry_rows import closes_of, filled, is_closed, kinds_told
 from .json_schema import may_be_met, plain_words, string_shape
 from .json_styles import json_style, kind_style
 from .members import MemberRules
@@ -49,14 +49,17 @@ from .rules import JsonStyle, JsonValue, Node, Ref, refers
 from .schema_reader import SchemaReader
 from .string_ways import string_ways
 from .table import RuleTable
-from .told_apart import told_apart
+from .told_apart import BareValue, is_bare, told_apart
 
 _ORDER = {kind: at for at, kind in enumerate(JsonType)}
 _CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
 
 
-Closed: TypeAlias = dict[tuple[str, str, int, tuple[str, ...]], tuple[Row, Ref]]
-"""What stands before the value, and the rule from there, by place, schema, container, stops."""
+Closed: TypeAlias = dict[
+    tuple[str, str, int, tuple[str, ...], frozenset[JsonType] | None], tuple[Row, Ref]
+]
+"""What stands before the value, and the rule from there: by place, schema, container, stops, and
+the types that the value is read as."""
 
 
 _ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
@@ -79,25 +82,37 @@ class ValueWriter:
         notation: Notation,
         exclude: Sequence[str],
         kinds: frozenset[JsonType] | None = None,
+        bare: BareValue | None = None,
     ) -> list[Path]:
-        """Return the ways to write a value; `kinds` are the types that are meant here."""
+        """Return the ways to write a value; `kinds` are the types that are meant here.
+
+        `bare` is the whole value of which this is an option.
+        """
         found = self.reader.resolved(schema)
         allowed = self.reader.kinds(found)
         kinds = allowed if kinds is None else kinds & allowed
+        bare = BareValue(found, kinds) if bare is None else bare
         style = json_style(notation)
         if style is not None:
             return self._json(found, kinds, style) if kinds else []
         fixed = self.reader.only_values(found, kinds)
         if fixed is not None:
-            return distinct([joined(notation.write(value)) for value in fixed])
+            return distinct([joined(each) for each in bare.told(fixed, found, notation)])
         options = self.reader.options(found)
         taken_apart = options != [found]
         if taken_apart and not (_is_raw(notation.string) and self._is_free(found, kinds)):
             return told_apart(
-                [way for option in options for way in self.ways(option, notation, exclude, kinds)],
+                [
+                    way
+                    for option in options
+                    for way in self.ways(option, notation, exclude, kinds, bare)
+                ],
                 exclude,
             )
-        return self._by_type(options[0] if len(options) == 1 else found, notation, exclude, kinds)
+        only = options[0] if len(options) == 1 else found
+        if JsonType.STRING in kinds and is_bare(notation.string):
+            bare.hold(self.reader)
+        return self._by_type(only, notation, exclude, kinds)
 
     def _is_free(self, schema: Schema, kinds: frozenset[JsonType]) -> bool:
         """Whether any string is allowed."""
@@ -122,9 +137,9 @@ class ValueWriter:
         if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
             self.reader.hold(schema, JsonType.STRING)
             ways += string_ways(notation.string, schema, exclude)
-            holds_all = all(kind_style(notation, kind) is not None for kind in kinds & _CONTAINERS)
-            if _is_raw(notation.string) and holds_all and self._is_free(schema, kinds):
-                return ways
+            if _is_raw(notation.string) and self._is_free(schema, kinds):
+                # Whatever is written on its own is such a text, if it is not made of elements.
+                kinds = frozenset(kind for kind in kinds if _has_elements(notation, kind))
         by_style: dict[JsonStyle, set[JsonType]] = {}
         for kind in sorted(kinds, key=_ORDER.__getitem__):
             style = kind_style(notation, kind)
@@ -203,21 +218,24 @@ class ValueWriter:
         outer: Notation,
         exclude: Sequence[str],
         made_up: Path = (),
+        read_as: frozenset[JsonType] | None = None,
     ) -> list[Path]:
         """Return the ways to write an item or a member; `made_up` writes a key that has no name.
 
         Where an entry is closed by a text of its own, the value and that text are one rule.
+        `read_as` are the types that its reader takes a text for; None: those of the schema.
         """
         key: Path = made_up or joined(container.key.write(name))
         told = json.dumps(schema)
         refers_back = '"$ref"' in told
-        case = (self.reader.place if refers_back else "", told, id(container), tuple(exclude))
+        exclude = tuple(exclude)
+        case = (self.reader.place if refers_back else "", told, id(container), exclude, read_as)
         known = self.closed.get(case)
         if known is None and not refers_back:
             alone = _ALONE.of(
                 (container, outer, self.table.brancher.opaque),
-                (told, self.order, *exclude),
-                lambda: self._alone(schema, container, outer, exclude),
+                (told, self.order, repr(read_as and sorted(read_as)), *exclude),
+                lambda: self._alone(schema, container, outer, exclude, read_as),
             )
             if alone is not None:
                 before, node = alone
@@ -229,7 +247,7 @@ class ValueWriter:
         by_row = self._rows(schema, container)
         found: list[Path] = []
         for row, kinds in by_row.items():
-            made = partial(self._ways_of, row, kinds, schema, container, outer, exclude)
+            made = partial(self._ways_of, row, kinds, schema, container, outer, exclude, read_as)
             at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
             if len(by_row) == 1 and is_closed(row[at + 1 :]):
                 value = self.table.rule(
@@ -259,10 +277,13 @@ class ValueWriter:
         container: Container,
         outer: Notation,
         exclude: Sequence[str],
+        read_as: frozenset[JsonType] | None,
     ) -> list[Path]:
         """Return the ways to write the value in a row."""
         closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
-        return self.ways(schema, container.values or outer, closes, kinds)
+        told = kinds_told(container, row)
+        bare = BareValue(schema, told or read_as or self.reader.kinds(schema))
+        return self.ways(schema, container.values or outer, closes, kinds, bare)
 
     def _closed(self, ways: Callable[[], list[Path]], tail: Row, place: str) -> Node:
         """Make the rule for a value and the text that closes it."""
@@ -272,7 +293,12 @@ class ValueWriter:
         return self.table.brancher.branch(found)
 
     def _alone(
-        self, schema: Json, container: Container, outer: Notation, exclude: Sequence[str]
+        self,
+        schema: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        read_as: frozenset[JsonType] | None,
     ) -> tuple[Row, Node] | None:
         """Return what stands before a value, and the rule for it and its close.
 
@@ -282,7 +308,9 @@ class ValueWriter:
         for row, kinds in by_row.items():
             at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
             if len(by_row) == 1 and is_closed(row[at + 1 :]):
-                made = partial(self._ways_of, row, kinds, schema, container, outer, exclude)
+                made = partial(
+                    self._ways_of, row, kinds, schema, container, outer, exclude, read_as
+                )
                 node = self._closed(made, row[at + 1 :], _place(schema))
                 return None if refers(node) else (row[:at], node)
         return None
@@ -305,15 +333,19 @@ class ValueWriter:
         outer: Notation,
         exclude: Sequence[str],
         behind: str = "",
+        part: SchemaPart | None = None,
     ) -> list[Path]:
         """Return the ways to write an object: an empty one, one with members.
 
-        `after` is the text that follows it in every case.
+        `behind` is the text that follows it in every case, `part` what its reader knows of it.
         """
         key = self.key("members", dict(schema), container, (*exclude, behind))
 
         def entries(name: str, member: Json, made_up: Path) -> list[Path]:
-            return self.entries(name, member, container, outer, exclude, made_up)
+            read_as = None if part is None else part.member(name).kinds or ANY
+            if read_as == self.reader.kinds(member):
+                read_as = None
+            return self.entries(name, member, container, outer, exclude, made_up, read_as)
 
         all_written = None not in container.typed.values()
         # Whatever stands in a plain schema is plain: its members need no walk of their own.
@@ -338,6 +370,12 @@ class ValueWriter:
 
 def _place(schema: Json) -> str:
     return place_of(schema, ROOT) if isinstance(schema, dict) else ROOT
+
+
+def _has_elements(notation: Notation, kind: JsonType) -> bool:
+    """Whether values of a type are written as elements, without anything around them."""
+    containers = {JsonType.ARRAY: notation.array, JsonType.OBJECT: notation.object}
+    return kind in containers and not containers[kind].open.strip()
 
 
 def _is_raw(text: Text) -> bool:

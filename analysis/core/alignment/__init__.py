@@ -7,6 +7,7 @@ from .boundaries import (
     first_marker,
     is_unit,
     prefix_length,
+    suffix_length,
 )
 from .diff import DiffSplit, diff_split
 from .pieces import Pieces, find_slots
@@ -25,4 +26,5 @@ __all__ = [
     "first_marker",
     "is_unit",
     "prefix_length",
+    "suffix_length",
 ]

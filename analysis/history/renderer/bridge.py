@@ -294,7 +294,7 @@ class Bridge:
             purpose.keep(Reason.DEPENDS)
         elif kept is EarlierTurns.CHANGED:
             purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        elif self._history.reasons(prompt, opening, blank=kept is EarlierTurns.NOT_BLOCKS):
+        elif self._history.drops(kept, prompt, opening):
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of an earlier turn")
 
     def _behind(
@@ -317,9 +317,12 @@ class Bridge:
             purpose.notes.append("the output had no stop token: the turn was closed")
             return "", rest
         said = self._text.decode([completion[response.stop]])
+        begins = ended is not None and said != "" and ended.text.startswith(said)
         if ended is not None:
-            stop, closed = said, rest[rest.index(ended.text) + len(ended.text) :]
-        if ended is None or ended.eos != completion[response.stop]:
+            # Of an end of several markers a model may have written the first alone.
+            taken = said if begins else ended.text
+            stop, closed = said, rest[rest.index(ended.text) + len(taken) :]
+        if ended is None or not (begins or ended.eos == completion[response.stop]):
             wanted = f"not {ended.text!r}" if ended else "which it does not write"
             purpose.keep_end(Reason.END_DIFFERS, f"{said!r}, {wanted}")
             if ended is None:

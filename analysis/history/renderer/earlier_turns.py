@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import product
 
@@ -21,6 +21,7 @@ class EarlierTurns(StrEnum):
     ALL = "all stays"
     NOT_REASONING = "reasoning is dropped"
     NOT_BLOCKS = "reasoning is dropped, and the blocks that held none"
+    NOT_BLANKS = "the blocks that held none are dropped, and reasoning stays"
     CHANGED = "other text changes, too"
     DEPENDS = "all stays, but what is new is written otherwise after a longer history"
 
@@ -32,7 +33,7 @@ class History:
         """Prepare; nothing is rendered yet."""
         self._skeletons = skeletons
         self._text = tokens
-        self._known: dict[tuple[Presence, tuple[str, ...], bool], EarlierTurns] = {}
+        self._known: dict[tuple[object, ...], EarlierTurns] = {}
         block = format_.reasoning
         self._open, self._close = ("", "") if block is None else (block.open.core, block.close.core)
         self._header = format_.header.strip()
@@ -51,7 +52,7 @@ class History:
 
         `rest` is what the template writes after the turn where no other stands before it.
         """
-        key = (presence, roles, bool(base.renders.tools))
+        key = (presence, roles, bool(base.renders.tools), base.answered)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._find(base, turn, new, rest)
@@ -88,11 +89,13 @@ class History:
     def _find(self, base: Base, turn: Message, new: Messages, rest: str) -> EarlierTurns:
         plain = self._after(base, turn, new, reasoning=False)
         thought = self._after(base, turn, new, reasoning=True)
+        dropped = thought is not None and not thought[1].startswith(thought[0])
         if plain is not None and not plain[1].startswith(plain[0]):
-            return (
-                EarlierTurns.NOT_BLOCKS if self._same_but_blocks(*plain) else EarlierTurns.CHANGED
-            )
-        if thought is not None and not thought[1].startswith(thought[0]):
+            if not self._same_but_blocks(*plain):
+                return EarlierTurns.CHANGED
+            stays = thought is not None and not dropped
+            return EarlierTurns.NOT_BLANKS if stays else EarlierTurns.NOT_BLOCKS
+        if dropped:
             return EarlierTurns.NOT_REASONING
         longer = [each[1] for each in (plain, thought) if each is not None]
         return (
@@ -107,7 +110,9 @@ class History:
         """Render a history, and with more after it; None where the template refuses them all."""
         call = self._skeletons.call(base.renders) if self._skeletons.calls else None
         for each in (call, None):
-            entries = self._skeletons.earlier(reasoning=reasoning, call=each)
+            entries = self._skeletons.earlier(
+                reasoning=reasoning, call=each, answered=base.answered
+            )
             messages = self._skeletons.dialogue(entries)
             prompt = base.renders.attempt(messages, generation=True)
             after = base.renders.attempt([*messages, turn, *new], generation=True)
@@ -126,17 +131,23 @@ class History:
             text = text.replace(mark, "") if mark else text
         return "".join(text.split())
 
-    def reasons(self, prompt: Sequence[int], opening: str, *, blank: bool) -> bool:
-        """Whether a prompt holds reasoning before its `opening`, or nobody can tell.
+    def drops(self, kept: EarlierTurns, prompt: Sequence[int], opening: str) -> bool:
+        """Whether a prompt holds a block before its `opening` that is dropped, or nobody can tell.
 
-        With `blank` a block that holds none counts, too.
+        `kept` says which blocks are: those with reasoning, those that hold none, or both.
         """
         if not self._close:
             return True
         close = self._text.single(self._close)
         if close is not None and close not in prompt:
             return False
-        text = self._text.decode(prompt).removesuffix(opening)
+        blanks = [*self._blanks(self._text.decode(prompt).removesuffix(opening))]
+        if kept is EarlierTurns.NOT_BLANKS:
+            return any(blanks)
+        return bool(blanks) if kept is EarlierTurns.NOT_BLOCKS else not all(blanks)
+
+    def _blanks(self, text: str) -> Iterator[bool]:
+        """Say of each block of reasoning in a text whether it holds none."""
         at = text.find(self._close)
         while at >= 0:
             opened = [
@@ -144,7 +155,5 @@ class History:
                 for mark in (self._open, self._header)
                 if mark and (found := text.rfind(mark, 0, at)) >= 0
             ]
-            if blank or text[max(opened, default=0) : at].strip():
-                return True
+            yield not text[max(opened, default=0) : at].strip()
             at = text.find(self._close, at + len(self._close))
-        return False

@@ -51,6 +51,8 @@ class Base:
     """What the prompt has after that text."""
     unthought: str
     """The prompt up to that text, without the reasoning of earlier turns."""
+    answered: bool
+    """Whether it ends with the result of a call."""
 
     @property
     def head(self) -> str:
@@ -123,7 +125,9 @@ class Skeletons:
         ended = renders.attempt(messages)
         before = prompt if ended is None else prompt[: agreed(ended, prompt)]
         unthought = unthought[: unthought.rfind(last) + len(last)]
-        return Base(renders, messages, before, prompt, last, prompt.rpartition(last)[2], unthought)
+        tail = prompt.rpartition(last)[2]
+        answered = isinstance(entries[-1], ToolResult)
+        return Base(renders, messages, before, prompt, last, tail, unthought, answered)
 
     def call(self, renders: HistoryRenders) -> ToolCall:
         """Return a call of the first tool that is offered."""
@@ -170,8 +174,11 @@ class Skeletons:
             return format_.calls.write(turn.calls) + close, known
         return (turn.content if part is Part.CONTENT else turn.reasoning) + close, known
 
-    def earlier(self, *, reasoning: bool, call: ToolCall | None) -> Dialogue:
-        """Return a history with a finished exchange and one that is under way, with this call."""
+    def earlier(self, *, reasoning: bool, call: ToolCall | None, answered: bool = True) -> Dialogue:
+        """Return a history with a finished exchange and one that is under way, with this call.
+
+        It ends with the call's result if that is `answered`, else with what a user says.
+        """
         marks = self.marks
         thought = marks.reasoning if reasoning else ""
         told = Turn(marks.content, thought)
@@ -180,7 +187,8 @@ class Skeletons:
         called = Turn(reasoning=thought, calls=(call,))
         answer = ToolResult(marks.answer, call.name, call.id)
         cycle: Dialogue = (called, answer)
-        return (User(marks.user), *cycle, told, User(marks.next_user), *cycle)
+        begun = cycle if answered else ()
+        return (User(marks.user), *cycle, told, User(marks.next_user), *begun)
 
     @property
     def calls(self) -> bool:

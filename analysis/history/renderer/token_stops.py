@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.format.turn_stops import StopText, stop_texts_of
+from autoparser.analysis.core.format.turn_stops import StopText
 from autoparser.analysis.loading.tokens import TokenText
 
 
@@ -49,8 +49,7 @@ class TurnStops:
 
 def turn_stops(analysis: Analysis, tokens: TokenText) -> TurnStops:
     """Return what ends the turns of a template, as this tokenizer writes it."""
-    eos = str(analysis.template.special_tokens.get("eos_token") or "")
-    texts = stop_texts_of(tuple(analysis.formats), eos)
+    texts = analysis.stop_texts
     return TurnStops(
         tuple(_stops(texts.after_content, tokens)), tuple(_stops(texts.after_calls, tokens))
     )

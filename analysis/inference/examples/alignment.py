@@ -11,16 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import chain, permutations
+from types import NoneType
 from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import Edges, Escape, Part, Slot, Strip
 from autoparser.analysis.core.schema import JsonType, type_of
 
-from .wording import WordSpan, decoded_objects, decoded_strings, found, value_texts
+from .own_words import ID_MARK, KEY_MARK, NAME_MARK
+from .value_frames import ValueFrames
+from .wording import WordSpan, decoded_objects, decoded_strings, found, key_texts, value_texts
 
-__all__ = ["AlignedExample", "ArgumentStyle", "Hypothesis", "Mark", "align"]
+__all__ = ["AlignedExample", "ArgumentStyle", "Hypothesis", "Mark", "align", "may_be_unknown"]
 
 
 class ArgumentStyle(NamedTuple):
@@ -56,7 +59,7 @@ class Mark:
     kind: JsonType | None = None
     """Of a value: its type."""
     value: Json = None
-    """Of a value: it."""
+    """Of a value: it. Of a key: it, unescaped."""
     edges: Edges = field(default_factory=Edges)
     """Of content and reasoning: what of its whitespace is not there."""
 
@@ -66,6 +69,8 @@ class AlignedExample:
     """A turn's text with all its places."""
 
     text: str
+    start: int
+    """Where the output begins, after what the prompt has written."""
     message: Message
     parts: tuple[Part, ...]
     marks: tuple[Mark, ...]
@@ -87,6 +92,10 @@ class _Wanted:
     call: int = 0
     value: Json = None
     style: ArgumentStyle = _VERBATIM
+    own: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of an argument: the words that literals around it may repeat, by their marks."""
+    following: str = ""
+    """Of a value: the next key."""
 
 
 def align(
@@ -94,13 +103,16 @@ def align(
     start: int,
     message: Message,
     guess: Hypothesis,
-    middles: Mapping[str, int] | None = None,
+    frames: ValueFrames | None = None,
+    *,
+    known: bool = False,
 ) -> AlignedExample | None:
     """Find all of a message in a turn's text from a place on; None where something is missing.
 
-    A message of which a text is empty shows no place for it: None, too. `middles` says how often
-    each literal stood between an argument's name and its value: of several places of a value that
-    one counts which stands as most others do.
+    A message of which a text is empty shows no place for it: None, too. `frames` says what stands
+    around values in other examples: of several places of a value that one counts which stands as
+    most others do, and a value whose text is not known is looked for there. With `known`, values
+    that the text does not hold in a known notation are left out.
     """
     presence = message.presence
     present = [
@@ -112,11 +124,29 @@ def align(
     ]
     for parts in permutations(present):
         wanted = [each for part in parts for each in _wanted(part, message, guess)]
+        if known:
+            wanted = [each for each in wanted if not _unknown(each, text)]
         budget = [_STEPS]
-        marks = _placed(text, start, wanted, budget, middles or {})
+        marks = _placed(text, start, wanted, budget, frames)
         if marks is not None:
-            return AlignedExample(text, message, parts, tuple(marks), guess.style)
+            return AlignedExample(text, start, message, parts, tuple(marks), guess.style)
     return None
+
+
+def may_be_unknown(message: Message, text: str) -> bool:
+    """Whether an argument is an array, an object or a word that the text does not hold as such."""
+    wanted = (
+        _Wanted(Slot.VALUE, value=value)
+        for call in message.calls
+        for value in call.arguments.values()
+    )
+    return any(_unknown(each, text) for each in wanted)
+
+
+def _unknown(wanted: _Wanted, text: str) -> bool:
+    if wanted.what is not Slot.VALUE or not isinstance(wanted.value, (bool, list, dict, NoneType)):
+        return False
+    return not any(written in text for written in value_texts(wanted.value, wanted.style.escape))
 
 
 _STEPS = 4000
@@ -144,9 +174,11 @@ def _wanted_of_call(
     elif style.whole or style.encoded:
         yield _Wanted(field, "", at, dict(call.arguments), style)
     else:
-        for key, value in call.arguments.items():
-            yield _Wanted(Slot.KEY, key, at)
-            yield _Wanted(Slot.VALUE, "", at, value, style)
+        following = (*list(call.arguments)[1:], "")
+        for (key, value), after in zip(call.arguments.items(), following, strict=False):
+            own = {KEY_MARK: key, NAME_MARK: call.name, ID_MARK: call.id}
+            yield _Wanted(Slot.KEY, key, at, key, style)
+            yield _Wanted(Slot.VALUE, "", at, value, style, own, after)
 
 
 def _placed(
@@ -154,19 +186,21 @@ def _placed(
     start: int,
     wanted: Sequence[_Wanted],
     budget: list[int],
-    middles: Mapping[str, int],
+    frames: ValueFrames | None,
 ) -> list[Mark] | None:
     """Place the first thing, then the others after it; try its next place where they do not fit."""
     if not wanted:
         return []
     places = _places(text, start, wanted[0])
-    if wanted[0].what is Slot.VALUE and middles:
-        places = iter(sorted(places, key=lambda mark: -middles.get(text[start : mark.start], 0)))
+    if wanted[0].what is Slot.VALUE and frames is not None:
+        framed = _framed(text, start, wanted[0], frames)
+        known = sorted(places, key=lambda mark: -frames.likely(text[start : mark.start]))
+        places = chain(known, framed)
     for mark in places:
         budget[0] -= 1
         if budget[0] < 0:
             return None
-        rest = _placed(text, mark.end, wanted[1:], budget, middles)
+        rest = _placed(text, mark.end, wanted[1:], budget, frames)
         if rest is not None:
             return [mark, *rest]
     return None
@@ -180,13 +214,24 @@ def _places(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
         seek = decoded_strings if wanted.style.encoded else decoded_objects
         for span in seek(text, start, wanted.value):
             yield _mark(what, span, call, wanted.value)
-    elif what is Slot.VALUE:
-        for written in value_texts(wanted.value, wanted.style.escape):
+    else:
+        for written in _spellings(wanted):
             for span in found(text, written, start):
                 yield _mark(what, span, call, wanted.value)
-    else:
-        for span in found(text, wanted.text, start):
-            yield _mark(what, span, call, None)
+
+
+def _spellings(wanted: _Wanted) -> tuple[str, ...]:
+    if wanted.what is Slot.VALUE:
+        return value_texts(wanted.value, wanted.style.escape)
+    if wanted.what is Slot.KEY:
+        return key_texts(wanted.text, wanted.style.escape)
+    return (wanted.text,)
+
+
+def _framed(text: str, start: int, wanted: _Wanted, frames: ValueFrames) -> Iterator[Mark]:
+    """Place a value that is written in a way of its own where other values stand."""
+    for span in frames.spans(text, start, wanted.value, wanted.own, wanted.following):
+        yield _mark(Slot.VALUE, span, wanted.call, wanted.value)
 
 
 def _mark(what: Slot, span: WordSpan, call: int, value: Json) -> Mark:

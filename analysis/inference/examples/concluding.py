@@ -7,7 +7,6 @@ formats that come out the one counts that writes most examples exactly as they a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +20,7 @@ from autoparser.analysis.core.format import (
     Opening,
     Part,
     RefusedMessageError,
+    Row,
     Slot,
     TurnFormat,
     ending,
@@ -28,10 +28,13 @@ from autoparser.analysis.core.format import (
 from autoparser.analysis.inference.learning.call_assembly import put_together
 from autoparser.analysis.inference.learning.layouts import cut_calls, cut_section, learn_turn_end
 
-from .alignment import AlignedExample, ArgumentStyle, Hypothesis, align
+from .alignment import AlignedExample, ArgumentStyle, Hypothesis, align, may_be_unknown
 from .example import Example, ExampleError
+from .own_words import ARGUMENTS_MARK
 from .shown_arguments import ShownArguments, conclude_arguments
-from .shown_calls import ARGUMENTS_MARK, ShownCall, shown_calls
+from .shown_calls import ShownCall, shown_calls
+from .shown_edges import with_usual_edges
+from .shown_entries import frames_of
 from .shown_frame import (
     ShownFrame,
     after_of,
@@ -40,7 +43,8 @@ from .shown_frame import (
     inner_text,
     row_with_slots,
 )
-from .shown_layouts import completed, seen_layouts
+from .shown_layouts import completed, seen_layouts, with_emptied_reasoning
+from .value_frames import ValueFrames
 
 __all__ = ["ShownFormat", "learn_examples", "turn_text"]
 
@@ -172,15 +176,7 @@ def _under(
     texts: Sequence[tuple[str, int]],
     base: TurnFormat,
 ) -> ShownFormat | None:
-    aligned = _aligned(guess, examples, texts, {})
-    middles = Counter(
-        literal
-        for each in aligned.values()
-        for call in shown_calls(each)
-        for literal in call.inside[::2]
-    )
-    if len(middles) > 1:
-        aligned = _aligned(guess, examples, texts, middles)
+    aligned = _framed(guess, examples, texts)
     if not aligned or (guess.fields and not any(each.message.calls for each in aligned.values())):
         return None
     best = _judged(list(aligned.values()), examples, texts, base)
@@ -203,17 +199,38 @@ def _under(
     return best if best is None else _without_others(best, aligned, examples, texts, base)
 
 
+def _framed(
+    guess: Hypothesis, examples: Sequence[Example], texts: Sequence[tuple[str, int]]
+) -> dict[int, AlignedExample]:
+    """Align the examples, then again with what the first time showed around values."""
+    aligned = _aligned(guess, examples, texts)
+    if guess.style.whole or guess.style.encoded:
+        return aligned
+    known = {
+        at: each
+        for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
+        if at not in aligned
+        and may_be_unknown(example.message, text)
+        and (each := align(text, start, example.message, guess, known=True)) is not None
+    }
+    frames = frames_of((*aligned.values(), *known.values()))
+    if len(frames.middles) > 1 or (known and frames.middles):
+        return _aligned(guess, examples, texts, frames)
+    return aligned
+
+
 def _aligned(
     guess: Hypothesis,
     examples: Sequence[Example],
     texts: Sequence[tuple[str, int]],
-    middles: Mapping[str, int],
+    frames: ValueFrames | None = None,
 ) -> dict[int, AlignedExample]:
-    return {
+    found = {
         at: each
         for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
-        if (each := align(text, start, example.message, guess, middles)) is not None
+        if (each := align(text, start, example.message, guess, frames)) is not None
     }
+    return dict(zip(found, with_usual_edges(list(found.values())), strict=True))
 
 
 def _without_others(
@@ -292,6 +309,8 @@ def _concluded(
         if found is None:
             return None
         guesses = (*shown.guesses, *framed.guesses)
+    opening = base.openings[0].text if base.openings else ""
+    layouts, emptied = with_emptied_reasoning(layouts, known, opening, header)
     layouts, unseen = completed(layouts, known, header, turn_end)
     format_ = replace(
         base,
@@ -302,7 +321,7 @@ def _concluded(
         not_rendered={},
         elsewhere=frozenset(),
     )
-    return format_, (*guesses, *unseen)
+    return format_, (*guesses, *emptied, *unseen)
 
 
 def _style_of(aligned: Sequence[AlignedExample]) -> ArgumentStyle | None:
@@ -313,7 +332,7 @@ def _header(aligned: Sequence[AlignedExample], base: TurnFormat) -> str:
     """Return what begins every turn: the template's header, or what the prompt has written."""
     if all(each.text.startswith(base.header) for each in aligned):
         return base.header
-    return common_prefix(*(each.text[: each.marks[0].start] for each in aligned if each.marks))
+    return common_prefix(*(each.text[: each.start] for each in aligned))
 
 
 def _outer(layouts: dict[Presence, Layout], known: dict[Presence, Layout], header: str) -> str:
@@ -337,6 +356,15 @@ def _ends(layouts: dict[Presence, Layout]) -> tuple[End, ...]:
     return tuple(End(part, text, None) for part, text in seen.items() if text.strip())
 
 
+def _guessed_empty_row(calls: CallFormat) -> Row | None:
+    """Leave out the space before arguments that have no brackets, where a call has none."""
+    if calls.arguments.members.open or Slot.ARGUMENTS not in calls.row:
+        return None
+    at = calls.row.index(Slot.ARGUMENTS)
+    before = calls.row[at - 1] if at else ""
+    return (*calls.row[: at - 1], *calls.row[at + 1 :]) if before.isspace() else None
+
+
 def _calls(
     calls: Sequence[ShownCall],
     shown: ShownArguments,
@@ -350,7 +378,7 @@ def _calls(
     found = replace(found, row=row)
     empty = [call for call in calls if not any(slot is Slot.ARGUMENTS for slot, _ in call.fields)]
     if not empty:
-        return found
+        return replace(found, empty_row=_guessed_empty_row(found))
     frame = framed.frame
     text = before_of(empty[0], shown)[-len(frame.repetition.open) or None :]
     opening = frame.repetition.open if text == frame.repetition.open else ""

@@ -6,7 +6,6 @@ literals of different calls can be compared.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,10 +16,10 @@ from autoparser.analysis.core.conversation import ToolCall
 from autoparser.analysis.core.format import Slot
 
 from .alignment import AlignedExample, Mark
+from .own_words import with_own_words
 
-__all__ = ["ARGUMENTS_MARK", "ID_MARK", "NAME_MARK", "ShownCall", "shown_calls", "usual"]
+__all__ = ["ShownCall", "shown_calls", "usual"]
 
-NAME_MARK, ID_MARK, ARGUMENTS_MARK = "\ue001", "\ue002", "\ue003"
 _ENTRIES = (Slot.KEY, Slot.VALUE)
 
 _Kind = TypeVar("_Kind", bound=Hashable)
@@ -67,7 +66,7 @@ def shown_calls(aligned: AlignedExample) -> Iterator[ShownCall]:
             aligned,
             call,
             places,
-            before if previous is None else own_words(before, previous),
+            before if previous is None else with_own_words(before, previous),
             last=call_at == number - 1,
         )
         previous = call
@@ -88,7 +87,7 @@ def _shown(
             inside.append(literal)
             continue
         if fields:
-            joints.append(own_words(literal, call))
+            joints.append(with_own_words(literal, call))
         fields.append((slot, (mark,)))
     marks = next((marks for slot, marks in fields if slot is Slot.ARGUMENTS), ())
     return ShownCall(
@@ -96,16 +95,8 @@ def _shown(
         before,
         tuple(fields),
         tuple(joints),
-        own_words(aligned.between(places[-1] + 1), call),
+        with_own_words(aligned.between(places[-1] + 1), call),
         last,
         tuple(inside),
         tuple(aligned.text[mark.start : mark.end] for mark in marks),
     )
-
-
-def own_words(literal: str, call: ToolCall) -> str:
-    """Put marks where a literal repeats the name or the id of its call."""
-    for word, mark in ((call.id, ID_MARK), (call.name, NAME_MARK)):
-        if word and word in literal:
-            literal = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", mark, literal)
-    return literal

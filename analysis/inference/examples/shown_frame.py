@@ -19,8 +19,9 @@ from autoparser.analysis.inference.learning.calls_frame import CallsFrame
 from autoparser.analysis.inference.learning.indices import INDEX_MARK
 from autoparser.analysis.inference.learning.slots import SeenSlot
 
+from .own_words import ARGUMENTS_MARK, ID_MARK, NAME_MARK
 from .shown_arguments import ShownArguments
-from .shown_calls import ARGUMENTS_MARK, ID_MARK, NAME_MARK, ShownCall, usual
+from .shown_calls import ShownCall, usual
 
 __all__ = ["ShownFrame", "conclude_frame", "row_with_slots"]
 

@@ -21,7 +21,7 @@ from .shown_arguments import ShownArguments
 from .shown_calls import shown_calls, usual
 from .shown_frame import after_of, before_of
 
-__all__ = ["completed", "layout_of", "seen_layouts", "with_worded_calls"]
+__all__ = ["completed", "layout_of", "seen_layouts", "with_emptied_reasoning", "with_worded_calls"]
 
 _START, _END = "start", "end"
 
@@ -108,6 +108,33 @@ def completed(
     return layouts, tuple(unseen)
 
 
+def with_emptied_reasoning(
+    seen: Mapping[Presence, Layout], known: Mapping[Presence, Layout], opening: str, header: str
+) -> tuple[dict[Presence, Layout], tuple[str, ...]]:
+    """Add turns with reasoning where all have an empty block that the prompt opens.
+
+    A turn `<a><r></r>` CONTENT after a prompt that ends with `<a><r>` shows where reasoning stands.
+    """
+    layouts = {**known, **seen}
+    core = opening.rstrip()
+    if core == header.rstrip() or any(Part.REASONING in each.parts for each in layouts.values()):
+        return dict(seen), ()
+    added = {
+        presence._replace(reasoning=True): replace(
+            layout,
+            parts=(Part.REASONING, *layout.parts),
+            literals=(opening, rest, *layout.literals[1:]),
+        )
+        for presence, layout in layouts.items()
+        if layout.parts
+        and not presence.reasoning
+        and layout.literals[0].startswith(core)
+        and (rest := layout.literals[0].removeprefix(opening).removeprefix(core)).strip()
+    }
+    guess = "no example has reasoning: it is taken to stand in the block that is empty in all turns"
+    return {**seen, **added}, (guess,) if added else ()
+
+
 def with_worded_calls(format_: TurnFormat) -> TurnFormat:
     """Lay turns out with calls that only the prompt's words spell out, after all other parts."""
     turn_end = next((end.text for end in format_.ends if end.after is Part.CONTENT), "")
@@ -124,6 +151,9 @@ def _joined(
 ) -> str:
     """Put together what closes the one and what opens the other, as far as others show that."""
     before, after = pair
+    # What both begin a turn with, such as an empty block, belongs to neither.
+    begun = [text for part in pair if (text := joints.get((_START, part)))]
+    outer = common_prefix(*begun) if len(begun) == len(pair) else header
     # What ends the turn closes no part of it.
     left = [
         text.removesuffix(turn_end) if last == _END else text
@@ -131,7 +161,7 @@ def _joined(
         if first == before
     ]
     right = [
-        text.removeprefix(header)
+        text.removeprefix(outer)
         for (first, last), text in joints.items()
         if last == after and first == _START
     ]

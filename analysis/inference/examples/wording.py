@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Escape, Text, json_notation, python_notation
 
-__all__ = ["WordSpan", "decoded_objects", "decoded_strings", "found", "value_texts", "whole_words"]
+__all__ = [
+    "WordSpan",
+    "decoded_objects",
+    "decoded_strings",
+    "found",
+    "key_texts",
+    "value_texts",
+    "whole_words",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,13 @@ def value_texts(value: Json, escape: Escape) -> tuple[str, ...]:
         python_notation(),
     )
     return tuple(dict.fromkeys(notation.write(value) for notation in notations))
+
+
+def key_texts(key: str, escape: Escape) -> tuple[str, ...]:
+    """Return how an argument's name may be written: as it is, or escaped as strings are."""
+    if escape in (Escape.VERBATIM, Escape.PYTHON):
+        return (key,)
+    return tuple(dict.fromkeys((key, Text(escape=escape).write(key))))
 
 
 _SPACINGS = ((", ", ": "), (",", ":"))

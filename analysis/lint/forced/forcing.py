@@ -41,7 +41,8 @@ def _run(
     tree.set_environment(environment)
     code = environment.compile(tree)
     made = Template.from_code(environment, code, {**environment.globals})
-    given = {**variables, **environment.globals}
+    # The time is the one that is given: what runs tomorrow finds the same.
+    given = {**environment.globals, **variables}
     size = 0
     for piece in made.root_render_func(made.new_context(given)):
         # What a call block gives may be nothing.

@@ -30,6 +30,8 @@ def in_order(
     where several jobs are wanted. `failed` answers where a limit is reached or a worker died.
     `progress` is told how many values there are, and gives what is called after each.
     """
+    if not values:
+        return
     if limits is None and min(jobs, len(values)) <= 1:
         advance = progress(len(values))
         for value in values:

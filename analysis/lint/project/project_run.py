@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +23,8 @@ from .gathering import gather, relative_to
 from .globs import matches
 from .ignores import Ignore, unused
 from .inspection import SeenHits, Task, Trouble, inspect
+from .inspection_cache import InspectionCache
+from .inspection_key import InspectionKeys
 from .parallel import in_order
 from .problem import Problem
 from .project_settings import FailOn, ProjectSettings
@@ -52,6 +54,8 @@ class LintRequest:
     """What looking at one template may take; None trusts the templates."""
     jinjas: tuple[OtherJinja, ...] = ()
     """Programs to ask for renders."""
+    cache: Path | None = None
+    """The folder with answers of earlier runs; None asks for none and leaves none."""
 
 
 def lint_project(
@@ -59,23 +63,15 @@ def lint_project(
 ) -> LintRun:
     """Look at all templates of the sources.
 
-    `progress` is told how many different templates there are, and gives what is called after
-    each. Nothing that a source or a template does is raised: it is a problem of the run.
+    `progress` is told how many different templates there are to look at, and gives what is called
+    after each. Nothing that a source or a template does is raised: it is a problem of the run.
     """
     settings = request.settings
     sources, wrong_sources = gather(request.sources, settings.exclude, settings.root)
     targets, wrong_files = load_targets(sources, request.revision)
     tasks = [_task(target, request) for target in targets]
     distinct = {task.identity: task for task in tasks}
-    answers = in_order(
-        inspect,
-        [*distinct.values()],
-        request.jobs,
-        limits=request.limits,
-        failed=_unseen,
-        progress=progress or (lambda _: lambda: None),
-    )
-    seen = dict(zip(distinct, answers, strict=True))
+    seen = _seen(distinct, request, progress or (lambda _: lambda: None))
     problems = [*wrong_sources, *wrong_files]
     templates: list[Inspected] = []
     for target, task in zip(targets, tasks, strict=True):
@@ -91,6 +87,40 @@ def lint_project(
         request.shown,
     )
     return run if request.baseline is None else _less_known(run, request.baseline)
+
+
+def _seen(
+    tasks: Mapping[object, Task],
+    request: LintRequest,
+    progress: Callable[[int], Callable[[], object]],
+) -> dict[object, SeenHits]:
+    """Return the answer to each task, from the cache where it has one."""
+    cache = None if request.cache is None else InspectionCache(request.cache)
+    keys = InspectionKeys(request.limits)
+    found: dict[object, SeenHits] = {}
+    waiting: dict[object, str | None] = {}
+    for identity, task in tasks.items():
+        key = None if cache is None else keys.key_of(task)
+        seen = None if cache is None or key is None else cache.get(key)
+        if seen is None:
+            waiting[identity] = key
+        else:
+            found[identity] = seen
+    answers = in_order(
+        inspect,
+        [tasks[identity] for identity in waiting],
+        request.jobs,
+        limits=request.limits,
+        failed=_unseen,
+        progress=progress,
+    )
+    for (identity, key), seen in zip(waiting.items(), answers, strict=True):
+        found[identity] = seen
+        if cache is not None and key is not None:
+            cache.put(key, seen)
+    if cache is not None and waiting:
+        cache.sweep()
+    return found
 
 
 def _unseen(error: AutoparserError) -> SeenHits:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from autoparser.analysis.core.errors import (
@@ -13,7 +14,7 @@ from autoparser.analysis.core.errors import (
 )
 from autoparser.analysis.loading.sources import MISNAMED, kind_of, load_templates
 from autoparser.analysis.loading.template import ChatTemplate
-from autoparser.analysis.loading.tokens import tokenizer_beside
+from autoparser.analysis.loading.tokens import tokenizer_beside, tokenizer_file
 
 from .gathering import MODEL_FILES, Source, nothing_below
 from .problem import Problem, problem_of
@@ -53,6 +54,8 @@ def load_targets(
     targets: dict[tuple[str, str | None], Target] = {}
     problems: list[Problem] = []
     within: dict[str, bool] = {}
+    # A directory of many templates is looked through once.
+    file_of = cache(tokenizer_file)
     for source in sources:
         if source.within is not None:
             within.setdefault(source.within, False)
@@ -65,7 +68,7 @@ def load_targets(
             problems.append(problem)
         else:
             for template in loaded:
-                target = _target(template, source, named=len(loaded) > 1)
+                target = _target(template, source, file_of, named=len(loaded) > 1)
                 problem = _no_template(target)
                 if problem is None:
                     targets.setdefault((target.path, target.name), target)
@@ -82,11 +85,17 @@ def _revision(source: Source, revision: str | None) -> str | None:
     return None if source.given == "-" or Path(source.given).exists() else revision
 
 
-def _target(template: ChatTemplate, source: Source, *, named: bool) -> Target:
+def _target(
+    template: ChatTemplate,
+    source: Source,
+    file_of: Callable[[Path], Path | None],
+    *,
+    named: bool,
+) -> Target:
     place = Path(source.given)
     # Of what is not a path here, a file that it was fetched to would say nothing to anybody else.
     path = ((place.exists() or source.given == "-") and template.origin) or source.given
-    beside = tokenizer_beside(source.given) or tokenizer_beside(path)
+    beside = tokenizer_beside(source.given, file_of) or tokenizer_beside(path, file_of)
     tokenizer = None if beside is None else str(beside)
     if place.is_dir():
         directory = place

@@ -18,7 +18,7 @@ import json
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from jinja2 import nodes
 from jinja2.exceptions import SecurityError, TemplateError
@@ -141,7 +141,7 @@ class _Remembering(SandboxedEnvironment):
         if type(obj) is not dict or attribute in _METHODS:
             return super().getattr(obj, attribute)
         try:
-            return obj[attribute]
+            return cast("Any", obj)[attribute]
         except KeyError:
             return self.undefined(obj=obj, name=attribute)
 

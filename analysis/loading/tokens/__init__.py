@@ -17,6 +17,7 @@ from .tokenizer_loading import (
     load_tokenizer,
     read_tokenizer,
     tokenizer_beside,
+    tokenizer_file,
     tokenizer_files,
 )
 from .tokenizer_source import tokenizer_of
@@ -37,6 +38,7 @@ __all__ = [
     "load_tokenizer",
     "read_tokenizer",
     "tokenizer_beside",
+    "tokenizer_file",
     "tokenizer_files",
     "tokenizer_of",
     "tokenizer_of_gguf",

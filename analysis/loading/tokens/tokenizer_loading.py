@@ -23,6 +23,8 @@ from .tiktoken import is_tiktoken, read_tiktoken
 from .tokenizer_json import read_tokenizer_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tokenizers import Tokenizer
 
 __all__ = [
@@ -78,18 +80,21 @@ def tokenizer_files(listing: Listing) -> list[str]:
     return [each for each in wanted if each in listing.files]
 
 
-def tokenizer_beside(source: str) -> str | None:
+def tokenizer_beside(
+    source: str, file_of: Callable[[Path], Path | None] | None = None
+) -> str | None:
     """Return what to load for the tokenizer of the model that a source is of; None without any.
 
     That is the source itself for a GGUF file and a model on the Hub, else a file of its
-    directory, or of the directory that it is in.
+    directory, or of the directory that it is in. `file_of` is `tokenizer_file`, or one that
+    remembers, for whoever asks about many sources of a directory.
     """
     path = Path(source)
     if not source or not _exists(path):
         return source if hub_name(source) is not None else None
     if path.suffix.lower() == ".gguf":
         return source
-    file = tokenizer_file(path if path.is_dir() else path.parent)
+    file = (file_of or tokenizer_file)(path if path.is_dir() else path.parent)
     return None if file is None else str(file)
 
 

@@ -12,6 +12,7 @@ from .literals import (
     skip_written,
 )
 from .lookahead import GoesOn, Lookahead
+from .raw_text import json_of
 from .stops import Found, Stops
 from .tape import WHITESPACE, Lane, Reading, Span, SpanKind, Tape, held_from
 
@@ -33,6 +34,7 @@ __all__ = [
     "behind_space",
     "behind_space_any",
     "held_from",
+    "json_of",
     "read_arguments",
     "read_json",
     "read_literal",

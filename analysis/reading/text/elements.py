@@ -26,6 +26,27 @@ def read_elements(text: str, notation: Notation, schema: SchemaPart) -> Json:
     raise Unreadable
 
 
+def nested_opening(notation: Notation, row: EntryRow, key: str) -> str:
+    """Return what opens an element in a value that is closed as the value's own entry is.
+
+    Of an entry `<a>…</a>` that is `<a>`; empty where nothing in the value is closed so.
+    """
+    for container, keyed in ((notation.array, False), (notation.object, True)):
+        if container.open.strip() or container.close.strip():
+            continue
+        inner = EntryRow(container.entry)
+        opens, closes = inner.before, inner.after
+        if keyed:
+            opens += key + inner.middle
+            closes += key + inner.end if inner.keyed_close else ""
+        end = key + row.end if row.keyed_close else ""
+        # Entries may share what stands between two of them with their neighbours.
+        begins = opens.endswith(f"{row.before}{key}{row.middle}")
+        if begins and closes.strip() and f"{row.after}{end}".startswith(closes):
+            return opens.strip()
+    return ""
+
+
 class _Members:
     """Reads the members of one container from all of a text."""
 

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from json.encoder import encode_basestring
 from typing import NamedTuple, Protocol
 
-from autoparser.analysis.core.format import Arguments, Literal
+from autoparser.analysis.core.format import Arguments, Literal, Notation
 from autoparser.analysis.core.schema import SchemaPart
 
 from .brackets import QuoteScan
@@ -40,6 +40,19 @@ class ArgumentsAround(Protocol):
     unclosed: bool
 
 
+class _Stop(Enum):
+    """What a text is that is looked for in a value."""
+
+    CLOSER = auto()
+    """What closes the value, or comes after it where nothing does."""
+    MARKER = auto()
+    """What ends a value whose closer was forgotten."""
+    OPENING = auto()
+    """What opens an element in the value that closes as the value does."""
+    ESCAPE = auto()
+    """What stands for a character, and holds what closes the value."""
+
+
 class _Sight(Enum):
     """What a text that may end a value is, seen with what follows it."""
 
@@ -48,7 +61,7 @@ class _Sight(Enum):
     TEXT = auto()
     """It is of the value."""
     QUOTED = auto()
-    """A closer that stands in a string, and ends the value if that does not become whole."""
+    """A closer in a string or an element: it ends the value if that does not become whole."""
     DOUBT = auto()
     """A marker that ends the value if no closer comes."""
     CLOSED = auto()
@@ -67,7 +80,8 @@ class RawReader:
     r"""Reads the text of one value, up to its closer or to what comes where that was forgotten.
 
     In `<p=a>\nUse <call> to call\n</p>` no call begins: the marker waits for the closer and is
-    text then. In `<p=a>\nx\n<p=b>` an entry follows, so the first one ends before it.
+    text then. In `<p=a>\nx\n<p=b>` an entry follows, so the first one ends before it. In
+    `<a><a>1</a></a>` the first closer is the inner element's.
     """
 
     def __init__(
@@ -79,39 +93,46 @@ class RawReader:
         escapes: Sequence[str] = (),
         *,
         quoted: bool = False,
+        nested: str = "",
     ) -> None:
         """Prepare to read up to `after`; the text is emitted as it comes, or kept in `pieces`.
 
         `escapes` are texts that hold what closes the value, and stand for a character of it. A
-        `quoted` value is a string, whatever it looks like.
+        `quoted` value is a string, whatever it looks like. `nested` opens an element in the value
+        that closes as the value does.
         """
         self.around, self.key, self.after = around, key, after
+        self.nests = bool(nested)
+        self.depth = 0
+        """Elements in the value that are open and close as it does."""
         self.pieces: list[str] = []
         self.buffers = emit is None and not quoted
         self.quotes = QuoteScan(around.arguments.values)
         self.doubts: deque[_Doubt] = deque()
         """What was seen and is not yet decided; from the first on the text is left."""
         self.take: Emit = self.pieces.append if emit is None else _escaping(emit)
+        self._closes = [key + row.end.strip()[:1] for row in around.rows if row.keyed_close]
+        """What follows the closer where an entry ends with its key."""
         opens = [opening.core for opening in around.openings if opening.core]
         closers = [after.core] if after.core else [around.separator.core, *around.stops]
-        stops: list[tuple[str, str, bool | None]]
-        stops = [(after.before if after.core else around.space, text, True) for text in closers]
+        stops = [("", nested, _Stop.OPENING)]
+        space = after.before if after.core else around.space
+        stops += [(space, text, _Stop.CLOSER) for text in closers]
         if not after.core and not around.separator.core:
             # Nothing but the next entry's beginning ends the value.
-            stops += [(around.separator.text, text, True) for text in opens]
+            stops += [(around.separator.text, text, _Stop.CLOSER) for text in opens]
         self.between = after.after + around.separator.text + around.openings[0].before
         """Whitespace and separator that the template writes between a closer and an entry."""
         if after.core and not escapes:
             # Without its closer a value ends before the next marker, and before what the
             # template writes between the two.
             # A turn may end with the text that closes an argument: that is the closer here.
-            keyed = any(row.keyed_close for row in around.rows)
-            closer = after.core + key if keyed else after.core
+            closer = after.core + key if self._closes else after.core
             others = [text for text in (*around.stops, *opens) if not text.startswith(closer)]
             markers = (text for text in others if len(text) > _SHORT)
-            stops += [(after.before + self.between, text, False) for text in markers]
-        stops += [("", text, None) for text in escapes]
-        self.stops: Stops[bool | None] = Stops(stops)
+            stops += [(after.before + self.between, text, _Stop.MARKER) for text in markers]
+        stops += [("", text, _Stop.ESCAPE) for text in escapes]
+        self.stops = Stops(stops)
         search = self.stops.search
         if emit is not None:
             # What needs no escape passes by without being looked at again.
@@ -147,7 +168,7 @@ class RawReader:
             if sight is not None:
                 return sight
 
-    def _seen(self, found: Found[bool | None]) -> Reading[ReadOutcome | None]:
+    def _seen(self, found: Found[_Stop]) -> Reading[ReadOutcome | None]:
         """Decide over a text that may end the value; return the outcome where it does."""
         tape = self.around.tape
         start, size = tape.offset + found.start, found.end - found.start
@@ -155,21 +176,25 @@ class RawReader:
         self._leave(cut - tape.offset)
         quoted = self.buffers and self._in_string(start)
         sight = yield from self._sight(found.label, start, size, cut, quoted=quoted)
-        self.looked = start + (size if found.label is None else 1)
+        self.looked = start + (1 if found.label in _TRIED_AGAIN else size)
         if sight is _Sight.END or (sight is _Sight.DOUBT and self.around.unclosed):
-            return self._close(cut, ReadOutcome.COMPLETE if found.label else ReadOutcome.REPAIRED)
+            closed = found.label is _Stop.CLOSER
+            return self._close(cut, ReadOutcome.COMPLETE if closed else ReadOutcome.REPAIRED)
         if sight is not _Sight.TEXT:
             self.doubts.append(_Doubt(start, cut, sight))
         return None
 
     def _sight(
-        self, label: bool | None, start: int, size: int, cut: int, *, quoted: bool
+        self, label: _Stop, start: int, size: int, cut: int, *, quoted: bool
     ) -> Reading[_Sight]:
         """Say what a text is that may end the value; `cut` is where it then ends."""
         tape, around = self.around.tape, self.around
-        if label is None or (quoted and not label):
+        if label is _Stop.ESCAPE or (quoted and label is not _Stop.CLOSER):
             return _Sight.TEXT
-        if not label:
+        if label is _Stop.OPENING:
+            self.depth += 1
+            return _Sight.DOUBT
+        if label is _Stop.MARKER:
             return (yield from self._marker(start, cut))
         if self.after.core:
             ahead = Lookahead(tape, start + size)
@@ -177,9 +202,12 @@ class RawReader:
         else:
             text = tape.text[start - tape.offset : start - tape.offset + size]
             follows = text in around.stops or (yield from self._entry(Lookahead(tape, start)))
+        nested = self.depth > 0
+        if nested and (follows or not self._closes):
+            self.depth -= 1
         if not follows:
             return _Sight.TEXT
-        return _Sight.QUOTED if quoted else _Sight.END
+        return _Sight.QUOTED if quoted or nested else _Sight.END
 
     def _marker(self, start: int, cut: int) -> Reading[_Sight]:
         """Say what a marker is before which no closer stands."""
@@ -193,19 +221,22 @@ class RawReader:
                     return _Sight.TEXT
                 space = self.between[-1:]
                 apart = not space.isspace() or cut < start
-                return _Sight.END if apart and key not in around.given else _Sight.DOUBT
+                ends = apart and key not in around.given and not self.nests
+                return _Sight.END if ends else _Sight.DOUBT
         after = yield from around.goes_on(ahead)
         return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
 
     def _close(self, end: int, outcome: ReadOutcome) -> ReadOutcome:
         """End the value here, or where it was doubted that it ends, if it is not whole here."""
         tape = self.around.tape
-        strings = any(doubt.sight is _Sight.QUOTED for doubt in self.doubts)
-        broken = strings and not self._is_whole(end - tape.offset)
+        repaired = outcome is ReadOutcome.REPAIRED
+        tried = {_Sight.QUOTED, _Sight.DOUBT} if self.nests and repaired else {_Sight.QUOTED}
+        may_break = any(doubt.sight in tried for doubt in self.doubts)
+        broken = may_break and not self._is_whole(end - tape.offset)
         for doubt in self.doubts:
-            quoted = broken and doubt.sight is _Sight.QUOTED
-            if quoted or (doubt.sight is _Sight.CLOSED and outcome is ReadOutcome.REPAIRED):
+            if (broken and doubt.sight in tried) or (doubt.sight is _Sight.CLOSED and repaired):
                 self._pass(doubt.cut - tape.offset)
+                quoted = doubt.sight is _Sight.QUOTED
                 return ReadOutcome.COMPLETE if quoted else ReadOutcome.REPAIRED
         self._pass(end - tape.offset)
         return outcome
@@ -218,7 +249,7 @@ class RawReader:
         self.scanned = max(self.scanned, start)
         return self.quotes.inside("")
 
-    def _too_far(self, found: Found[bool | None] | None) -> bool:
+    def _too_far(self, found: Found[_Stop] | None) -> bool:
         """Whether a doubted closer ends the value, since no other comes; markers are text then."""
         tape = self.around.tape
         seen = tape.offset + (len(tape.text) if found is None else found.start)
@@ -234,11 +265,15 @@ class RawReader:
 
     def _is_whole(self, end: int) -> bool:
         """Whether the text up to here can be read as a value."""
-        tape = self.around.tape
+        tape, notation = self.around.tape, self.around.arguments.values
+        text = "".join(self.pieces) + tape.text[tape.at : end]
         try:
-            decode("".join(self.pieces) + tape.text[tape.at : end], self.around.arguments.values)
+            read_elements(text, notation, SchemaPart.of(True))
         except Unreadable:
-            return False
+            try:
+                decode(text, notation)
+            except Unreadable:
+                return False
         return True
 
     def _leave(self, end: int) -> None:
@@ -294,8 +329,7 @@ class RawReader:
         around = self.around
         begin = [unit for opening in around.openings for unit in opening.units[:1]]
         wanted = [around.separator.core, *begin, *around.stops]
-        if any(row.keyed_close for row in around.rows):
-            wanted = [self.key]
+        wanted = self._closes or wanted
         yield from ahead.space()
         if (yield from ahead.ended()) or (yield from ahead.among(wanted)) is not None:
             return True
@@ -326,6 +360,8 @@ def _escaping(emit: Emit) -> Emit:
 
 _ESCAPED = '"\\' + "".join(map(chr, range(0x20)))
 _WORD = re.compile(r"[^\s:=<>(){}\[\],;\"']+")
+_TRIED_AGAIN = (_Stop.CLOSER, _Stop.MARKER)
+"""What another stop may begin within."""
 _LONGEST_KEY = 4096
 _LONGEST_DOUBT = 16384
 """Characters in which what decides has to follow what may or may not end a value."""
@@ -341,12 +377,11 @@ def json_of(
     text: str,
     schema: SchemaPart,
     types: frozenset[str] | None,
-    arguments: Arguments,
+    notation: Notation,
     *,
     quoted: bool,
 ) -> str:
     """Return the JSON text of a value that is written as this raw text."""
-    notation = arguments.values
     string = notation.string
     if quoted or types == frozenset({"string"}):
         return json.dumps(string.read(text), ensure_ascii=False)

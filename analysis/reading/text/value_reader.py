@@ -17,6 +17,7 @@ from autoparser.analysis.core.format import (
 from autoparser.analysis.core.schema import SchemaPart
 
 from .brackets import BracketScan, quotes_of
+from .elements import nested_opening
 from .entry_openings import EntryRow, openings_of
 from .json_text import Emit, ReadOutcome, read_json
 from .literals import at_any, at_text, behind_space, read_literal, skip_space
@@ -26,6 +27,7 @@ from .tape import Reading, SpanKind, Tape
 from .value_decoding import Unreadable, decode
 
 _STRING = frozenset({"string"})
+_CONTAINERS = frozenset({"array", "object"})
 _ANY = frozenset({"null", "boolean", "integer", "number", "array", "object", "string"})
 
 
@@ -122,12 +124,21 @@ class ValueReader:
         if streams:
             emit('"')
         escapes = string.escapes if quoted else ()
-        reader = RawReader(self, key, after, emit if streams else None, escapes, quoted=quoted)
+        holds = not quoted and (types is None or bool(types & _CONTAINERS))
+        reader = RawReader(
+            self,
+            key,
+            after,
+            emit if streams else None,
+            escapes,
+            quoted=quoted,
+            nested=nested_opening(self.arguments.values, row, key) if holds else "",
+        )
         ended = yield from reader.read()
         if ended is ReadOutcome.CUT:
             return ReadOutcome.CUT
         text = "".join(reader.pieces)
-        emit('"' if streams else json_of(text, schema, types, self.arguments, quoted=quoted))
+        emit('"' if streams else json_of(text, schema, types, self.arguments.values, quoted=quoted))
         if ended is ReadOutcome.REPAIRED:
             self.repaired = True
             return None
@@ -174,7 +185,7 @@ class ValueReader:
                 pass
             else:
                 return
-        self.emit(json_of(text, schema, types, self.arguments, quoted=False))
+        self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
 
     def _ended(
         self, schema: SchemaPart, types: frozenset[str] | None, ends: Sequence[str]
@@ -192,7 +203,7 @@ class ValueReader:
         except Unreadable:
             return ReadOutcome.CUT
         tape.take(tape.left(), SpanKind.MARKUP)
-        self.emit(json_of(text, schema, types, self.arguments, quoted=False))
+        self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
         self.repaired = True
         return None
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
 from llguidance import LLMatcher, LLTokenizer, grammar_from
 
 from autoparser.analysis.constraining.grammar import Grammar, GrammarError, Loosening, SchemaError
@@ -56,6 +56,20 @@ _asked_otherwise(
 )
 # It takes a 0 within a number for one that leads it.
 _asked_otherwise("relative-json-pointer", lambda text: re.sub(r"^[1-9]\d*", "1", text))
+
+_SPACE = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_CLASSES = {r"\s": f"[{_SPACE}]", r"\S": f"[^{_SPACE}]"}
+
+
+def _pattern(_: Any, pattern: str, text: Json, _schema: Json) -> Iterator[ValidationError]:
+    """Ask with ECMA-262's white space, as the standard has it: Python's holds controls, too."""
+    source = re.sub(r"\\[sS]", lambda found: _CLASSES[found.group()], pattern)
+    if isinstance(text, str) and not re.search(source, text, re.ASCII):
+        yield ValidationError(f"{text!r} does not match {pattern!r}")
+
+
+JUDGE: Any = cast(Any, validators).extend(Draft202012Validator, {"pattern": _pattern})
+"""What jsonschema says of schemas."""
 
 TOOL = "book"
 CALL_ID = "abcDEF123"
@@ -146,7 +160,7 @@ class SchemaTrial:
         self.name, self.format, self.seed = name, format_, seed
         self.form: Form = form
         self.schema, self.rng = schema, rng
-        self.validator: Any = Draft202012Validator(schema, format_checker=FORMATS)
+        self.validator: Any = JUDGE(schema, format_checker=FORMATS)
         tool: Json = {"name": TOOL, "parameters": schema}
         self.tally = SchemaTally(grammars=1)
         self.prefix = self._prefix()

@@ -48,3 +48,9 @@ def test_one_close_ends_a_text_where_it_stands_first(close: str) -> None:
 )
 def test_a_close_may_hold_a_text_that_is_kept_out(text: str, outcome: object) -> None:
     assert closed_by(states(["\n<c>x", "</e>"], ["<c>", "<f>"]), text) == outcome
+
+
+@pytest.mark.parametrize("text", [";\n", "<;\n", "a<;\n", "<<d;\n"])
+def test_what_keeps_the_beginning_of_a_close_out_of_a_text_lets_the_close_follow(text: str) -> None:
+    assert closed_by(states([";\n"], [";", "<do"]), text) == (0, len(text))
+    assert closed_by(states([";\n"], [";", "<do"]), f";a{text}") == "refused"

@@ -20,6 +20,10 @@ from tests.analysis.reading.parsing.loop import TEMPLATES, TOKENS
 
 NOVEL = TEMPLATES.parent / "novel"
 NAMES, ATTRIBUTES = NOVEL / "names-are-tags.jinja", NOVEL / "attributes.jinja"
+TAGS = TEMPLATES / "a1-4-namespaced-tags.jinja"
+ELEMENTS = TEMPLATES / "a6-key-is-tag.jinja"
+SORTED = TEMPLATES / "g1-2-escape-token.jinja"
+FLAGS = TEMPLATES / "arguments-type-flags.jinja"
 PYTHON = TEMPLATES / "j8-2-python-dict-in-tags.jinja"
 ASKED = {"role": "user", "content": "Book it."}
 BOTH = pytest.mark.parametrize("dialect", [*GrammarDialect])
@@ -79,6 +83,12 @@ CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
         {**members(b={"$ref": "#/$defs/o", "unevaluatedProperties": False}), "$defs": {"o": TREE}},
         {"b": {"b": -1}},
     ),
+    (TAGS, members(a={}), {"a": "12:30:05Z"}),
+    (TAGS, members(a={}), {"a": "[1"}),
+    (TAGS, members(a={}), {"a": {"b": [True, None]}}),
+    (ELEMENTS, members(a={}), {"a": "10.0.0.1"}),
+    (ELEMENTS, members(a={"type": "array"}), {"a": ["2024-02-29", 2, [1]]}),
+    (FLAGS, members(a={}, b=TEXT), {"a": "<", "b": "<d"}),
     (PYTHON, members(a=TEXT), {"a": "a\u200bb"}),
     (PYTHON, members(a=TEXT), {"a": "it's \x00\x7f \U000e0001"}),
 ]
@@ -181,3 +191,81 @@ def test_a_format_that_nobody_asserts_leaves_any_text(dialect: GrammarDialect) -
     either: Json = {"anyOf": [{"type": "string", "format": "haiku"}, {"type": "integer"}]}
     text = written(NAMES, members(a=either), {"a": "2024-01-02"})
     assert grammar_of(NAMES, members(a=either)).accepts(text.rstrip("\n"), dialect=dialect).accepted
+
+
+NONE: Json = {"type": "number", "minimum": 2, "exclusiveMaximum": 1}
+CODE: Json = {"type": "string", "pattern": "^[0-9]{2}$"}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("said", "keyword"),
+    [
+        ({"anyOf": [CODE, NONE]}, "minimum"),
+        ({"anyOf": [TEXT, {"type": "integer", "minimum": 200}]}, "minimum"),
+        ({"anyOf": [TEXT, {"const": True}]}, "const"),
+        ({"anyOf": [TEXT, {"type": "array", "items": {"type": "string"}}]}, "items"),
+        ({"anyOf": [{"const": "12"}, {"type": "integer", "minimum": 200}]}, "const"),
+    ],
+)
+def test_what_bare_text_would_be_read_as_is_named_as_what_is_not_held_to(
+    said: Json, keyword: str, dialect: GrammarDialect
+) -> None:
+    with pytest.raises(UnheldKeywordError, match="read as a value of another type") as raised:
+        grammar_of(NAMES, members(a=said)).accepts("", dialect=dialect)
+    assert raised.value.keyword == keyword
+    assert raised.value.pointer.startswith("#/properties/a/anyOf/")
+
+
+@BOTH
+def test_text_is_held_to_what_the_whole_schema_lets_its_reader_see(dialect: GrammarDialect) -> None:
+    either: Json = [{"properties": {"a": TEXT}}, {"properties": {"a": {"minimum": 5}}}]
+    schema = {**members(a={"type": ["string", "integer"]}), "anyOf": either}
+    with pytest.raises(UnheldKeywordError, match="read as a value of another type"):
+        grammar_of(NAMES, schema).accepts("", dialect=dialect)
+    assert grammar_of(NAMES, schema, loosen=True).loosened(dialect.value)
+
+
+@BOTH
+def test_a_text_that_is_read_as_another_of_the_allowed_values_is_not_among_them(
+    dialect: GrammarDialect,
+) -> None:
+    schema = members(a={"enum": [-1, 7, "12", "x"]})
+    grammar = grammar_of(NAMES, schema)
+    for value, taken in ((-1, True), (7, True), ("x", True), (12, False), ("12", False)):
+        text = written(NAMES, schema, {"a": value}).rstrip("\n")
+        assert grammar.accepts(text, dialect=dialect).accepted is taken, value
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "never",
+    [
+        {"allOf": [{"type": "string", "pattern": "^a+$"}, {"pattern": "^b+$"}]},
+        {"allOf": [{"enum": ["a", "b"]}, {"enum": ["c", 1]}]},
+    ],
+)
+def test_a_member_that_no_value_meets_is_left_out(never: Json, dialect: GrammarDialect) -> None:
+    schema = members(a=never, b={"type": "integer"})
+    grammar = grammar_of(TAGS, schema)
+    text = written(TAGS, schema, {"b": 1})
+    assert grammar.accepts(text.rstrip("\n"), dialect=dialect).accepted
+
+
+def test_a_name_that_is_made_up_stands_where_the_format_sorts_it() -> None:
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {"kind": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["kind"],
+        "additionalProperties": {"type": "integer"},
+    }
+    grammar = grammar_of(SORTED, schema)
+    cases: list[dict[str, Json]] = [
+        {"kind": 1, "a": 2},
+        {"a": 1, "b": 2, "c": 3, "kind": 4, "x": 5},
+        {"kind": 1},
+    ]
+    for arguments in cases:
+        text = written(SORTED, schema, arguments).rstrip("\n")
+        assert grammar.accepts(text).accepted, text
+    assert not grammar.accepts(written(SORTED, schema, {"a": 1}).rstrip("\n")).accepted

@@ -404,6 +404,73 @@ def test_the_closer_of_a_call_ends_the_turn(written: str) -> None:
     assert bool(found.notes) is not bool(written)
 
 
+BLANKS = (LAST_USER + DROPS).replace(
+    "{% if m.reasoning_content and loop.index0 > last %}<think>{{ m.reasoning_content }}</think>",
+    "{% if m.reasoning_content or loop.index0 > last %}<think>{{ m.reasoning_content }}</think>",
+)
+"""A block without reasoning is dropped once a user says something new; reasoning stays."""
+
+
+@pytest.mark.parametrize(("reasoning", "dropped"), [("Hm.", False), ("", True)])
+def test_blocks_without_reasoning_are_dropped_and_others_stay(
+    reasoning: str, dropped: bool
+) -> None:
+    made = Renderer(analyze(ChatTemplate(BLANKS)), small())
+    before = [user(), called(reasoning=reasoning), result()]
+    turn, new = said("Sunny.", "So."), [user("On.")]
+    asked = prompt_of(made, before), sampled_ids(made, before, turn)
+    if dropped:
+        assert refusal(made, *asked, new) is Reason.REASONING_DROPPED
+        return
+    found = bridged(made, *asked, new)
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*before, turn, *new]))
+
+
+LAST_RESULT = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}<|im_start|>a\n{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>{% endfor %}"
+    "<|im_end|>\n{% else %}<|im_start|>{{ m.role }}\n{{ m.content }}"
+    "{% if m.role == 'tool' %}[R]{% if not loop.last %}{{ '\n' }}{% endif %}{% endif %}"
+    "<|im_end|>\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>a\n{% endif %}"
+)
+"""A result is written in one way where it is the last message, in another where more follows."""
+
+
+def test_what_becomes_of_a_result_is_asked_where_the_prompt_ends_with_one() -> None:
+    made = Renderer(analyze(ChatTemplate(LAST_RESULT)), small())
+    first = [user(), called(), result(), said("Sunny."), user("And Rome?")]
+    turn, new = called("Rome"), [result()]
+    prompt, completion = prompt_of(made, first), sampled_ids(made, first, turn)
+    found = bridged(made, prompt, completion, new)
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*first, turn, *new]))
+    second = prompt_of(made, [*first, turn, *new])
+    assert refusal(made, second, completion, new) is Reason.HISTORY_REWRITTEN
+
+
+TWO_ENDS = (
+    "{% for m in messages %}<|start|>{{ m.role }}:{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function|tojson }}</tool_call>{% endfor %}"
+    "<|end|>{% if m.tool_calls %}<|stop|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant:{% endif %}"
+)
+"""After calls the end has another marker more than after content."""
+
+
+@pytest.mark.parametrize("written", ["<|end|>", "<|end|><|stop|>"], ids=["first", "both"])
+def test_of_an_end_of_two_markers_a_model_may_write_the_first(written: str) -> None:
+    vocabulary = small("<|start|>", "<|end|>", "<|stop|>")
+    made = Renderer(analyze(ChatTemplate(TWO_ENDS)), vocabulary)
+    before, turn, new = [user()], called(), [result()]
+    prompt = prompt_of(made, before)
+    call = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}'
+    completion = made.encode(f"{call}</tool_call>{written}")
+    found = bridged(made, prompt, completion, new)
+    assert found.token_ids[: len(prompt) + len(completion)] == (*prompt, *completion)
+    assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*before, turn, *new]))
+    assert found.notes == ()
+
+
 NUMBERED = (
     "{% set n = namespace(calls=0) %}{% for m in messages %}{% if m.role == 'assistant' %}"
     "<a>{{ m.content }}{% for c in m.tool_calls or [] %}"

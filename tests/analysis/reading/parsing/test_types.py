@@ -120,3 +120,34 @@ def test_what_stands_in_elements_is_typed_by_its_own_schema() -> None:
 
 def _filled(piece: object, written: str) -> str:
     return {"name": "book", "arguments": written}.get(str(piece), str(piece))
+
+
+TREE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"$ref": "#/$defs/tree"}, "b": {"type": "integer"}, "ab": {}},
+}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": {"a": {"b": 1}}},
+        {"a": {"b": 1}, "b": 2},
+        {"a": {"ab": 1}},
+        {"a": {"a": {"a": {"b": 1}}}, "ab": "x"},
+        {"item": [["1"], ["2"]], "b": 3},
+    ],
+)
+def test_an_element_may_hold_one_of_its_own_name_or_of_a_later_argument(
+    value: dict[str, Any],
+) -> None:
+    fixture = "a6-key-is-tag"
+    calls = analysis_of(fixture).format.calls
+    assert calls is not None
+    written = calls.arguments.write(value)
+    lists = {"type": "array", "items": {"type": "array", "items": {"type": "string"}}}
+    parameters = {**TREE, "$defs": {"tree": TREE}}
+    parameters["properties"] = {**TREE["properties"], "item": lists}
+    text = "".join(_filled(piece, written) for piece in calls.row)
+    whole = f"{calls.section_open}{text}{calls.section_close}"
+    assert read(fixture, whole, parameters) == value

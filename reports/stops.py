@@ -1,0 +1,60 @@
+"""Where a turn ends, by what stands before: content, or calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from autoparser.analysis.core.format.turn_stops import StopText
+from autoparser.analysis.learnt import LearntFormat
+
+from .layout import Lines, Row, heading, joined, prose, rows, sentence
+from .visible import quoted
+
+__all__ = ["stops_section", "stops_words"]
+
+INSIDE = "inside turns, too"
+INSIDE_WORDS = (
+    f"What stands {INSIDE}, ends an output only once content or a call is there: an engine that"
+    " stops wherever it stands cuts turns. Renderer.find_stop knows where it ends one."
+)
+
+
+def stops_words(learnt: LearntFormat) -> Text:
+    """Name what ends turns, by its place where calls end otherwise than content."""
+    texts = learnt.stop_texts
+    if not texts.after_calls or texts.after_calls == texts.after_content:
+        named = _named(learnt.formats.united.stop_strings)
+        return named or Text("none: nothing closes a turn")
+    content, calls = (
+        _named([stop.text for stop in stops]) or Text("nothing")
+        for stops in (texts.after_content, texts.after_calls)
+    )
+    return sentence(content, " after content, ", calls, " after calls")
+
+
+def stops_section(learnt: LearntFormat, width: int) -> Lines:
+    """List what ends a turn after content and after calls."""
+    texts = learnt.stop_texts
+    pairs: list[Row] = [
+        (f"after {part}", _told(stop))
+        for part, stops in (("content", texts.after_content), ("calls", texts.after_calls))
+        for stop in stops
+    ]
+    if not pairs:
+        return []
+    drawn = [*heading("Where a turn ends", width), *rows(pairs, width)]
+    inside = any(stop.inside for stop in (*texts.after_content, *texts.after_calls))
+    return drawn + (prose(INSIDE_WORDS, width) if inside else [])
+
+
+def _named(texts: Sequence[str]) -> Text:
+    return joined([quoted(text) for text in texts], ", ")
+
+
+def _told(stop: StopText) -> Text:
+    words = quoted(stop.text)
+    if stop.last != stop.text:
+        words = sentence(words, ", complete at ", quoted(stop.last))
+    return sentence(words, f", {INSIDE}") if stop.inside else words
