@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from autoparser.analysis.lint import FindingFilter, LintFinding, Profile, Rule, Severity
+from autoparser.analysis.lint import (
+    FindingFilter,
+    LintFinding,
+    Profile,
+    Rule,
+    Severity,
+    profiles_of,
+)
 from autoparser.analysis.lint.project import LintRun
 
 PROFILES = (Profile.RELEASE, Profile.ENGINES, Profile.TRAINING, Profile.CACHE, Profile.STRICT)
@@ -43,8 +50,13 @@ def _templates(run: LintRun, rule: Rule | None, severity: Severity) -> int:
 
 
 def _shown(run: LintRun, rule: Rule | None, profile: Profile) -> int:
-    """Count the templates of which a profile shows a finding."""
-    return _having(run, rule, FindingFilter(profile).shows)
+    """Count the templates of which a profile shows a finding of a rule that runs in it."""
+
+    def shows(finding: LintFinding) -> bool:
+        runs = finding.rule.default or profile in profiles_of(finding.rule)
+        return runs and FindingFilter(profile).shows(finding)
+
+    return _having(run, rule, shows)
 
 
 def _having(run: LintRun, rule: Rule | None, wanted: Callable[[LintFinding], bool]) -> int:
