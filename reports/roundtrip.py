@@ -21,7 +21,7 @@ from autoparser.analysis.history.roundtrip import (
 )
 from autoparser.analysis.inference.probing import Setting
 
-from .layout import Lines, blank, heading, joined, prose, rows, sentence, wrapped
+from .layout import Lines, blank, heading, joined, prose, report_text, rows, sentence, wrapped
 from .provenance import provenance_words
 from .setting_words import setting_words
 from .verdict import sandbox_words, whole
@@ -82,9 +82,7 @@ def roundtrip_report(
         *_left_out(found, width),
         *_causes(found, width, in_full=in_full),
     ]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _template(analysis: Analysis, width: int) -> Lines:

@@ -76,8 +76,7 @@ _SHOWN = 40
 
 def last_line(render: Render) -> int | None:
     """Return the template's line that wrote the end of a render."""
-    emissions = render.emissions
-    return next((each.line for each in reversed(emissions) if each.text.strip()), None)
+    return render.line_at(len(render.text.rstrip()) - 1)
 
 
 def beginnings(subject: Subject) -> Iterator[Beginning]:

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autoparser.analysis.constraining.decode import ServerEngine
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, ReadMessage
 
 from .chat_replies import choice_of, ended, message_of, message_of_events, numbers
 from .chat_server import CHAT, SPARE, TokenServer
-from .client_message import ClientMessage
 from .engine_server import Rung, ServedModel, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
 from .probe_client import ProbeClient
@@ -80,7 +79,7 @@ class _GivenToDerenderer:
     )
     _prompts: dict[str, list[int]] = field(default_factory=dict[str, list[int]], compare=False)
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it read the ids of the text at once."""
         prompt = self._prompt(chat)
         choice: Json = {
@@ -95,7 +94,7 @@ class _GivenToDerenderer:
         }
         return message_of(self.server.client.post(DERENDER, asked))
 
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it read the ids piece by piece, each with the state that the last one gave."""
         ids, prompt = self.server.ids(known.text), self._prompt(chat)
         step = -(-len(ids) // CHUNKS)
@@ -124,10 +123,9 @@ class _GivenToDerenderer:
         return message_of_events(events)
 
     def _prompt(self, chat: ProbedChat) -> list[int]:
-        known = repr(chat)
-        if known not in self._prompts:
-            self._prompts[known] = self.server.prompt_ids(chat)
-        return self._prompts[known]
+        if chat.key not in self._prompts:
+            self._prompts[chat.key] = self.server.prompt_ids(chat)
+        return self._prompts[chat.key]
 
 
 @dataclass(frozen=True)
@@ -144,14 +142,14 @@ class _ForcedAsChoice:
         "the text itself: no ids come where the reasoning is left out; its end is taken for it",
     )
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it write the text, and end where the grammar does."""
         reply = self.server.client.post(CHAT, self._body(chat, known.text))
         message = message_of(reply)
         ended(choice_of(reply.object))
         return message
 
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Raise TextRefusedError: it would not be the stream that clients see."""
         del chat, known
         raise TextRefusedError(self.blind[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -221,6 +222,7 @@ def offenders(source: str, module: str = "module.py") -> list[Offender]:
     return found
 
 
+@cache
 def all_offenders() -> list[Offender]:
     found: list[Offender] = []
     for path in sorted(ANALYSIS.rglob("*.py")):

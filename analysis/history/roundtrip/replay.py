@@ -5,10 +5,8 @@ Contract: a replay is a pure function of its exchange; a template's refusal is p
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
@@ -16,7 +14,7 @@ from autoparser.analysis.core.conversation import Dialogue, Json, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Begun, TurnFormat, ending
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
-from autoparser.analysis.loading.template import ChatTemplate, RenderTrace, line_at
+from autoparser.analysis.loading.template import ChatTemplate, RenderTrace
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 from .remembering import Remembered, continued, following, remembered
@@ -168,7 +166,7 @@ class ReplayStage:
         prober = self._offering(exchange.tools)
         for messages in (turn, [*turn, *self.analysis.shape.messages(after)]):
             try:
-                spans = prober.mapped_messages(
+                written = prober.mapped_messages(
                     messages,
                     tools=bool(exchange.tools),
                     generation=messages is not turn,
@@ -176,10 +174,9 @@ class ReplayStage:
                 )
             except TemplateRenderError:
                 continue
-            ends = [*accumulate(len(span.text) for span in spans)]
-            here = bisect_right(ends, at)
-            if here < len(spans):
-                yield spans[here].start
+            span = written.span_at(at)
+            if span is not None:
+                yield span.start
 
     def line_at(self, replay: Replay, at: int) -> int | None:
         """Return the template's line that wrote what stands there in the next prompt.
@@ -191,7 +188,7 @@ class ReplayStage:
             return None
         after = following(replay.kept.calls, exchange.next, exchange.answers)
         shape = self.analysis.shape
-        spans = self._offering(exchange.tools).mapped_messages(
+        written = self._offering(exchange.tools).mapped_messages(
             [
                 *shape.messages(exchange.history, SYSTEM),
                 replay.kept.message,
@@ -201,7 +198,7 @@ class ReplayStage:
             generation=True,
             setting=exchange.setting,
         )
-        return line_at(spans, at, self._prober.template.text)
+        return written.line_at(at)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Return the next prompt with another message in the history; empty where it raises."""

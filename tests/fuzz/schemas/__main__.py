@@ -18,7 +18,7 @@ from pathlib import Path
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.format import TurnFormat
-from tests.analysis.reading.parsing.loop import TEMPLATES, TOKENS
+from tests.fixture_analyses import TEMPLATES, TOKENS
 
 from .trial import FORMS, SchemaTally, trial
 

@@ -16,7 +16,7 @@ from autoparser.analysis.constraining.grammar import Grammar, SchemaError
 from autoparser.analysis.constraining.grammar.acceptance import GrammarDialect
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema import UnheldKeywordError
-from tests.analysis.reading.parsing.loop import TEMPLATES, TOKENS
+from tests.fixture_analyses import TEMPLATES, TOKENS
 
 NOVEL = TEMPLATES.parent / "novel"
 NAMES, ATTRIBUTES = NOVEL / "names-are-tags.jinja", NOVEL / "attributes.jinja"
