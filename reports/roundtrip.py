@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
@@ -118,6 +119,7 @@ def _summary(found: RoundTrip, width: int) -> Lines:
     if found.untried:
         words += f"; {found.untried} not tried"
     drawn += prose(f"{words}.", width, indent=0)
+    drawn += _confirmed(found, width)
     if not found.tokenized:
         drawn += prose("No tokenizer: --tokenizer PATH judges the tokens, too.", width, indent=0)
     for stop, size in found.split_stops:
@@ -128,6 +130,17 @@ def _summary(found: RoundTrip, width: int) -> Lines:
         )
         drawn += prose(warning, width, indent=0)
     return drawn
+
+
+def _confirmed(found: RoundTrip, width: int) -> Lines:
+    """Say which sampled turns the template does not write itself, before they are varied."""
+    reasons = Counter(row.verdict.unconfirmed for row in found.rows)
+    total, same = reasons.total(), reasons.pop("", 0)
+    if not reasons:
+        return []
+    why = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+    words = f"The template writes {same} of the {total} sampled turns itself, as the format does."
+    return prose(visible(f"{words} Of the others {why}."), width, indent=0)
 
 
 def _many(kind: Outcome, count: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
@@ -19,6 +19,8 @@ __all__ = ["SglangProbe"]
 
 SEPARATE = "/separate_reasoning"
 PARSE = "/parse_function_call"
+NO_THINKING: dict[str, Json] = {"enable_thinking": False, "thinking": False}
+"""What SGLang looks at in `chat_template_kwargs` before a grammar holds from the first token on."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class _ForcedByGrammar:
         "answers to prompts in which reasoning is on: a grammar begins after it",
         "stop strings: the answer ends where the grammar does",
     )
+    _chats: dict[str, ProbedChat] = field(default_factory=dict[str, ProbedChat], compare=False)
 
     def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it write the text, and see by the ids that it did."""
@@ -137,9 +140,18 @@ class _ForcedByGrammar:
         """Have it write the text as a stream."""
         return message_of_events(self.server.client.events(CHAT, self._body(chat, known.text)))
 
+    def _held(self, chat: ProbedChat) -> ProbedChat:
+        """Return the chat, without thinking where that leaves its prompt as it is."""
+        known = repr(chat)
+        if known not in self._chats:
+            off = replace(chat, settings={**NO_THINKING, **chat.settings})
+            same = self.server.prompt_ids(off) == self.server.prompt_ids(chat)
+            self._chats[known] = off if same else chat
+        return self._chats[known]
+
     def _body(self, chat: ProbedChat, text: str) -> dict[str, Json]:
         # The escapes of JSON's strings are among those of the grammar's.
         grammar = f"root ::= {json.dumps(text, ensure_ascii=False)}"
         most = len(text.encode()) + SPARE
-        body = chat.body(self.server.model)
+        body = self._held(chat).body(self.server.model)
         return {**body, "ebnf": grammar, "temperature": 0, "max_tokens": most}

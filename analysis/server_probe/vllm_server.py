@@ -20,6 +20,8 @@ from .probe_client import ProbeClient
 __all__ = ["VllmProbe"]
 
 DERENDER = f"{CHAT}/derender"
+LIKELIER, MOST = 5.0, 100.0
+"""How much likelier a character makes a token, as the logarithm of its odds, and vLLM's limit."""
 CHUNKS = 24
 """Pieces of a stream; the derenderer reads all that came before with each of them."""
 
@@ -51,6 +53,23 @@ class VllmProbe(TokenServer):
         if not found:
             raise TextRefusedError(reply.refusal)
         return found
+
+    def bias(self, text: str) -> dict[str, Json]:
+        """Return what makes the tokens of a text likelier, the longer the more, by their ids.
+
+        A grammar lets a marker be spelled as well, and spelled it is text to who reads by ids.
+        """
+        asked: dict[str, Json] = {"prompt": text, "add_special_tokens": False}
+        asked |= {"model": self.model, "return_token_strs": True}
+        told = self.client.post("/tokenize", asked).object
+        ids, texts = numbers(told.get("tokens")), told.get("token_strs")
+        if not ids or not isinstance(texts, list):
+            return {}
+        return {
+            str(id_): min(MOST, LIKELIER * len(token))
+            for id_, token in zip(ids, texts, strict=True)
+            if isinstance(token, str)
+        }
 
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids. Raises TextRefusedError."""
@@ -137,7 +156,7 @@ class _ForcedAsChoice:
     blind = (
         "the stream: where the reasoning is left out, it may leave out calls as well",
         "the reasoning: a grammar holds from the beginning only where that is left out",
-        "the model's own tokens: a grammar lets others pass",
+        "the model's own tokens: those of the tokenizer are made likely, and others may pass",
         "stop strings: the answer ends where the grammar does",
         "the text itself: no ids come where the reasoning is left out; its end is taken for it",
     )
@@ -159,6 +178,7 @@ class _ForcedAsChoice:
         return {
             **chat.body(self.server.model),
             "structured_outputs": choice,
+            "logit_bias": self.server.bias(text),
             "include_reasoning": False,
             "max_tokens": len(text.encode()) + SPARE,
             "temperature": 0,

@@ -169,6 +169,13 @@ ALLOWED: dict[tuple[str, str], str] = {
             "llama.feed_forward_length",
         )
     },
+    **{
+        (
+            "server_probe/sglang_server.py",
+            name,
+        ): "what SGLang itself looks at in a request before it begins a grammar"
+        for name in ("enable_thinking", "thinking")
+    },
     ("serving/completion_backend.py", "[DONE]"): LAST_EVENT,
     ("serving/chat_completion.py", "data: [DONE]\n\n"): LAST_EVENT,
     (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
-from autoparser.analysis.core.conversation import Dialogue, Json, Tool
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Begun, TurnFormat, ending
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
@@ -91,6 +91,7 @@ class ReplayStage:
         )
         self._probers: dict[str, Prober] = {}
         self._prompts: dict[str, Prompt] = {}
+        self._last_turns: dict[str, str] = {}
         self._parsers: dict[tuple[str, str, int], OutputParser] = {}
         self._formats: dict[str, TurnFormat] = {}
 
@@ -108,6 +109,19 @@ class ReplayStage:
                 base = text
             self._prompts[key] = Prompt(text, common_start(text, base))
         return self._prompts[key]
+
+    def last_turn(
+        self, history: Dialogue, turn: Message, tools: tuple[Tool, ...], setting: Setting
+    ) -> str:
+        """Render a conversation that ends with this turn. Raises TemplateRenderError."""
+        key = repr((history, turn, tools, dict(setting)))
+        if key not in self._last_turns:
+            shape = self.analysis.shape
+            messages = [*shape.messages(history, SYSTEM), shape.message(turn)]
+            self._last_turns[key] = self._offering(tools).render_messages(
+                messages, tools=bool(tools), setting=setting
+            )
+        return self._last_turns[key]
 
     def trace(self, history: Dialogue, tools: tuple[Tool, ...], setting: Setting) -> RenderTrace:
         """Render the prompt of a request, and tell what happened on the way."""
