@@ -14,6 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+from .lazy_names import lazy_names
 from .shown import Presenter, present_by
 
 __version__ = "0.1.0"
@@ -287,15 +288,7 @@ present_by(_presenter)
 
 if not TYPE_CHECKING:
     # Hidden from type checkers, to which every misspelt name would otherwise be there.
-
-    def __getattr__(name: str) -> object:
-        """Import a public name from its module."""
-        for module, names in _HOMES.items():
-            if name in names:
-                value = getattr(import_module(f"autoparser.analysis.{module}"), name)
-                globals()[name] = value
-                return value
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = lazy_names(__name__, _HOMES, below=".analysis")
 
 
 def __dir__() -> list[str]:

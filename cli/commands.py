@@ -50,16 +50,19 @@ def _work(name: str) -> Callable[[Command], Command]:
     from autoparser.analysis.loading.isolation import DEFAULT_LIMITS
 
     from .isolation import in_worker, in_workers
-    from .watch import watched
 
     match name:
         case "analyze":
+            from .watch import watched
+
             return lambda command: watched()(in_worker()(command))
         case "parse" | "grammar" | "export" | "learn":
             return in_worker()
         case "roundtrip" | "compare":
             return in_worker(seconds=300)
         case "report":
+            from .watch import watched
+
             watch = watched("tools", "tokenizer", to_file=True)
             return lambda command: watch(in_worker(seconds=300)(command))
         case "render":

@@ -104,7 +104,8 @@ def export(
     analysis = asked_for.learnt(tokenizer)
     warn_of_settings(asked_for.label, analysis, switches)
     format_ = analysis.under(switches).format if switches else analysis.formats.united
-    exported = response_template(format_, TemplateDialect(dialect))
+    eos = analysis.template.special_tokens.get("eos_token", "")
+    exported = response_template(format_, TemplateDialect(dialect), eos)
     trial = None if check is False else _tried(analysis, format_, exported, asked=bool(check))
     with result_to(output) as outlet:
         outlet.json(exported.document)

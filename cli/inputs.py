@@ -14,8 +14,6 @@ from typing import Any
 
 from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.given import read
-from autoparser.analysis.core.given_requests import given_messages, given_schema, given_tools
 
 from .source import STANDARD_INPUT
 
@@ -48,6 +46,8 @@ def read_log(path: Path) -> str:
 
 def read_tools(path: Path) -> list[Tool]:
     """Return the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
+    from autoparser.analysis.core.given_requests import given_tools
+
     return [*given_tools(read_value(path, "the tools"), str(path))]
 
 
@@ -62,11 +62,16 @@ def check_standard_input(*named: object) -> None:
 
 def read_messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
+    from autoparser.analysis.core.given_requests import given_messages
+
     return given_messages(read_value(path, "the messages"), str(path))
 
 
 def read_schema(path: Path) -> Mapping[str, Any]:
     """Return the JSON schema of a YAML or JSON file: it, or OpenAI's `json_schema` around it."""
+    from autoparser.analysis.core.given import read
+    from autoparser.analysis.core.given_requests import given_schema
+
     value, file = read_value(path, "the JSON schema"), str(path)
     hint = 'write an object such as {"type": "object", "properties": …}'
     given = read(value, dict[str, Any], file=file, hint=hint)

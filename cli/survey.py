@@ -191,8 +191,8 @@ def _digest(source: str) -> str:
     """Return the digest of a template's text; of its file where no text can be read from it."""
     import hashlib
 
+    from autoparser.analysis.describing.document import digest_of
     from autoparser.analysis.loading.sources import load_template
-    from autoparser.analysis.overview.survey import digest_of
 
     try:
         return digest_of(load_template(source).text)

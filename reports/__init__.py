@@ -8,8 +8,9 @@ imported when it is first asked for: a command waits for its own alone.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from autoparser.lazy_names import lazy_names
 
 # Not later: the function would be hidden by the module of its name.
 from .visible import json_text, visible, visible_lines, xml_text
@@ -196,15 +197,6 @@ _HOMES = {
 }
 """Which module each name is in."""
 
-
 if not TYPE_CHECKING:
     # Hidden from type checkers, to which every misspelt name would otherwise be there.
-
-    def __getattr__(name: str) -> object:
-        """Import a report from its module."""
-        for module, names in _HOMES.items():
-            if name in names:
-                value = getattr(import_module(f".{module}", __name__), name)
-                globals()[name] = value
-                return value
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -9,7 +9,7 @@ from autoparser.analysis.constraining.grammar import Acceptance
 from autoparser.analysis.reading.parsing import ParsedMessage, SpanKind
 
 from .explanation import place
-from .layout import Lines, Row, joined, rows, sentence
+from .layout import Lines, Row, joined, report_text, rows, sentence
 from .message import message_report
 from .visible import literal, quoted, shown
 
@@ -44,9 +44,7 @@ def acceptance_report(
         f"{unit} {found.taken + 1} of {found.tokens}" if refused else "where the text ends",
     )
     drawn: Lines = [head, *_excerpt(text, found), *rows(_facts(found, unit), width)]
-    for each in drawn:
-        each.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _facts(found: Acceptance, unit: str) -> list[Row]:

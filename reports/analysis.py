@@ -10,7 +10,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
 from .findings_section import findings_section
-from .layout import Lines, blank, prose, sentence
+from .layout import Lines, blank, prose, report_text, sentence
 from .phases import phase_section, phases_section
 from .settings import fault_section, settings_section
 from .stops import stops_section
@@ -109,6 +109,4 @@ def _full(analysis: Analysis, phases: Sequence[str], width: int) -> Lines:
 
 
 def _page(drawn: Lines) -> Text:
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)

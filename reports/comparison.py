@@ -19,7 +19,7 @@ from autoparser.analysis.overview.comparison import (
 )
 
 from .comparison_asked import asked_rows, equal_words
-from .layout import Lines, Row, heading, prose, rows, sentence
+from .layout import Lines, Row, heading, prose, report_text, rows, sentence
 from .setting_words import setting_words, value_words
 from .verdict import whole
 from .visible import LEGEND, shown, visible
@@ -56,9 +56,7 @@ def comparison_report(found: Comparison, width: int) -> Text:
         *_findings(found, width),
         *_asked(found, width),
     ]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def origin_of(analysis: LearntFormat) -> str:
@@ -82,9 +80,7 @@ def format_comparison_report(found: FormatComparison, width: int) -> Text:
         *prose(Text(rest, style="dim"), width, indent=0),
         *_facts(found.facts, width),
     ]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _compared_sides(found: Comparison | FormatComparison, width: int) -> Lines:

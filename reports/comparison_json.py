@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Annotated, Literal
 
 from msgspec import Meta, convert
@@ -29,7 +28,7 @@ from autoparser.analysis.overview.comparison import (
     TripChange,
 )
 
-from .places import place_of
+from .places import template_place
 
 __all__ = ["ComparisonDocument", "comparison_document"]
 
@@ -238,19 +237,19 @@ def _asked(asked: AskedRenders) -> AskedDocument:
 def _finding_change(change: FindingChange, found: Comparison) -> FindingChangeDocument:
     finding = change.finding
     template = (found.right if change.appeared else found.left).template
-    line = finding.line
-    place = None if line is None else place_of(template.origin or "", line, template.text)
+    place = template_place(template, finding.line)
     return FindingChangeDocument(
         "appeared" if change.appeared else "vanished",
         finding.code,
         finding.severity,
         finding.message,
-        line,
+        finding.line,
         None if place is None else place.column,
     )
 
 
 def _side(analysis: Analysis) -> SideDocument:
     template = analysis.template
-    digest = hashlib.sha256(template.text.encode("utf-8", "surrogatepass")).hexdigest()
-    return SideDocument(template.name, template.origin, digest, check_counts(analysis.check))
+    return SideDocument(
+        template.name, template.origin, analysis.sha256, check_counts(analysis.check)
+    )

@@ -14,7 +14,7 @@ from autoparser.analysis.constraining.decode import (
     ModelFigures,
 )
 
-from .layout import Lines, Row, heading, prose, rows, sentence
+from .layout import Lines, Row, heading, prose, report_text, rows, sentence
 from .visible import shown, visible
 
 __all__ = ["DecodeSetting", "decode_report"]
@@ -61,9 +61,7 @@ def decode_report(
         *_differences(report, width),
         *(_answers(report, width) if answers else []),
     ]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _apart(report: DecodingReport) -> Iterator[Row]:

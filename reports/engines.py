@@ -17,7 +17,7 @@ from autoparser.analysis.engines import (
     ParserPair,
 )
 
-from .layout import Lines, blank, heading, prose, rows, sentence
+from .layout import Lines, blank, heading, prose, report_text, rows, sentence
 from .visible import shown, visible
 
 __all__ = ["engines_document", "engines_report", "parser_flags"]
@@ -39,9 +39,7 @@ def engines_report(tried: EnginesTried, width: int) -> Text:
     drawn: Lines = [Text(visible(tried.template), style="bold"), *prose(words, width)]
     for ranking in tried.rankings:
         drawn += _engine(ranking, width)
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def parser_flags(pair: ParserPair) -> str:

@@ -14,7 +14,7 @@ from autoparser.analysis.describing.explaining import (
     PossibleCause,
 )
 
-from .layout import Lines, blank, heading, joined, prose, rows, sentence
+from .layout import Lines, blank, heading, joined, prose, report_text, rows, sentence
 from .setting_words import setting_words
 from .visible import quoted, visible
 
@@ -60,9 +60,7 @@ def explanation_report(explanations: Sequence[Explanation], text: str, width: in
     left = len(explanations) - MOST
     if left > 0:
         drawn += blank() + prose(f"… and {left} more places; --json has them all.", width)
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _shown(explanation: Explanation, text: str, width: int, *, again: bool) -> Lines:

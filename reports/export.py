@@ -8,7 +8,7 @@ from rich.text import Text
 
 from autoparser.analysis.describing.export import Export, ExportTrial, Mismatch
 
-from .layout import Lines, Row, heading, prose, rows
+from .layout import Lines, Row, heading, prose, report_text, rows
 from .visible import shown, visible
 
 __all__ = ["export_report"]
@@ -20,9 +20,7 @@ PROMPT_SHOWN = 60
 def export_report(export: Export, trial: ExportTrial | None, width: int) -> Text:
     """Show the limits of an export, and its trial; None: it was not tried."""
     drawn: Lines = [*_limits(export, width), *_trial(trial, width)]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _limits(export: Export, width: int) -> Lines:

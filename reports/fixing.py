@@ -9,7 +9,7 @@ from rich.text import Text
 from autoparser.analysis.fixing import FindingFix, FixRun, FixTarget
 from autoparser.analysis.lint.project import Problem
 
-from .layout import Lines, heading, prose, rows, sentence
+from .layout import Lines, heading, prose, report_text, rows, sentence
 from .preserving import template_diff
 from .visible import visible
 
@@ -34,9 +34,7 @@ def fix_report(run: FixRun, width: int, *, written: bool) -> Text:
     drawn += prose(_summary(run, written=written), width, indent=0)
     if drawn and not drawn[0].plain:
         del drawn[0]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _template(target: FixTarget, width: int) -> Lines:

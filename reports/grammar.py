@@ -41,7 +41,6 @@ from .visible import LEGEND, quoted, visible
 
 __all__ = ["grammar_report", "grammar_rows", "grammar_section", "turn_expression", "turn_report"]
 
-RULE_STYLE = "bold"
 NOTE_STYLE = "dim"
 
 

@@ -6,24 +6,18 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.core.format import Part
 from autoparser.analysis.from_outputs import InferredFormat, LoggedReading
 
-from .layout import Lines, heading, prose, rows
+from .layout import heading, prose, report_text
+from .learnt_sections import departing, evidence_section, guess_section, odd_section
 from .visible import visible
 
 __all__ = ["inferred_report"]
 
-_SHOWN = 40
-"""So many characters are shown of where an output departs."""
-
 
 def inferred_report(found: InferredFormat, width: int) -> Text:
     """Report on what was learnt; the format itself is in the file."""
-    drawn: Lines = list(_lines(found, width))
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(_lines(found, width))
 
 
 def _lines(found: InferredFormat, width: int) -> Iterator[Text]:
@@ -40,21 +34,14 @@ def _lines(found: InferredFormat, width: int) -> Iterator[Text]:
         yield from prose(Text(f"{words} template's."), width, indent=0)
     analysis = found.analysis
     learnt = analysis.format if analysis.also is None else analysis.also.default.format
-    evidence = learnt.evidence
-    pairs = [(part.value, Text(evidence[part].value)) for part in Part if part in evidence]
-    yield from heading("Evidence", width)
-    yield from rows(pairs, width)
+    yield from evidence_section(learnt.evidence, width)
     call = next((each.message for each in found.readings if _calls(each)), None)
     if call is not None and learnt.calls is not None:
         yield from heading("A call as the format writes it", width)
         yield from prose(Text(visible(learnt.calls.write(call.calls[:1]))), width)
-    if found.guesses:
-        yield from heading("Guesses, since no output shows them", width)
-        for each in found.guesses:
-            yield from prose(f"{each}.", width)
-    if found.odd:
-        yield from heading("Outputs that do not fit", width)
-        yield from rows([(each.output.place, _departure(each)) for each in found.odd], width)
+    yield from guess_section(found.guesses, "output", width)
+    odd = [(each.output.place, _departure(each)) for each in found.odd]
+    yield from odd_section("Outputs that do not fit", odd, width)
 
 
 def _calls(reading: LoggedReading) -> bool:
@@ -64,4 +51,4 @@ def _calls(reading: LoggedReading) -> bool:
 def _departure(each: LoggedReading) -> Text:
     if each.written is None or each.departs >= len(each.expected.rstrip()):
         return Text(each.problem)
-    return Text(f"{each.problem}, from {visible(each.expected[each.departs :])[:_SHOWN]} on")
+    return Text(f"{each.problem}, from {departing(each.expected, each.departs)} on")

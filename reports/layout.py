@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from rich.cells import cell_len
 from rich.text import Text
 
-__all__ = ["Lines", "Row", "blank", "heading", "joined", "prose", "rows", "sentence", "wrapped"]
+__all__ = [
+    "Lines",
+    "Row",
+    "blank",
+    "heading",
+    "joined",
+    "prose",
+    "report_text",
+    "rows",
+    "sentence",
+    "wrapped",
+]
 
 Lines: TypeAlias = list[Text]
 Row: TypeAlias = tuple[str, Text]
@@ -38,6 +49,14 @@ def sentence(*pieces: str | Text | tuple[str, str]) -> Text:
 def joined(texts: Sequence[Text], separator: str) -> Text:
     """Put texts together with a separator between them."""
     return Text(separator).join(texts)
+
+
+def report_text(lines: Iterable[Text]) -> Text:
+    """Put lines together, none of which then ends in spaces."""
+    drawn = list(lines)
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
 
 
 def prose(text: str | Text, width: int, indent: int = 2, *, hang: int = 0) -> Lines:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from autoparser.analysis.lint import LintFinding, Severity
 
-from .layout import prose, rows, sentence
+from .layout import prose, report_text, rows, sentence
 from .visible import visible
 
 __all__ = ["lint_findings_report"]
@@ -20,9 +20,7 @@ def lint_findings_report(findings: Sequence[LintFinding], width: int) -> Text:
     """List findings, the weightiest first, as the linter gives them."""
     told = [(finding.code, _told(finding)) for finding in findings]
     drawn = rows(told, width, indent=0) if told else prose("no findings", width, indent=0)
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _told(finding: LintFinding) -> Text:

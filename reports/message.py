@@ -9,7 +9,7 @@ from rich.text import Text
 
 from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, Span, SpanKind, Status
 
-from .layout import Lines, Row, heading, prose, rows, sentence
+from .layout import Lines, Row, heading, prose, report_text, rows, sentence
 from .visible import LEGEND, lines, quoted, visible
 
 __all__ = ["all_read", "message_report", "message_status", "status_text"]
@@ -66,17 +66,13 @@ def message_report(message: ParsedMessage, text: str, width: int) -> Text:
         *prose(Text(LEGEND, style="dim"), width),
         *(rows(spans, width, words=False) if spans else prose("The text is empty.", width)),
     ]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def parsed_report(message: ParsedMessage, width: int) -> Text:
     """Show a message without the text that it was read from."""
     drawn = _message(message, width)
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _message(message: ParsedMessage, width: int) -> Lines:

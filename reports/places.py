@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from rich.style import Style
 from rich.text import Text
 
+from autoparser.analysis.loading.template import ChatTemplate
+
 from .visible import visible
 
-__all__ = ["FilePlace", "lines_of", "place_of", "place_text"]
+__all__ = ["FilePlace", "lines_of", "place_of", "place_text", "template_place"]
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -38,6 +40,11 @@ def place_of(path: str, line: int, text: str = "") -> FilePlace:
     written = lines_of(text)[line - 1 : line]
     indent = len(written[0]) - len(written[0].lstrip()) if written else 0
     return FilePlace(path, line, indent + 1)
+
+
+def template_place(template: ChatTemplate, line: int | None) -> FilePlace | None:
+    """Return where a line of a template begins, as if its text were a file; None: no line."""
+    return None if line is None else place_of(template.origin or "a text", line, template.text)
 
 
 def place_text(place: FilePlace) -> Text:

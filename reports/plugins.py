@@ -10,7 +10,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_document import JsonDocument, json_of
 from autoparser.analysis.plugins.plugin_check import CheckedPoint, CheckState, PluginCheck
 
-from .layout import Lines, prose, rows, sentence
+from .layout import Lines, prose, report_text, rows, sentence
 from .visible import visible
 
 __all__ = ["PluginsDocument", "plugins_document", "plugins_report"]
@@ -48,9 +48,7 @@ def plugins_report(check: PluginCheck, width: int) -> Text:
     drawn: Lines = prose(visible(check.python), width, indent=0)
     for each in check.points:
         drawn += _point(each, width)
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _point(point: CheckedPoint, width: int) -> Lines:

@@ -22,7 +22,7 @@ from autoparser.analysis.server_probe import (
     probe_advice,
 )
 
-from .layout import Lines, Row, heading, prose, rows, sentence
+from .layout import Lines, Row, heading, prose, report_text, rows, sentence
 from .visible import json_text, shown, visible
 
 __all__ = ["probe_report"]
@@ -62,9 +62,7 @@ def probe_report(probe: ServerProbe, template: str, width: int) -> Text:
         *_ranking(probe, width),
         *_advice(probe, width),
     ]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _server(probe: ServerProbe, template: str) -> Iterator[Row]:

@@ -17,7 +17,7 @@ from autoparser.analysis.loading.template import (
     TraceStep,
 )
 
-from .layout import Lines, Row, blank, heading, prose, rows, sentence, wrapped
+from .layout import Lines, Row, blank, heading, prose, report_text, rows, sentence, wrapped
 from .visible import LEGEND, lines, shown, visible
 
 __all__ = [
@@ -50,9 +50,7 @@ def render_trace_report(trace: RenderTrace, width: int) -> Text:
         *_loops(trace, width),
         *_assignments(trace, width),
     ]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _failure(trace: RenderTrace, width: int) -> Lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
@@ -21,7 +22,7 @@ from autoparser.analysis.history.roundtrip import (
 )
 from autoparser.analysis.inference.probing import Setting
 
-from .layout import Lines, blank, heading, joined, prose, rows, sentence, wrapped
+from .layout import Lines, blank, heading, joined, prose, report_text, rows, sentence, wrapped
 from .provenance import provenance_words
 from .setting_words import setting_words
 from .verdict import sandbox_words, whole
@@ -82,9 +83,7 @@ def roundtrip_report(
         *_left_out(found, width),
         *_causes(found, width, in_full=in_full),
     ]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _template(analysis: Analysis, width: int) -> Lines:
@@ -120,6 +119,7 @@ def _summary(found: RoundTrip, width: int) -> Lines:
     if found.untried:
         words += f"; {found.untried} not tried"
     drawn += prose(f"{words}.", width, indent=0)
+    drawn += _confirmed(found, width)
     if not found.tokenized:
         drawn += prose("No tokenizer: --tokenizer PATH judges the tokens, too.", width, indent=0)
     for stop, size in found.split_stops:
@@ -130,6 +130,17 @@ def _summary(found: RoundTrip, width: int) -> Lines:
         )
         drawn += prose(warning, width, indent=0)
     return drawn
+
+
+def _confirmed(found: RoundTrip, width: int) -> Lines:
+    """Say which sampled turns the template does not write itself, before they are varied."""
+    reasons = Counter(row.verdict.unconfirmed for row in found.rows)
+    total, same = reasons.total(), reasons.pop("", 0)
+    if not reasons:
+        return []
+    why = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+    words = f"The template writes {same} of the {total} sampled turns itself, as the format does."
+    return prose(visible(f"{words} Of the others {why}."), width, indent=0)
 
 
 def _many(kind: Outcome, count: int) -> str:

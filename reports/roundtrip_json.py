@@ -94,6 +94,9 @@ class VerdictDocument(JsonDocument, frozen=True):
     """The template's words where it raises."""
     sampled: str
     """What the model wrote."""
+    unconfirmed: str
+    """Why the template itself does not write the turn, before its variations, as the format does
+    after the prompt; empty where it does."""
     parsed: Status | None
     """How the parser read it."""
 
@@ -210,5 +213,6 @@ def _verdict(verdict: Verdict) -> VerdictDocument:
         verdict.difference,
         verdict.reason,
         verdict.sampled,
+        verdict.unconfirmed,
         verdict.status,
     )

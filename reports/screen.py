@@ -12,7 +12,7 @@ from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
 from .findings_section import findings_words
-from .layout import Lines, Row, blank, rows, sentence
+from .layout import Lines, Row, blank, report_text, rows, sentence
 from .provenance import provenance_words
 from .screen_switches import screen_switches
 from .screen_turn import screen_turn
@@ -40,9 +40,7 @@ def screen_report(learnt: LearntFormat, width: int) -> Text:
         *_short_rows([("Next", _next(learnt, width - LABEL - 2))], width),
     ]
     drawn = [*head, *screen_turn(learnt, width, HEIGHT - len(head) - len(rest)), *rest]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _short_rows(pairs: Iterator[Row] | list[Row], width: int) -> Lines:

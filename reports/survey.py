@@ -11,7 +11,7 @@ from rich.text import Text
 
 from autoparser.analysis.overview.survey import RecordShare, Summary
 
-from .layout import Lines, Row, heading, prose, rows, sentence
+from .layout import Lines, Row, heading, prose, report_text, rows, sentence
 from .visible import shown, visible
 
 __all__ = ["percent", "shared_folder", "survey_report"]
@@ -65,20 +65,21 @@ def survey_report(summary: Summary, width: int) -> Text:
         ),
         *_pairs(
             "Crash on what agents send",
-            [(each.source.removeprefix(folder), each.crash) for each in summary.crashing],
+            [
+                (each.source.removeprefix(folder), each.check.crash or "")
+                for each in summary.crashing
+            ],
             FAILED,
             width,
         ),
         *_pairs(
             "Not analysed",
-            [(each.source.removeprefix(folder), each.error) for each in summary.failed],
+            [(each.source.removeprefix(folder), each.error or "") for each in summary.failed],
             FAILED,
             width,
         ),
     ]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def shared_folder(sources: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 from autoparser.analysis.history.renderer import RenderedTokens
 
-from .layout import Lines, Row, blank, prose, rows, sentence
+from .layout import Lines, Row, blank, prose, report_text, rows, sentence
 from .visible import LEGEND, visible
 
 __all__ = ["TokensDocument", "tokens_document", "tokens_report"]
@@ -72,9 +72,7 @@ def tokens_report(
         *blank(),
         *rows(list(_rows(tokens, pieces, roles)), width, indent=0, words=False, label=_NAME + 10),
     ]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -> Iterator[Row]:

@@ -6,8 +6,11 @@ and whatever those start would, too.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Generator
@@ -17,6 +20,12 @@ import pytest
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Hundreds of processes are started, and each would compile the package again where bytecode is
+# forbidden: a tree that has to stay as it is stays so, and theirs lies in a folder that goes.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and not sys.pycache_prefix:
+    os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="autoparser-tests-bytecode-")
+    atexit.register(shutil.rmtree, os.environ["PYTHONPYCACHEPREFIX"], ignore_errors=True)
 
 # Before anything imports the library, which reads them once; nothing listens on that port.
 os.environ["HF_ENDPOINT"] = "http://127.0.0.1:1"

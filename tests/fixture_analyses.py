@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from autoparser import Analysis, analyze, load_template
 
 TEMPLATES = Path(__file__).parents[1] / "fixtures" / "templates"
+TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 
 
 @cache
 def analysed(name: str) -> Analysis:
-    """Analyse a template as the command line does: from its file, without special tokens."""
-    return analyze(load_template(TEMPLATES / f"{name}.jinja"))
+    """Analyse a template from its file, with the special tokens that its model would bring.
+
+    One analysis serves the tests of parsers, grammars, reports and documents: 127 of them take
+    seconds, and each worker that runs tests makes its own.
+    """
+    return analyze(replace(load_template(TEMPLATES / f"{name}.jinja"), special_tokens=TOKENS))

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from autoparser.analysis.core.json_document import JsonDocument, json_of
 from autoparser.analysis.describing.document import AnalysisDocument
 from autoparser.analysis.learnt import FormatFile
-from autoparser.analysis.overview.survey import SurveyLine
+from autoparser.analysis.overview.survey import Record
 from autoparser.reports import (
     AcceptanceDocument,
     ComparisonDocument,
@@ -48,7 +48,7 @@ PUBLISHED = (
     Published(ProbeDocument, "probe", "A probe of a running server"),
     Published(RoundTripDocument, "roundtrip", "Round trips through a chat template"),
     Published(StreamedDocument, "stream", "One line of a parsed stream"),
-    Published(SurveyLine, "survey", "One line of a survey: one chat template"),
+    Published(Record, "survey", "One line of a survey: one chat template"),
     Published(TokensDocument, "tokens", "A rendered conversation as tokens"),
     Published(RenderTraceDocument, "trace", "A render of a chat template, step by step"),
 )

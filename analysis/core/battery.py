@@ -28,8 +28,6 @@ MIXED_TOOL = "update_record"
 STRANGE_KEY = "naïve'&<\\key"
 """What notations escape, without the double quote: many a format puts that around a name as it is,
 so that no reader could tell where the name ends."""
-USER_TEXT = "Please look into it."
-ANSWER_TEXT = "done"
 
 _REASONING = "The user wants facts.\nA lookup is due."
 _CONTENT = "Here is what I found."

@@ -18,9 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from autoparser.analysis.core.closed_at_exit import ClosedAtExit
 from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
 from autoparser.analysis.core.errors import AutoparserError
 
@@ -95,7 +95,7 @@ def engines_of(python: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-class EngineProcess:
+class EngineProcess(ClosedAtExit):
     """The worker in an engine's Python; used as a context."""
 
     def __init__(
@@ -112,15 +112,8 @@ class EngineProcess:
         self._running: _Running | None = None
         self._loaded: Mapping[str, Any] | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the process."""
         self._end()
 
     def parsers(self) -> EngineParsers:

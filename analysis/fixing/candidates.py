@@ -7,7 +7,7 @@ header that its turns begin with, a value that one of its switches has.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -81,13 +81,10 @@ def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
                 yield from _written_at(subject, asked.variables, parting)
 
 
-def _written_at(subject: Subject, variables: object, at: int) -> Iterator[int]:
-    end = 0
-    for span in subject.rendering.source_map(variables):  # type: ignore[arg-type]
-        end += len(span.text)
-        if at <= end:
-            yield span.start
-            return
+def _written_at(subject: Subject, variables: Mapping[str, object], at: int) -> Iterator[int]:
+    span = subject.rendering.source_map(variables).span_at(max(at - 1, 0))
+    if span is not None:
+        yield span.start
 
 
 def _parting(one: str, other: str) -> int:
@@ -178,7 +175,9 @@ def _asked_for(subject: Subject, text: str, header: str) -> Iterator[TemplateEdi
         if not asked.render.rendered or not asked.render.text.rstrip().endswith(header.strip()):
             continue
         spans = [
-            span for span in subject.rendering.source_map(asked.variables) if span.text.strip()
+            span
+            for span in subject.rendering.source_map(asked.variables).spans
+            if span.text.strip()
         ]
         if spans:
             last = spans[-1]

@@ -101,13 +101,9 @@ def _place(template: ChatTemplate, sent: SentConversation, answer: JinjaAnswer) 
     usual = sent.render.text
     both = zip(usual, answer.text, strict=False)
     first = sum(1 for _ in takewhile(lambda two: two[0] == two[1], both))
-    end = 0
-    for span in template.source_map(sent.variables):
-        end += len(span.text)
-        # What the other writes beyond the end comes after the last that is written here.
-        if first < end or end == len(usual):
-            return _cut(_one_newline(template.text), span.start, span.end)
-    return None
+    # What the other writes beyond the end comes after the last that is written here.
+    span = template.source_map(sent.variables).span_at(min(first, len(usual) - 1))
+    return None if span is None else _cut(_one_newline(template.text), span.start, span.end)
 
 
 def _one_newline(text: str) -> str:

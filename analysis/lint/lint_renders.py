@@ -5,15 +5,15 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
 from autoparser.analysis.loading.template import (
     ChatTemplate,
-    Emission,
     RenderTrace,
+    SourceMap,
     prepared_messages,
     prepared_tools,
 )
@@ -35,23 +35,18 @@ class Render:
     messages: tuple[Mapping[str, Json], ...]
     text: str = ""
     error: TemplateRenderError | None = None
-    retrace: Callable[[], Sequence[Emission]] = field(default=tuple, compare=False, repr=False)
-    """Renders again piece by piece, which costs more than to render."""
+    retrace: Callable[[], SourceMap] = field(default=SourceMap, compare=False, repr=False)
+    """Renders again, once, and tells what wrote the text, which costs more than to render."""
     walk: Callable[[], RenderTrace] = field(default=_no_trace, compare=False, repr=False)
     """Renders again step by step, which costs more still."""
-
-    @property
-    def emissions(self) -> Sequence[Emission]:
-        """The text piece by piece, each with the template's line that wrote it."""
-        return self.retrace()
 
     @property
     def origins(self) -> tuple[tuple[int, int], ...]:
         """Where in the text another line of the template begins to write, and which line."""
         found: list[tuple[int, int]] = []
         at = 0
-        for each in self.emissions:
-            if not found or found[-1][1] != each.line:
+        for each in self.retrace().spans:
+            if each.line is not None and (not found or found[-1][1] != each.line):
                 found.append((at, each.line))
             at += len(each.text)
         return tuple(found)
@@ -83,17 +78,12 @@ class Render:
         return None if error is None else HitCause("raises", error.line, error.reason)
 
     def line_of(self, text: str) -> int | None:
-        """Return the template's line that wrote the first piece that holds `text`."""
-        return next((each.line for each in self.emissions if text in each.text), None)
+        """Return the template's line that wrote the beginning of the first `text`."""
+        return self.retrace().line_of(text)
 
     def line_at(self, position: int) -> int | None:
         """Return the template's line that wrote the character at a position, from 0."""
-        end = 0
-        for emission in self.emissions:
-            end += len(emission.text)
-            if position < end:
-                return emission.line
-        return None
+        return self.retrace().line_at(position)
 
 
 def compared(one: Render, label: str, other: Render, other_label: str) -> HitEvidence:
@@ -214,6 +204,6 @@ class LintRenders:
             messages,
             text,
             None,
-            partial(self._template.trace, variables),
+            cache(partial(self._template.source_map, variables)),
             partial(self._template.step_through, variables),
         )

@@ -9,8 +9,8 @@ from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.core.format import Opening
 
 from .chats import under
-from .hit import Severity
-from .lint_renders import Render
+from .hit import Hit, Severity
+from .lint_renders import Render, compared
 from .quoting import quoted
 from .subject import Subject
 
@@ -42,7 +42,17 @@ class Beginning:
         """Whether there is anything to compare."""
         return self.prompt.rendered and (self.plain.rendered or self.reasoned.rendered)
 
-    def severity(self, subject: Subject) -> Severity:
+    def departing(self, subject: Subject, what: str) -> Hit:
+        """Return the hit that the prompt does not begin `what`."""
+        return Hit(
+            f"the generation prompt does not begin {what}: {self.where()}",
+            (compared(self.prompt, "the prompt", self.plain, "the turn in the history"),),
+            line=self.line,
+            severity=self._severity(subject),
+            setting=self.opening.setting,
+        )
+
+    def _severity(self, subject: Subject) -> Severity:
         """Weigh a prompt that does not begin the turn.
 
         Where only reasoning is missing from the history, most are meant so; and where turns do
@@ -76,8 +86,7 @@ _SHOWN = 40
 
 def last_line(render: Render) -> int | None:
     """Return the template's line that wrote the end of a render."""
-    emissions = render.emissions
-    return next((each.line for each in reversed(emissions) if each.text.strip()), None)
+    return render.line_at(len(render.text.rstrip()) - 1)
 
 
 def beginnings(subject: Subject) -> Iterator[Beginning]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
+
 from autoparser.analysis.core.conversation import function_of
 from autoparser.analysis.core.value_kind import is_mapping
 
@@ -64,6 +66,9 @@ def served_request(
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, msgspec.Struct):
+        # SGLang's native endpoints have such; as builtins they would be arrays without names.
+        return {name: _plain(each) for name, each in msgspec.structs.asdict(value).items()}
     return value.model_dump() if isinstance(value, _Dumps) else value
 
 

@@ -4,7 +4,7 @@ A server is judged by the template: its prompts by the template's own renders, i
 messages that the template has written. Nothing that this package reads or writes itself decides.
 """
 
-from .client_message import ClientCall, ClientMessage, Likeness, PartDifference, ReadPart
+from .client_message import Likeness, PartDifference, ReadPart
 from .engine_server import EngineServer, Rung, ServedModel
 from .identify import server_at
 from .known_prompts import ComparedPrompt
@@ -18,8 +18,6 @@ from .server_probe import ServerProbe, probe_server
 
 __all__ = [
     "AdviceKind",
-    "ClientCall",
-    "ClientMessage",
     "ComparedPrompt",
     "EngineServer",
     "KnownText",

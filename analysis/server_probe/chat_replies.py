@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, ReadMessage
 
-from .client_message import ClientMessage
+from .client_message import client_message, joined_deltas
 from .engine_server import TextNotAskedError, TextRefusedError
 from .probe_client import ServerReply
 
@@ -22,15 +22,15 @@ def choice_of(value: Mapping[str, Json]) -> Mapping[str, Json]:
             return {}
 
 
-def message_of(reply: ServerReply) -> ClientMessage:
+def message_of(reply: ServerReply) -> ReadMessage:
     """Return the message of a completion. Raises TextRefusedError where it is none."""
     message = choice_of(reply.object).get("message") if reply.ok else None
     if not isinstance(message, dict):
         raise TextRefusedError(reply.refusal)
-    return ClientMessage.read(message)
+    return client_message(message)
 
 
-def message_of_events(events: Sequence[Mapping[str, Json]] | ServerReply) -> ClientMessage:
+def message_of_events(events: Sequence[Mapping[str, Json]] | ServerReply) -> ReadMessage:
     """Return what a client puts together of a stream. Raises TextRefusedError for a refusal."""
     if isinstance(events, ServerReply):
         raise TextRefusedError(events.refusal)
@@ -38,7 +38,7 @@ def message_of_events(events: Sequence[Mapping[str, Json]] | ServerReply) -> Cli
         if "error" in event:
             raise TextRefusedError(f"in the middle of the stream: {event['error']}")
     deltas = [choice_of(event).get("delta") for event in events]
-    return ClientMessage.joined([each for each in deltas if isinstance(each, dict)])
+    return joined_deltas([each for each in deltas if isinstance(each, dict)])
 
 
 def greedy(body: Mapping[str, Json], limit: int) -> dict[str, Json]:

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, ReadMessage
 
 from .chat_replies import choice_of, ended, greedy, message_of, numbers
-from .client_message import ClientMessage
 from .engine_server import ServedModel, TextNotAskedError, TextRefusedError
 from .known_text import ProbedChat
 from .probe_client import ProbeClient, ServerReply
@@ -64,7 +63,7 @@ class TokenServer(ChatServer, ABC):
             raise TextRefusedError(reply.refusal)
         return found
 
-    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ClientMessage]:
+    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
         """Return the text of the ids that it gives beside its reading."""
         body: dict[str, Json] = {**greedy(chat.body(self.model), limit), "return_token_ids": True}
         reply = self.client.post(CHAT, body)

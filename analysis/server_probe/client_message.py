@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from autoparser.analysis.core.conversation import Json, Message, same_json
+from autoparser.analysis.core.conversation import Json, Message, ReadCall, ReadMessage, same_json
 
 __all__ = [
-    "ClientCall",
-    "ClientMessage",
     "Likeness",
     "PartDifference",
     "ReadPart",
+    "client_message",
     "differences",
+    "joined_deltas",
     "nearest",
 ]
 
@@ -23,72 +22,29 @@ REASONING = ("reasoning_content", "reasoning")
 """The fields in which servers give it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientCall:
-    """One call; its arguments are the text that came."""
-
-    name: str
-    arguments: str
-
-    @property
-    def told(self) -> Json:
-        """The call with its arguments as JSON; as the text that came where that is not JSON."""
-        try:
-            arguments: Json = json.loads(self.arguments)
-        except ValueError:
-            arguments = self.arguments
-        return {"name": self.name, "arguments": arguments}
+def client_message(value: Json) -> ReadMessage:
+    """Read a message of a chat completion."""
+    return joined_deltas([_object(value)])
 
 
-@dataclass(frozen=True, slots=True)
-class ClientMessage:
-    """What a client has at the end; an empty text is an absent one."""
-
-    reasoning: str = ""
-    content: str = ""
-    calls: tuple[ClientCall, ...] = ()
-
-    @classmethod
-    def of(cls, message: Message) -> ClientMessage:
-        """Return what a client should have of a message."""
-        calls = [ClientCall(each.name, json.dumps(dict(each.arguments))) for each in message.calls]
-        return cls(message.reasoning, message.content, tuple(calls))
-
-    @classmethod
-    def read(cls, value: Json) -> ClientMessage:
-        """Read a message of a chat completion."""
-        return cls.joined([_object(value)])
-
-    @classmethod
-    def joined(cls, deltas: Sequence[Mapping[str, Json]]) -> ClientMessage:
-        """Put the deltas of a stream together, as a client does; calls by their index."""
-        reasoning = content = ""
-        calls: dict[int, ClientCall] = {}
-        for delta in deltas:
-            content += _text(delta.get("content"))
-            # Some give both, for clients that know one of them.
-            reasoning += next(filter(None, (_text(delta.get(key)) for key in REASONING)), "")
-            for at, part in enumerate(_list(delta.get("tool_calls"))):
-                call, index = _object(part), _object(part).get("index")
-                place = index if isinstance(index, int) else at
-                before = calls.get(place, ClientCall("", ""))
-                function = _object(call.get("function"))
-                calls[place] = ClientCall(
-                    before.name + _text(function.get("name")),
-                    before.arguments + _text(function.get("arguments")),
-                )
-        return cls(reasoning, content, tuple(calls[each] for each in sorted(calls)))
-
-    def to_dict(self) -> dict[str, Json]:
-        """Return the parts that are there."""
-        told: dict[str, Json] = {}
-        if self.reasoning:
-            told["reasoning"] = self.reasoning
-        if self.content:
-            told["content"] = self.content
-        if self.calls:
-            told["calls"] = [each.told for each in self.calls]
-        return told
+def joined_deltas(deltas: Sequence[Mapping[str, Json]]) -> ReadMessage:
+    """Put the deltas of a stream together, as a client does; calls by their index."""
+    reasoning = content = ""
+    calls: dict[int, ReadCall] = {}
+    for delta in deltas:
+        content += _text(delta.get("content"))
+        # Some give both, for clients that know one of them.
+        reasoning += next(filter(None, (_text(delta.get(key)) for key in REASONING)), "")
+        for at, part in enumerate(_list(delta.get("tool_calls"))):
+            call, index = _object(part), _object(part).get("index")
+            place = index if isinstance(index, int) else at
+            before = calls.get(place, ReadCall("", ""))
+            function = _object(call.get("function"))
+            calls[place] = ReadCall(
+                before.name + _text(function.get("name")),
+                before.arguments + _text(function.get("arguments")),
+            )
+    return ReadMessage(content, reasoning, tuple(calls[each] for each in sorted(calls)))
 
 
 class ReadPart(StrEnum):
@@ -118,22 +74,22 @@ class PartDifference:
 
 
 def nearest(
-    meanings: Sequence[Message], came: ClientMessage, parts: Collection[ReadPart]
+    meanings: Sequence[Message], came: ReadMessage, parts: Collection[ReadPart]
 ) -> tuple[PartDifference, ...]:
     """Compare with all that a text may mean, and give what differs from the most like of them."""
     every = [
-        tuple(each for each in differences(ClientMessage.of(one), came) if each.part in parts)
+        tuple(each for each in differences(ReadMessage.of(one), came) if each.part in parts)
         for one in meanings
     ]
     return min(every, key=len)
 
 
-def differences(meant: ClientMessage, came: ClientMessage) -> tuple[PartDifference, ...]:
+def differences(meant: ReadMessage, came: ReadMessage) -> tuple[PartDifference, ...]:
     """Compare texts exactly, and up to whitespace at their edges; calls as JSON."""
     return tuple(_differences(meant, came))
 
 
-def _differences(meant: ClientMessage, came: ClientMessage) -> Iterator[PartDifference]:
+def _differences(meant: ReadMessage, came: ReadMessage) -> Iterator[PartDifference]:
     texts = (
         (ReadPart.REASONING, meant.reasoning, came.reasoning),
         (ReadPart.CONTENT, meant.content, came.content),

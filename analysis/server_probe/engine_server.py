@@ -8,9 +8,8 @@ from enum import StrEnum
 from typing import Protocol
 
 from autoparser.analysis.constraining.decode import ServerEngine
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, ReadMessage
 
-from .client_message import ClientMessage
 from .known_text import KnownText, ProbedChat
 from .probe_client import ServerReply
 
@@ -86,14 +85,14 @@ class TextRung(Protocol):
         """Whether it can be asked for a stream."""
         ...
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Return the server's reading of an answer.
 
         Raises TextRefusedError, TextNotAskedError, ProbeError.
         """
         ...
 
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Return what a client puts together of its stream. Raises as `read`."""
         ...
 
@@ -110,7 +109,7 @@ class EngineServer(Protocol):
         """Return the prompt that it makes of a chat. Raises TextRefusedError, ProbeError."""
         ...
 
-    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ClientMessage]:
+    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
         """Return what its model writes, the likeliest token each time, and the server's reading.
 
         Raises TextRefusedError, TextNotAskedError, ProbeError.

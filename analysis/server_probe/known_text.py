@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -28,6 +29,11 @@ class ProbedChat:
         if self.settings:
             asked["chat_template_kwargs"] = dict(self.settings)
         return asked
+
+    @property
+    def key(self) -> str:
+        """What tells it from others: the request as JSON, in which the order of keys counts."""
+        return json.dumps(self.body(""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.constraining.decode import ServerEngine
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, ReadMessage
 
 from .chat_replies import choice_of, ended, greedy, message_of, numbers
 from .chat_server import CHAT, ChatServer
-from .client_message import ClientMessage
 from .engine_server import Rung, ServedModel, TextNotAskedError, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
 from .probe_client import ProbeClient
@@ -55,7 +54,7 @@ class LlamaProbe(ChatServer):
             raise TextRefusedError(reply.refusal)
         return found
 
-    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ClientMessage]:
+    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
         """Have the prompt completed, and the chat answered: both take the likeliest tokens."""
         asked: dict[str, Json] = {
             "prompt": self.prompt(chat),
@@ -100,7 +99,7 @@ class _ForcedByPrefill:
         "answers without reasoning: the server may put an empty block of it before them",
     )
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it go on with the text, and end."""
         begun = self._begun(chat, known)
         asked = replace(chat, messages=[*chat.messages, {"role": "assistant", **begun}])
@@ -132,7 +131,7 @@ class _ForcedByPrefill:
         said = [*chat.messages, {"role": "assistant", **begun}]
         return self.server.prompt(replace(chat, messages=said))
 
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Raise TextRefusedError: there is no way."""
         del chat, known
         raise TextRefusedError(self.blind[0])

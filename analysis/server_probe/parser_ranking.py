@@ -9,9 +9,9 @@ from pathlib import Path
 
 import yaml
 
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, ReadMessage
 
-from .client_message import ClientMessage, Likeness, ReadPart, nearest
+from .client_message import Likeness, ReadPart, nearest
 from .engine_server import TextRefusedError
 from .known_text import KnownText
 from .sglang_server import SglangProbe
@@ -58,7 +58,7 @@ class ParserRanking:
         return next(iter(self.reasoning), None), next(iter(self.calls), None)
 
 
-Reading = Callable[[KnownText], ClientMessage]
+Reading = Callable[[KnownText], ReadMessage]
 
 
 def ranking(
@@ -70,7 +70,7 @@ def ranking(
     callers = dict.fromkeys((served.tool_parser, *listed["tool_call_parsers"]))
 
     def separated(parser: str) -> Reading:
-        return lambda known: ClientMessage(server.separated(known.text, parser)[0])
+        return lambda known: ReadMessage(reasoning=server.separated(known.text, parser)[0])
 
     reasoning = [
         _score(name, texts, separated(name), [ReadPart.REASONING])
@@ -84,9 +84,9 @@ def ranking(
         return text if best is None else server.separated(text, best)[1]
 
     def called(parser: str) -> Reading:
-        def read(known: KnownText) -> ClientMessage:
+        def read(known: KnownText) -> ReadMessage:
             content, calls = server.called(rest(known.text), tools, parser)
-            return ClientMessage("", content, calls)
+            return ReadMessage(content, calls=calls)
 
         return read
 

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
 from ipaddress import ip_address
-from types import TracebackType
-from typing import Self
 from urllib.parse import urlsplit
 
 import httpx2
 
+from autoparser.analysis.core.closed_at_exit import ClosedAtExit
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError, one_line
 
@@ -104,7 +103,7 @@ class ServerReply:
         return one_line(f"{self.status}: {said.strip() or 'nothing'}", SHOWN)
 
 
-class ProbeClient:
+class ProbeClient(ClosedAtExit):
     """One server, and how it is asked; a context that closes its connections."""
 
     def __init__(self, url: str, *, timeout: float, key: str = "") -> None:
@@ -122,15 +121,8 @@ class ProbeClient:
             timeout=timeout, headers=headers, limits=alone, follow_redirects=False, trust_env=False
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close its connections."""
         self._client.close()
 
     def get(self, path: str) -> ServerReply:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .client_message import ClientMessage, Likeness, PartDifference, differences
+from autoparser.analysis.core.conversation import ReadMessage
+
+from .client_message import Likeness, PartDifference, differences
 from .known_text import KnownText
 
 __all__ = ["NotAsked", "ProbedText", "ReadVerdict"]
@@ -27,11 +29,11 @@ class ProbedText:
     """One text, and what the server makes of it."""
 
     known: KnownText
-    came: ClientMessage | None
+    came: ReadMessage | None
     """None: the server refuses."""
     refusal: str = ""
     differences: tuple[PartDifference, ...] = ()
-    streamed: ClientMessage | None = None
+    streamed: ReadMessage | None = None
     """What a client puts together of the stream; None: there is none."""
     stream_refusal: str = ""
 

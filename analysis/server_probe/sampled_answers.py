@@ -15,7 +15,7 @@ from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.reading.parsing import ParsedMessage
 
 from .chat_replies import message_of_events
-from .client_message import ClientMessage, differences
+from .client_message import client_message, differences
 from .engine_server import EngineServer, TextNotAskedError, TextRefusedError
 from .known_text import KnownText, ProbedChat
 from .probed_text import NotAsked, ProbedText
@@ -57,7 +57,7 @@ def _sampled(server: EngineServer, analysis: Analysis, chat: ProbedChat, title: 
     written, came = server.sampled(chat, LIMIT)
     parser = analysis.parser(chat.tools, prompt=server.prompt(chat))
     read = parser.parse(written)
-    meant = ClientMessage.read(read.to_openai())
+    meant = client_message(read.to_openai())
     known = KnownText(title, _message(read), written)
     found = differences(meant, came)
     try:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from autoparser.analysis.constraining.decode import ServerEngine
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
 
 from .chat_replies import choice_of, message_of, message_of_events, numbers
 from .chat_server import CHAT, SPARE, TokenServer
-from .client_message import ClientCall, ClientMessage
 from .engine_server import Rung, ServedModel, TextNotAskedError, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
 from .probe_client import ProbeClient
@@ -20,6 +19,8 @@ __all__ = ["SglangProbe"]
 
 SEPARATE = "/separate_reasoning"
 PARSE = "/parse_function_call"
+NO_THINKING: dict[str, Json] = {"enable_thinking": False, "thinking": False}
+"""What SGLang looks at in `chat_template_kwargs` before a grammar holds from the first token on."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class SglangProbe(TokenServer):
 
     def called(
         self, text: str, tools: Sequence[Json], parser: str
-    ) -> tuple[str, tuple[ClientCall, ...]]:
+    ) -> tuple[str, tuple[ReadCall, ...]]:
         """Return content and calls, by any parser of calls. Raises TextRefusedError."""
         asked: dict[str, Json] = {"text": text, "tools": list(tools), "tool_call_parser": parser}
         reply = self.client.post(PARSE, asked)
@@ -80,7 +81,7 @@ class SglangProbe(TokenServer):
         if not isinstance(calls, list):
             raise TextRefusedError(reply.refusal)
         found = [each for each in calls if isinstance(each, dict)]
-        read = [ClientCall(str(each.get("name")), str(each.get("parameters"))) for each in found]
+        read = [ReadCall(str(each.get("name")), str(each.get("parameters"))) for each in found]
         return str(reply.object.get("normal_text") or ""), tuple(read)
 
 
@@ -96,17 +97,17 @@ class _GivenToEndpoints:
         "grammars and stop strings: nothing is generated",
     )
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have the parsers that it was started with read the text, one after the other."""
         served = self.server.served
-        reasoning, content, calls = "", known.text, tuple[ClientCall, ...]()
+        reasoning, content, calls = "", known.text, tuple[ReadCall, ...]()
         if served.reasoning_parser is not None:
             reasoning, content = self.server.separated(content, served.reasoning_parser)
         if served.tool_parser is not None:
             content, calls = self.server.called(content, chat.tools, served.tool_parser)
-        return ClientMessage(reasoning, content, calls)
+        return ReadMessage(content, reasoning, calls)
 
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Raise TextRefusedError: there is no way."""
         del chat, known
         raise TextRefusedError(self.blind[0])
@@ -123,8 +124,9 @@ class _ForcedByGrammar:
         "answers to prompts in which reasoning is on: a grammar begins after it",
         "stop strings: the answer ends where the grammar does",
     )
+    _chats: dict[str, ProbedChat] = field(default_factory=dict[str, ProbedChat], compare=False)
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it write the text, and see by the ids that it did."""
         body = {**self._body(chat, known.text), "return_token_ids": True}
         reply = self.server.client.post(CHAT, body)
@@ -134,13 +136,22 @@ class _ForcedByGrammar:
             raise TextNotAskedError("its model did not write the text")
         return message
 
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it write the text as a stream."""
         return message_of_events(self.server.client.events(CHAT, self._body(chat, known.text)))
+
+    def _held(self, chat: ProbedChat) -> ProbedChat:
+        """Return the chat, without thinking where that leaves its prompt as it is."""
+        known = repr(chat)
+        if known not in self._chats:
+            off = replace(chat, settings={**NO_THINKING, **chat.settings})
+            same = self.server.prompt_ids(off) == self.server.prompt_ids(chat)
+            self._chats[known] = off if same else chat
+        return self._chats[known]
 
     def _body(self, chat: ProbedChat, text: str) -> dict[str, Json]:
         # The escapes of JSON's strings are among those of the grammar's.
         grammar = f"root ::= {json.dumps(text, ensure_ascii=False)}"
         most = len(text.encode()) + SPARE
-        body = chat.body(self.server.model)
+        body = self._held(chat).body(self.server.model)
         return {**body, "ebnf": grammar, "temperature": 0, "max_tokens": most}

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autoparser.analysis.constraining.decode import ServerEngine
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, ReadMessage
 
 from .chat_replies import choice_of, ended, message_of, message_of_events, numbers
 from .chat_server import CHAT, SPARE, TokenServer
-from .client_message import ClientMessage
 from .engine_server import Rung, ServedModel, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
 from .probe_client import ProbeClient
@@ -21,6 +20,8 @@ from .probe_client import ProbeClient
 __all__ = ["VllmProbe"]
 
 DERENDER = f"{CHAT}/derender"
+LIKELIER, MOST = 5.0, 100.0
+"""How much likelier a character makes a token, as the logarithm of its odds, and vLLM's limit."""
 CHUNKS = 24
 """Pieces of a stream; the derenderer reads all that came before with each of them."""
 
@@ -53,6 +54,23 @@ class VllmProbe(TokenServer):
             raise TextRefusedError(reply.refusal)
         return found
 
+    def bias(self, text: str) -> dict[str, Json]:
+        """Return what makes the tokens of a text likelier, the longer the more, by their ids.
+
+        A grammar lets a marker be spelled as well, and spelled it is text to who reads by ids.
+        """
+        asked: dict[str, Json] = {"prompt": text, "add_special_tokens": False}
+        asked |= {"model": self.model, "return_token_strs": True}
+        told = self.client.post("/tokenize", asked).object
+        ids, texts = numbers(told.get("tokens")), told.get("token_strs")
+        if not ids or not isinstance(texts, list):
+            return {}
+        return {
+            str(id_): min(MOST, LIKELIER * len(token))
+            for id_, token in zip(ids, texts, strict=True)
+            if isinstance(token, str)
+        }
+
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids. Raises TextRefusedError."""
         reply = self.client.post("/detokenize", {"model": self.model, "tokens": list(ids)})
@@ -80,7 +98,7 @@ class _GivenToDerenderer:
     )
     _prompts: dict[str, list[int]] = field(default_factory=dict[str, list[int]], compare=False)
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it read the ids of the text at once."""
         prompt = self._prompt(chat)
         choice: Json = {
@@ -95,7 +113,7 @@ class _GivenToDerenderer:
         }
         return message_of(self.server.client.post(DERENDER, asked))
 
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it read the ids piece by piece, each with the state that the last one gave."""
         ids, prompt = self.server.ids(known.text), self._prompt(chat)
         step = -(-len(ids) // CHUNKS)
@@ -124,10 +142,9 @@ class _GivenToDerenderer:
         return message_of_events(events)
 
     def _prompt(self, chat: ProbedChat) -> list[int]:
-        known = repr(chat)
-        if known not in self._prompts:
-            self._prompts[known] = self.server.prompt_ids(chat)
-        return self._prompts[known]
+        if chat.key not in self._prompts:
+            self._prompts[chat.key] = self.server.prompt_ids(chat)
+        return self._prompts[chat.key]
 
 
 @dataclass(frozen=True)
@@ -139,19 +156,19 @@ class _ForcedAsChoice:
     blind = (
         "the stream: where the reasoning is left out, it may leave out calls as well",
         "the reasoning: a grammar holds from the beginning only where that is left out",
-        "the model's own tokens: a grammar lets others pass",
+        "the model's own tokens: those of the tokenizer are made likely, and others may pass",
         "stop strings: the answer ends where the grammar does",
         "the text itself: no ids come where the reasoning is left out; its end is taken for it",
     )
 
-    def read(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Have it write the text, and end where the grammar does."""
         reply = self.server.client.post(CHAT, self._body(chat, known.text))
         message = message_of(reply)
         ended(choice_of(reply.object))
         return message
 
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ClientMessage:
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
         """Raise TextRefusedError: it would not be the stream that clients see."""
         del chat, known
         raise TextRefusedError(self.blind[0])
@@ -161,6 +178,7 @@ class _ForcedAsChoice:
         return {
             **chat.body(self.server.model),
             "structured_outputs": choice,
+            "logit_bias": self.server.bias(text),
             "include_reasoning": False,
             "max_tokens": len(text.encode()) + SPARE,
             "temperature": 0,

@@ -9,7 +9,7 @@ from autoparser.analysis.core.verdicts import Check, Failure
 from autoparser.analysis.learnt import LearntFormat
 from autoparser.analysis.lint import HitEvidence, LintFinding, LintReport, Severity, ShownText
 from autoparser.analysis.loading.template import ChatTemplate
-from autoparser.reports.places import lines_of, place_of
+from autoparser.reports.places import lines_of, template_place
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.verdict import basis, sandbox_words, why
 from autoparser.reports.visible import visible
@@ -43,10 +43,8 @@ def findings(report: LintReport, template: ChatTemplate) -> Element:
 
 def _finding(finding: LintFinding, template: ChatTemplate) -> Element:
     pairs: list[tuple[Node, Node]] = []
-    line = finding.line
-    place = None
+    line, place = finding.line, template_place(template, finding.line)
     if line is not None:
-        place = place_of(template.origin or "a text", line, template.text)
         text = "".join(lines_of(template.text)[line - 1 : line]).strip()
         pairs.append((f"Line {line}", h("code", text[:LONGEST_LINE])))
     pairs.append(("Confidence", finding.confidence.value))

@@ -91,14 +91,14 @@ def _sections(summary: Summary, folder: str) -> Iterator[PageSection]:
         yield PageSection("round-trips", "Why round trips break", _causes(summary))
     if summary.crashing:
         crashing = [
-            (visible(each.source.removeprefix(folder)), visible(each.crash))
+            (visible(each.source.removeprefix(folder)), visible(each.check.crash or ""))
             for each in summary.crashing
         ]
         body = table("Templates that crash on what agents send", ("template", "why"), crashing)
         yield PageSection("crashing", "Crashing", body, str(len(crashing)))
     if summary.failed:
         failed = [
-            (visible(each.source.removeprefix(folder)), visible(each.error))
+            (visible(each.source.removeprefix(folder)), visible(each.error or ""))
             for each in summary.failed
         ]
         body = table("Templates that are not analysed", ("template", "why"), failed)

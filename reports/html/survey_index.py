@@ -67,7 +67,11 @@ def _verdict(record: Record) -> str:
 
 def _cells(record: Record, *, linted: bool) -> Iterator[Node]:
     verdict = _verdict(record)
-    figure = None if record.error else fragment(" ", h("small", f"{record.passed}/{record.total}"))
+    figure = (
+        None
+        if record.error
+        else fragment(" ", h("small", f"{record.check.passed}/{record.check.total}"))
+    )
     yield fragment(badge(verdict, _WORDS[verdict]), figure)
     yield f"{record.held}/{record.played}" if record.played else ""
     if linted:
@@ -86,8 +90,8 @@ def _choices(records: Sequence[Record], *, linted: bool) -> Iterator[_ColumnFilt
     if linted:
         told = (("some", "with errors"), ("none", "without errors"))
         yield _ColumnFilter(_SEVERITIES[Severity.ERROR], told, counts=True)
-    yield _named("reasoning", [record.reasoning for record in records])
-    yield _named("calls", [record.tools for record in records])
+    yield _named("reasoning", [record.reasoning or "" for record in records])
+    yield _named("calls", [record.tools or "" for record in records])
 
 
 def _named(column: str, values: Sequence[str]) -> _ColumnFilter:

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from autoparser.analysis.lint import Rule, RuleGroup, profiles_of
-from autoparser.reports.layout import Lines, blank, heading, prose, rows, sentence, wrapped
+from autoparser.reports.layout import (
+    Lines,
+    blank,
+    heading,
+    prose,
+    report_text,
+    rows,
+    sentence,
+    wrapped,
+)
 from autoparser.reports.visible import visible
 
 from .styles import SEVERITY_STYLES
@@ -34,9 +43,7 @@ def rule_page(rule: Rule, width: int) -> Text:
         *page_lines(rule, width, 0),
     ]
     drawn += [*blank(), *rows(_facts(rule), width, indent=0)]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _facts(rule: Rule) -> list[tuple[str, Text]]:
@@ -91,9 +98,7 @@ def rule_table(rules: Sequence[Rule], width: int) -> Text:
     drawn += [*blank(), *prose(Text(words, style="dim"), width, indent=0)]
     if drawn and not drawn[0].plain:
         del drawn[0]
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _listed(rules: Sequence[Rule], width: int) -> Lines:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from autoparser.analysis.lint import Rule
 from autoparser.analysis.lint.project import LintRun
-from autoparser.reports.layout import Lines, sentence, wrapped
+from autoparser.reports.layout import Lines, report_text, sentence, wrapped
 
 from .finding_words import notes, summary_words
 from .styles import SEVERITY_STYLES
@@ -67,6 +67,4 @@ def statistics_report(run: LintRun, width: int) -> Text:
         ]
     for words in (*notes(run), f"{summary_words(run)}."):
         drawn += wrapped(Text(words), width, words=True)
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from autoparser.analysis.lint import LintFinding
 from autoparser.analysis.lint.project import Inspected, LintRun, Problem
-from autoparser.reports.layout import Lines, blank, prose, sentence
+from autoparser.reports.layout import Lines, blank, prose, report_text, sentence
 from autoparser.reports.places import FilePlace, place_text
 from autoparser.reports.visible import LEGEND, visible
 
@@ -49,9 +49,7 @@ def lint_report(run: LintRun, width: int, *, evidence: bool = False, explain: bo
     for words in notes(run):
         drawn += prose(f"{words}.", width, indent=0)
     drawn += prose(_summary(run), width, indent=0)
-    for line in drawn:
-        line.rstrip()
-    return Text("\n").join(drawn)
+    return report_text(drawn)
 
 
 def _summary(run: LintRun) -> Text:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from itertools import product
+from typing import TypeAlias
 
 import pytest
 
@@ -103,9 +104,14 @@ FRAMES = [
     ("### A: ", "\n\n", "### A:"),
 ]
 SIZE = 240
+QUICK = 120
+"""How many the quick lane asks; each part of each kind is among them."""
 
 
-def drawn() -> list[tuple[str, int, int, int, int, bool]]:
+Combination: TypeAlias = tuple[str, int, int, int, int, bool]
+
+
+def drawn() -> list[Combination]:
     every = product(
         CALL_STYLES,
         range(len(SECTIONS)),
@@ -117,8 +123,17 @@ def drawn() -> list[tuple[str, int, int, int, int, bool]]:
     return random.Random(7).sample(list(every), SIZE)
 
 
+def test_the_quick_ones_hold_every_part() -> None:
+    for at, parts in enumerate((CALL_STYLES, SECTIONS, REASONINGS, CONTENTS, FRAMES)):
+        assert len({combination[at] for combination in drawn()[:QUICK]}) == len(parts)
+
+
 @pytest.mark.parametrize(
-    ("style", "section", "reasoning", "content", "frame", "calls_first"), drawn()
+    ("style", "section", "reasoning", "content", "frame", "calls_first"),
+    [
+        pytest.param(*combination, marks=() if at < QUICK else pytest.mark.slow)
+        for at, combination in enumerate(drawn())
+    ],
 )
 def test_any_combination_reproduces_itself(
     style: str, section: int, reasoning: int, content: int, frame: int, calls_first: bool

@@ -10,9 +10,10 @@ import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.inference.check import battery
+from tests.fixture_analyses import TOKENS
 
 from .constraining.grammar.proofs import prove
-from .reading.parsing.loop import TOKENS, difference
+from .reading.parsing.loop import difference
 
 NOVEL = Path(__file__).parents[2] / "fixtures" / "novel"
 NAMES = sorted(path.stem for path in NOVEL.glob("*.jinja"))

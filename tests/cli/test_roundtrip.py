@@ -227,6 +227,7 @@ def test_a_conversation_that_the_template_refuses_is_told_in_its_own_words(
     assert "Error" not in ran.out
 
 
+@pytest.mark.slow
 def test_an_edited_template_is_a_diff_or_a_file(tmp_path: Path, autoparser: Run) -> None:
     choice = ("--scenario", "reasoning + answer", "--to", "template")
     ran = autoparser("roundtrip", GOOD, *choice)

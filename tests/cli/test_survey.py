@@ -127,6 +127,7 @@ def test_reports_lie_beside_the_page_that_links_them(
     assert lost.read_text("utf-8") == whole
 
 
+@pytest.mark.slow
 def test_two_processes_say_the_same(corpus: Path, autoparser: Run) -> None:
     one = autoparser("survey", corpus, "--jobs", "1")
     assert autoparser("survey", corpus, "--jobs", "2").out == one.out

@@ -1,4 +1,4 @@
-"""llama.cpp's server in a process of its own: `… MODEL SLOTS [TEMPLATE]`.
+"""llama.cpp's server in a process of its own: `… MODEL SLOTS [--jinja]`.
 
 It prints its address and runs until its standard input closes, so that it never outlives a test.
 """
@@ -6,20 +6,17 @@ It prints its address and runs until its standard input closes, so that it never
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import xllamacpp
 
 CONTEXT = 8192
 
 
-def main(model: str, slots: int, template: str = "") -> None:
+def main(model: str, slots: int, jinja: str = "") -> None:
     params = xllamacpp.CommonParams()
     params.model.path = model
     params.port = 0
-    if template:
-        params.use_jinja = True
-        params.chat_template = Path(template).read_text("utf-8")
+    params.use_jinja = bool(jinja)
     params.n_ctx = CONTEXT * slots
     params.n_parallel = slots
     params.n_gpu_layers = 0

@@ -66,8 +66,8 @@ class Parrot:
         """The tokenizer; every text is its bytes, except for the markers."""
         return byte_tokenizer((*self.markers, (END, True)))
 
-    def save_gguf(self, path: Path) -> None:
-        """Write the model and its tokenizer as one file for llama.cpp."""
+    def save_gguf(self, path: Path, template: str = "") -> None:
+        """Write the model, its tokenizer and its chat template as one file for llama.cpp."""
         writer = gguf.GGUFWriter(path, "qwen3")
         writer.add_name("parrot")
         writer.add_context_length(CONTEXT)
@@ -81,6 +81,8 @@ class Parrot:
         writer.add_layer_norm_rms_eps(1e-6)
         writer.add_rope_freq_base(ROPE_BASE)
         self._add_vocabulary(writer)
+        if template:
+            writer.add_chat_template(template)
         for name, tensor in self._tensors().items():
             writer.add_tensor(_GGUF_NAMES[name], tensor)
         writer.write_header_to_file()

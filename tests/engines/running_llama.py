@@ -25,6 +25,8 @@ class RunningLlama:
 
     url: str
     parrot: Parrot
+    model: Path
+    """The GGUF file that it serves."""
     process: subprocess.Popen[str]
 
     def complete(self, prompt: str, **fields: object) -> dict[str, Any]:
@@ -40,11 +42,11 @@ class RunningLlama:
 def running_llama(
     parrot: Parrot, folder: Path, *, slots: int = 2, template: Path | None = None
 ) -> Generator[RunningLlama]:
-    """Write the parrot into a folder, start a server with it, and end that."""
+    """Write the parrot into a folder, its template with it, start a server, and end that."""
     model = folder / "parrot.gguf"
-    parrot.save_gguf(model)
+    parrot.save_gguf(model, "" if template is None else template.read_text("utf-8"))
     log = folder / "server.log"
-    arguments = [str(model), str(slots), *([] if template is None else [str(template)])]
+    arguments = [str(model), str(slots), *([] if template is None else ["--jinja"])]
     with log.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
             [sys.executable, "-m", "tests.engines.llama_process", *arguments],
@@ -59,7 +61,7 @@ def running_llama(
     try:
         url = process.stdout.readline().strip()
         assert url, log.read_text("utf-8")
-        yield RunningLlama(url, parrot, process)
+        yield RunningLlama(url, parrot, model, process)
     finally:
         process.stdin.close()
         process.stdout.close()

@@ -47,8 +47,11 @@ class Setup:
     def settings(self, name: str) -> dict[str, object]:
         """Return what stands in the `tokenizer_config.json` of a fixture's model."""
         template = (ROOT / "fixtures" / "templates" / f"{name}.jinja").read_text("utf-8")
-        export = response_template(analysis_of(name).format).document if self.exported else None
-        return {"chat_template": template, **({"response_template": export} if export else {})}
+        settings: dict[str, object] = {"chat_template": template}
+        if self.exported:
+            exported = response_template(analysis_of(name).formats.united, eos=END)
+            settings["response_template"] = exported.document
+        return settings
 
 
 SETUPS = {
@@ -123,10 +126,8 @@ def read(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message in one form: engines name reasoning otherwise, and have null, "" or none."""
     functions = [call["function"] for call in message.get("tool_calls") or ()]
     calls = [{key: call[key] for key in ("name", "arguments")} for call in functions]
-    # transformers leaves the model's end in the text: the parrot's is one that no template writes.
-    content = (message.get("content") or "").removesuffix(END)
     return {
-        "content": content or None,
+        "content": message.get("content") or None,
         "reasoning": message.get("reasoning_content") or message.get("reasoning") or None,
         "calls": calls,
         "finish_reason": message["finish_reason"],

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from tests.analysis.reading.parsing.loop import TEMPLATES, TOKENS
+from tests.fixture_analyses import TEMPLATES, TOKENS
 
 from .padding import padded_message
 from .parrot import Parrot

@@ -18,8 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from autoparser import ChatTemplate
-from tests.analysis.reading.parsing.loop import TEMPLATES, TOKENS
 from tests.corpus.outcomes import corpus_paths
+from tests.fixture_analyses import TEMPLATES, TOKENS
 
 from .targets import Find, Target, attack, target_of
 

@@ -24,6 +24,7 @@ from autoparser.reports import roundtrip_document, roundtrip_report
 from autoparser.reports.roundtrip import ABOUT, FAULTS
 from tests.analysis.history.roundtrip.vocabularies import tiny
 from tests.fixture_analyses import analysed
+from tests.lanes import sampled
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "roundtrip.schema.json").read_text("utf-8"))
@@ -48,7 +49,7 @@ def played(name: str, *, tokens: bool = False) -> tuple[Analysis, RoundTrip]:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, 2))
 def test_no_line_is_wider_than_was_asked_for(name: str, width: int) -> None:
     for tokens in (False, True):
         analysis, found = played(name, tokens=tokens)
@@ -58,7 +59,7 @@ def test_no_line_is_wider_than_was_asked_for(name: str, width: int) -> None:
             assert all(line == line.rstrip() for line in lines)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, 2))
 def test_every_scenario_has_its_row(name: str) -> None:
     analysis, found = played(name)
     lines = roundtrip_report(analysis, found, 200, in_full=True).plain.split("\n")
@@ -67,7 +68,7 @@ def test_every_scenario_has_its_row(name: str) -> None:
         assert sum(line.startswith(start) for line in lines) == 1
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, 2))
 def test_what_holds_is_folded_and_what_breaks_stands_under_whose_fault_it_is(name: str) -> None:
     analysis, found = played(name)
     lines = roundtrip_report(analysis, found, 400).plain.split("\n")
@@ -136,7 +137,7 @@ def test_every_cause_is_explained() -> None:
 
 
 @pytest.mark.parametrize("tokens", [False, True])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, 2))
 def test_every_document_is_as_the_schema_says(name: str, tokens: bool) -> None:
     document = roundtrip_document(*played(name, tokens=tokens))
     read: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from autoparser import Analysis, ChatTemplate, analyze, load_template
+from autoparser import ChatTemplate, analyze
 from autoparser.reports import screen_report
 from autoparser.reports.example_call import call_spans, example_call
+from tests.fixture_analyses import analysed
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"
 SOME = (
@@ -22,11 +22,6 @@ SOME = (
     "reasoning-delimiter",
     "t8-recipient-lines",
 )
-
-
-@cache
-def analysed(name: str) -> Analysis:
-    return analyze(load_template(FOLDER / f"{name}.jinja"))
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -102,5 +97,5 @@ def test_a_long_turn_is_cut_and_says_how_much_is_hidden() -> None:
 
 
 def test_findings_are_counted_by_level_with_the_worst() -> None:
-    shown = " ".join(screen_report(analysed("reasoning-delimiter"), 80).plain.split())
+    shown = " ".join(screen_report(analyze(FOLDER / "reasoning-delimiter.jinja"), 80).plain.split())
     assert "1 error, 1 warning, 1 info; the worst: 3 texts after prompts are not as" in shown

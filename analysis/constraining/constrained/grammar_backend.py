@@ -14,12 +14,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from time import perf_counter
-from types import TracebackType
-from typing import Self
 
 from llguidance import LLMatcher, LLParserLimits
 
 from autoparser.analysis.constraining.grammar import Grammar
+from autoparser.analysis.core.closed_at_exit import ClosedAtExit
 from autoparser.analysis.loading.tokens import ModelTokenizer
 
 from .constraint import Constraint, ConstraintKind
@@ -36,7 +35,7 @@ _Compiled = MatcherGrammar | ConstraintError
 _GateKey = tuple[Constraint, str, str, ReasoningOpening, bool]
 
 
-class GrammarBackend:
+class GrammarBackend(ClosedAtExit):
     """Compiles constraints for one tokenizer through llguidance, and keeps them."""
 
     def __init__(
@@ -68,17 +67,6 @@ class GrammarBackend:
             ConstraintKind.EBNF: self.dispatch_ebnf,
             ConstraintKind.STRUCTURAL_TAG: self.dispatch_structural_tag,
         }
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Stop compiling; grammar objects that were given out go on."""

@@ -177,12 +177,10 @@ class CallWriter:
             if self.calls.empty_row is not None and reader.allows_empty(found):
                 ways.append(((), True))
             return ways
-        paths: list[Path] = []
         part = SchemaPart.of(schema)
-        for option in writer.objects(found):
-            paths += writer.object(
-                option, self._members, arguments.values, self.stops, behind, part
-            )
+        paths = writer.one_of(
+            reader.objects(found), self._members, arguments.values, self.stops, behind, part
+        )
         if not paths and None not in self._members.typed.values():
             raise SchemaError("no value meets this schema", pointer=ROOT)
         empty = joined(self._members.empty, behind)

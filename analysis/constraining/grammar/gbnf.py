@@ -47,8 +47,6 @@ from .rules import (
 from .spelled import alphabet
 from .until import states
 
-_NEVER = "[^\\x00-\U0010ffff]"
-"""No character at all."""
 _LONGEST = 1000
 """Characters of a text that ends free text; llguidance takes minutes for ten times as many."""
 
@@ -65,6 +63,11 @@ class GbnfTable(Protocol):
 
     def add(self, wish: str, body: str) -> str:
         """Return the name of a rule with this body, a new one named like `wish` if need be."""
+        ...
+
+    @property
+    def never(self) -> str:
+        """The name of a rule that matches no text."""
         ...
 
     @property
@@ -134,7 +137,7 @@ class _GbnfWriter:
             case SequenceNode(items):
                 return self._row(items)
             case ChoiceNode(options):
-                return f"({' | '.join(map(self.node, options)) or _NEVER})"
+                return f"({' | '.join(map(self.node, options)) or self.table.never})"
             case RepeatNode() | Embedded():
                 raise GrammarError("GBNF is not written for repetitions and embedded grammars")
             case FreeTextNode():
@@ -171,7 +174,7 @@ class _GbnfWriter:
     def shaped(self, shape: StringShape) -> str:
         """Write the texts of a shape; nothing else tells where they end."""
         regex = shape.single()
-        return _NEVER if regex is None else self.table.bare(regex)
+        return self.table.never if regex is None else self.table.bare(regex)
 
     def free_text(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin: its states, then the ways without text."""
@@ -217,7 +220,7 @@ class _GbnfWriter:
             if not state.begun:
                 ways += [*([] if state is found[0] else [f"{others} {names[0]}"]), *ends]
             # A state that nothing can leave is one that nothing may reach.
-            body = " | ".join(ways) or _NEVER
+            body = " | ".join(ways) or self.table.never
             if state is found[0]:
                 # A repetition, since llguidance takes no more than 2000 rules in one another.
                 body = f"{self.table.add('run', f'({others} {self.table.seam})*')} ({body})"

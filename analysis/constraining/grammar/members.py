@@ -29,7 +29,7 @@ Of two members, `city` must be there and `days` may; a rule is made for the memb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
@@ -118,12 +118,12 @@ class MemberRules:
             )
         return False
 
-    def begin(self) -> Ref:
-        """Return the rule for all members; at least one of them is written."""
-        for at in range(len(self.names) - 1, 0, -1):
+    def begin(self, first: int = 0) -> Ref:
+        """Return the rule for all members from one on; at least one of them is written."""
+        for at in range(len(self.names) - 1, first, -1):
             # The last ones first: what an object of many members refers to is there already.
             self._state(at)
-        return self._state(0)
+        return self._state(first)
 
     def _state(self, at: int) -> Ref:
         """Return the rule for the members from one on; at least one of them is written."""
@@ -204,7 +204,7 @@ class MemberRules:
         separator, close = self._parting
         named = at < len(self.names)
         following = at + 1 if named else at
-        ends: list[Node] = [LiteralNode(close)] if following > self.last else []
+        ends: list[Node] = [LiteralNode(close)] if self.may_end(following) else []
         if following == len(members):
             return sequence(members[at], LiteralNode(self.close))
         later = self._state(following)
@@ -220,22 +220,31 @@ class MemberRules:
     def _branched(self, at: int) -> Node:
         """Make the rule for the members from one on, parted where their texts differ."""
         paths: list[Path] = []
+        for entry, following in self.steps(at):
+            if self.goes_on(following):
+                paths.append(joined(*entry, self.container.separator, self._state(following)))
+            if self.may_end(following):
+                paths.append(joined(*entry, self.close))
+        return self.table.brancher.branch(paths)
+
+    def steps(self, at: int) -> Iterator[tuple[Path, int]]:
+        """Return the ways to write the next member from one on, and the place after each."""
         for place in range(at, len(self._entries)):
-            paths += self._member(place, min(place + 1, len(self.names)))
+            for entry in self._entries[place]:
+                yield entry, min(place + 1, len(self.names))
             if place < len(self.names) and self.names[place] in self.required:
                 break
         if self._mixed and at < len(self.names):
-            paths += self._member(len(self.names), at)
-        return self.table.brancher.branch(paths)
+            for entry in self._entries[-1]:
+                yield entry, at
 
-    def _member(self, place: int, following: int) -> list[Path]:
-        """Return the ways to write a member and what follows it, from another member on."""
-        behind: list[Path] = []
-        if following < len(self._entries):
-            behind.append((self.container.separator, self._state(following)))
-        if following > self.last:
-            behind.append((self.close,))
-        return [joined(*entry, *way) for entry in self._entries[place] for way in behind]
+    def goes_on(self, at: int) -> bool:
+        """Whether another member may follow at a place."""
+        return at < len(self._entries)
+
+    def may_end(self, at: int) -> bool:
+        """Whether no member has to follow at a place."""
+        return at > self.last
 
 
 def _clash(texts: Sequence[str]) -> bool:

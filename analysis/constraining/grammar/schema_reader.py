@@ -99,6 +99,17 @@ class SchemaReader:
                 return [self.resolved(each) for each in joined]
         return [schema]
 
+    def objects(self, schema: Schema) -> list[Schema]:
+        """Take what is said of objects apart, until no union is left; none where none fits."""
+        options = self.options(schema)
+        if len(options) > 1:
+            return [each for option in options for each in self.objects(option)]
+        (only,) = options
+        if JsonType.OBJECT not in self.kinds(only):
+            return []
+        self.hold(only, JsonType.OBJECT)
+        return [only]
+
     def _tell_apart(self, options: list[Json], schema: Schema) -> None:
         """Raise UnheldKeywordError where two schemas of a ``oneOf`` may both hold."""
         tell_apart(options, self.document, place_of(schema, ROOT))
@@ -140,7 +151,8 @@ class SchemaReader:
             options = self.options(schema)
             if len(options) > 1:
                 return any(map(self._has_text, options))
-            return has_text(string_shape(options[0], ROOT))
+            (only,) = options
+            return JsonType.STRING in self.kinds(only) and has_text(string_shape(only, ROOT))
         except UnheldKeywordError:
             return True
 

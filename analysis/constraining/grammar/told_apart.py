@@ -25,6 +25,7 @@ from autoparser.analysis.core.schema import (
 )
 from autoparser.analysis.reading.text import json_of
 
+from .json_schema import string_shape
 from .json_schema.flat import ARRAY, NUMBER, OBJECT
 from .paths import Item, Path, distinct
 from .rules import JsonValue, PatternNode, Prose
@@ -32,7 +33,8 @@ from .schema_reader import SchemaReader
 
 _PLAIN = {
     "integer": r"-?(?:0|[1-9][0-9]*)",
-    "number": r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?",
+    # None that is beyond all floats: its reader would take it for a text.
+    "number": r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?",
     "boolean": "true|false",
     "null": "null",
 }
@@ -79,6 +81,18 @@ class BareValue:
             if said is not None:
                 part, keyword = said
                 raise _read_otherwise(keyword, place_of(part, ROOT))
+
+
+def any_text(reader: SchemaReader, schema: Schema, kinds: frozenset[JsonType]) -> bool:
+    """Whether any string is allowed among values of some types."""
+    options = reader.options(schema)
+    if len(options) > 1:
+        return any(any_text(reader, option, kinds) for option in options)
+    (only,) = options
+    if JsonType.STRING not in kinds & reader.kinds(only):
+        return False
+    held = only.keys() & {"const", "enum", "not", "if", "allOf"}
+    return not held and not string_shape(only, ROOT).keywords
 
 
 def is_bare(text: Text) -> bool:
@@ -151,14 +165,14 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
         return distinct(ways)
     found: list[Path] = []
     for way in ways:
-        first = _closed_by(way[0], closes) if way else None
+        first = by_its_text(way[0], closes) if way else None
         if isinstance(first, JsonValue):
             raise _read_otherwise(shape.keywords[0], shape.pointer)
         found.append(way if first is None else (first, *way[1:]))
     return distinct(found)
 
 
-def _closed_by(item: Item, closes: Sequence[str]) -> Item:
+def by_its_text(item: Item, closes: Sequence[str] = ()) -> Item:
     """Return a value that nothing is said of but its type as text, which ends with its close."""
     if not isinstance(item, JsonValue) or not isinstance(item.schema, dict):
         return item

@@ -41,15 +41,16 @@ from autoparser.analysis.core.schema import ANY, ROOT, Schema, SchemaError, Sche
 from autoparser.analysis.reading.expression import IdentityCache
 
 from .entry_rows import closes_of, filled, is_closed, kinds_told
-from .json_schema import may_be_met, plain_words, string_shape
+from .json_schema import may_be_met, plain_words
 from .json_styles import json_style, kind_style
 from .members import MemberRules
+from .merged_members import MergedMembers
 from .paths import Path, distinct, joined
 from .rules import JsonStyle, JsonValue, Node, Ref, refers
 from .schema_reader import SchemaReader
 from .string_ways import string_ways
 from .table import RuleTable
-from .told_apart import BareValue, is_bare, told_apart
+from .told_apart import BareValue, any_text, by_its_text, is_bare, told_apart
 
 _ORDER = {kind: at for at, kind in enumerate(JsonType)}
 _CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
@@ -100,7 +101,7 @@ class ValueWriter:
             return distinct([joined(each) for each in bare.told(fixed, found, notation)])
         options = self.reader.options(found)
         taken_apart = options != [found]
-        if taken_apart and not (_is_raw(notation.string) and self._is_free(found, kinds)):
+        if taken_apart and not (_is_raw(notation.string) and any_text(self.reader, found, kinds)):
             return told_apart(
                 [
                     way
@@ -114,17 +115,6 @@ class ValueWriter:
             bare.hold(self.reader)
         return self._by_type(only, notation, exclude, kinds)
 
-    def _is_free(self, schema: Schema, kinds: frozenset[JsonType]) -> bool:
-        """Whether any string is allowed."""
-        options = self.reader.options(schema)
-        if len(options) > 1:
-            return any(self._is_free(option, kinds) for option in options)
-        (only,) = options
-        if JsonType.STRING not in kinds & self.reader.kinds(only):
-            return False
-        held = only.keys() & {"const", "enum", "not", "if", "allOf"}
-        return not held and not string_shape(only, ROOT).keywords
-
     def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> list[Path]:
         """Return the way to write values of some types as JSON; none where there are no values."""
         part = self.reader.alone(schema, kinds, self.order)
@@ -137,7 +127,7 @@ class ValueWriter:
         if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
             self.reader.hold(schema, JsonType.STRING)
             ways += string_ways(notation.string, schema, exclude)
-            if _is_raw(notation.string) and self._is_free(schema, kinds):
+            if _is_raw(notation.string) and any_text(self.reader, schema, kinds):
                 # Whatever is written on its own is such a text, if it is not made of elements.
                 kinds = frozenset(kind for kind in kinds if _has_elements(notation, kind))
         by_style: dict[JsonStyle, set[JsonType]] = {}
@@ -167,11 +157,13 @@ class ValueWriter:
             case JsonType.INTEGER | JsonType.NUMBER:
                 numbers = self._json(schema, frozenset({kind}), JsonStyle())
                 around = notation.number
-                return [joined(around.open, *number, around.close) for number in numbers]
+                return [
+                    joined(around.open, by_its_text(number), around.close) for (number,) in numbers
+                ]
             case JsonType.ARRAY:
                 return self.array(schema, notation, exclude)
             case JsonType.OBJECT:
-                return self.object(schema, notation.object, notation, exclude)
+                return self.one_of([schema], notation.object, notation, exclude)
             case JsonType.STRING:
                 return string_ways(notation.string, schema, exclude)
 
@@ -315,30 +307,39 @@ class ValueWriter:
                 return None if refers(node) else (row[:at], node)
         return None
 
-    def objects(self, schema: Schema) -> list[Schema]:
-        """Take what is said of objects apart, until no union is left; none where none fits."""
-        options = self.reader.options(schema)
-        if len(options) > 1:
-            return [each for option in options for each in self.objects(option)]
-        (only,) = options
-        if JsonType.OBJECT not in self.reader.kinds(only):
-            return []
-        self.reader.hold(only, JsonType.OBJECT)
-        return [only]
-
-    def object(
+    def one_of(
         self,
-        schema: Schema,
+        schemas: Sequence[Schema],
         container: Container,
         outer: Notation,
         exclude: Sequence[str],
         behind: str = "",
         part: SchemaPart | None = None,
     ) -> list[Path]:
-        """Return the ways to write an object: an empty one, one with members.
+        """Return the ways to write an object of one of several schemas.
 
         `behind` is the text that follows it in every case, `part` what its reader knows of it.
         """
+        each = [self._members(one, container, outer, exclude, behind, part) for one in schemas]
+        found = [*{rules.key: rules for rules in each if not rules.impossible}.values()]
+        ways: list[Path] = []
+        if any(not rules.required for rules in found):
+            ways.append(joined(container.empty, behind))
+        held = [rules for rules in found if rules.names or rules.more]
+        if held:
+            ways.append(joined(container.open, MergedMembers(self.table, held).begin()))
+        return ways
+
+    def _members(
+        self,
+        schema: Schema,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        behind: str,
+        part: SchemaPart | None,
+    ) -> MemberRules:
+        """Take the members of an object's schema."""
         key = self.key("members", dict(schema), container, (*exclude, behind))
 
         def entries(name: str, member: Json, made_up: Path) -> list[Path]:
@@ -359,13 +360,7 @@ class ValueWriter:
             return bool(kinds) and written and self.reader.may_be_met(member)
 
         close = container.close + behind
-        members = MemberRules(self.table, schema, container, entries, writes, close, key)
-        if members.impossible:
-            return []
-        ways = [joined(container.open, members.begin())] if members.names or members.more else []
-        if not members.required:
-            ways.insert(0, joined(container.empty, behind))
-        return ways
+        return MemberRules(self.table, schema, container, entries, writes, close, key)
 
 
 def _place(schema: Json) -> str:

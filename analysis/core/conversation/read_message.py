@@ -36,6 +36,15 @@ class ReadCall:
     arguments: str
     """JSON text, as servers give it; whether it is valid has yet to be seen."""
 
+    @property
+    def told(self) -> Json:
+        """The call with its arguments as JSON; as the text that came where that is not JSON."""
+        try:
+            arguments: Json = json.loads(self.arguments)
+        except ValueError:
+            arguments = self.arguments
+        return {"name": self.name, "arguments": arguments}
+
 
 @dataclass(frozen=True, slots=True)
 class ReadMessage:
@@ -44,6 +53,12 @@ class ReadMessage:
     content: str = ""
     reasoning: str = ""
     calls: tuple[ReadCall, ...] = ()
+
+    @classmethod
+    def of(cls, message: Message) -> ReadMessage:
+        """Return what a program should give of a message."""
+        calls = [ReadCall(each.name, json.dumps(dict(each.arguments))) for each in message.calls]
+        return cls(message.content, message.reasoning, tuple(calls))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,16 @@ Contract: a replay is a pure function of its exchange; a template's refusal is p
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
-from autoparser.analysis.core.conversation import Dialogue, Json, Tool
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Begun, TurnFormat, ending
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
-from autoparser.analysis.loading.template import ChatTemplate, RenderTrace, line_at
+from autoparser.analysis.loading.template import ChatTemplate, RenderTrace
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
 from .remembering import Remembered, continued, following, remembered
@@ -93,6 +91,7 @@ class ReplayStage:
         )
         self._probers: dict[str, Prober] = {}
         self._prompts: dict[str, Prompt] = {}
+        self._last_turns: dict[str, str] = {}
         self._parsers: dict[tuple[str, str, int], OutputParser] = {}
         self._formats: dict[str, TurnFormat] = {}
 
@@ -110,6 +109,19 @@ class ReplayStage:
                 base = text
             self._prompts[key] = Prompt(text, common_start(text, base))
         return self._prompts[key]
+
+    def last_turn(
+        self, history: Dialogue, turn: Message, tools: tuple[Tool, ...], setting: Setting
+    ) -> str:
+        """Render a conversation that ends with this turn. Raises TemplateRenderError."""
+        key = repr((history, turn, tools, dict(setting)))
+        if key not in self._last_turns:
+            shape = self.analysis.shape
+            messages = [*shape.messages(history, SYSTEM), shape.message(turn)]
+            self._last_turns[key] = self._offering(tools).render_messages(
+                messages, tools=bool(tools), setting=setting
+            )
+        return self._last_turns[key]
 
     def trace(self, history: Dialogue, tools: tuple[Tool, ...], setting: Setting) -> RenderTrace:
         """Render the prompt of a request, and tell what happened on the way."""
@@ -168,7 +180,7 @@ class ReplayStage:
         prober = self._offering(exchange.tools)
         for messages in (turn, [*turn, *self.analysis.shape.messages(after)]):
             try:
-                spans = prober.mapped_messages(
+                written = prober.mapped_messages(
                     messages,
                     tools=bool(exchange.tools),
                     generation=messages is not turn,
@@ -176,10 +188,9 @@ class ReplayStage:
                 )
             except TemplateRenderError:
                 continue
-            ends = [*accumulate(len(span.text) for span in spans)]
-            here = bisect_right(ends, at)
-            if here < len(spans):
-                yield spans[here].start
+            span = written.span_at(at)
+            if span is not None:
+                yield span.start
 
     def line_at(self, replay: Replay, at: int) -> int | None:
         """Return the template's line that wrote what stands there in the next prompt.
@@ -191,7 +202,7 @@ class ReplayStage:
             return None
         after = following(replay.kept.calls, exchange.next, exchange.answers)
         shape = self.analysis.shape
-        spans = self._offering(exchange.tools).mapped_messages(
+        written = self._offering(exchange.tools).mapped_messages(
             [
                 *shape.messages(exchange.history, SYSTEM),
                 replay.kept.message,
@@ -201,7 +212,7 @@ class ReplayStage:
             generation=True,
             setting=exchange.setting,
         )
-        return line_at(spans, at, self._prober.template.text)
+        return written.line_at(at)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Return the next prompt with another message in the history; empty where it raises."""

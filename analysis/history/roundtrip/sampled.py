@@ -57,6 +57,8 @@ class Sample:
     """Each newline was sampled as a token of its own."""
     plain: str | None = None
     """What the format itself writes in its place; None where a person gave the text."""
+    unconfirmed: str = ""
+    """Why the template itself does not write `plain` after the prompt; empty where it does."""
 
     @property
     def text(self) -> str:

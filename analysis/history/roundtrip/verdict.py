@@ -18,6 +18,7 @@ from .remembering import unreadable
 from .replay import Exchange, Replay, ReplayStage
 from .sampled import NotWrittenError, Sample, SampledKind, SampledPiece, sample
 from .scenario import Next, Scenario
+from .template_sample import WrittenByFormat, unconfirmed
 from .token_level import Encoder, TokenVerdict
 from .variations import VARIATIONS, respelled_by, rewritten_by
 
@@ -73,6 +74,8 @@ class Verdict:
     """How the sampled text was parsed."""
     fault: Culprit | None = None
     """Whose fault it is; None where both levels hold."""
+    unconfirmed: str = ""
+    """Why the template itself does not write the turn as the format does; empty where it does."""
 
     @property
     def holds(self) -> bool:
@@ -150,7 +153,9 @@ def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
     varied = rewritten_by(spelled, format_, message, names)
     if names and varied.text == plain.text and not varied.single_newlines:
         raise NotWrittenError("the format itself writes it so")
-    return replace(varied, plain=plain.text)
+    told = usual.with_naming_ids(message)
+    why = unconfirmed(stage, scenario, setting, WrittenByFormat(prompt, told, plain.text))
+    return replace(varied, plain=plain.text, unconfirmed=why)
 
 
 THOUGHT = "Let me see what is asked."
@@ -189,6 +194,7 @@ def _judged(
             sampled=exchange.sampled,
             status=replay.parsed.status,
             fault=fault_of(stage, replay, Cause.RAISES, written.plain),
+            unconfirmed=written.unconfirmed,
         )
     tokens = None
     if encoder is not None:
@@ -208,6 +214,7 @@ def _judged(
         sampled=exchange.sampled,
         status=replay.parsed.status,
         fault=fault_of(stage, replay, cause, written.plain),
+        unconfirmed=written.unconfirmed,
     )
 
 

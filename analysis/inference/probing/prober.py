@@ -11,7 +11,7 @@ from typing import TypeAlias
 from autoparser.analysis.core.conversation import Dialogue, Json, Tool, User
 from autoparser.analysis.core.errors import Limit, TemplateLimitError, TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting, Shape, offered
-from autoparser.analysis.loading.template import ChatTemplate, RenderTrace, Sandbox, SourceSpan
+from autoparser.analysis.loading.template import ChatTemplate, RenderTrace, Sandbox, SourceMap
 
 from .sentinels import Sentinels
 
@@ -182,7 +182,7 @@ class Prober:
         tools: bool = True,
         generation: bool = False,
         setting: Setting | None = None,
-    ) -> list[SourceSpan]:
+    ) -> SourceMap:
         """Render as `render_messages` does, and tell which place of the template wrote what."""
         self.meter.renders += 1
         return self.template.source_map(

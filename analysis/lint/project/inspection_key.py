@@ -14,7 +14,6 @@ import os
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from autoparser import __version__, analysis
@@ -78,6 +77,9 @@ def engine() -> str:
 
 
 def _version(name: str) -> str:
+    # Slow to import, and asked for only where something is cached.
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -24,9 +24,9 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from time import monotonic
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
+from autoparser.analysis.core.closed_at_exit import ClosedAtExit
 from autoparser.analysis.core.errors import AutoparserError
 
 from .error_words import of_fault
@@ -58,7 +58,7 @@ class TaskOutcome(Generic[Value]):
         return cast("Value", self.value)
 
 
-class WorkerPool:
+class WorkerPool(ClosedAtExit):
     """Workers for tasks of a kind. A context manager."""
 
     def __init__(self, workers: int | None = None, *, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -67,17 +67,6 @@ class WorkerPool:
         self.limits = limits
         self._idle = deque(Worker() for _ in range(count))
         self._busy: dict[Connection, tuple[int, Worker]] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the workers, whatever they are at."""

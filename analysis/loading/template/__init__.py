@@ -4,7 +4,6 @@ from autoparser.analysis.core.provenance import Provenance, SourceKind
 
 from .chat_template import ChatTemplate
 from .comments import comments
-from .emission import Emission
 from .encoded import REFUSALS, EncodedTemplate
 from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
 from .failure_line import failure_line
@@ -20,7 +19,7 @@ from .render_trace import (
     TemplateSite,
     TraceStep,
 )
-from .source_map import SourceSpan, line_at
+from .source_map import SourceMap
 from .token_places import TemplateToken, template_tokens
 from .variables import PASSED, variable_value
 
@@ -31,7 +30,6 @@ __all__ = [
     "REASONING_FIELDS",
     "REFUSALS",
     "ChatTemplate",
-    "Emission",
     "EncodedTemplate",
     "IsolatedTemplate",
     "OpenSite",
@@ -41,7 +39,7 @@ __all__ = [
     "Sandbox",
     "SeenValue",
     "SourceKind",
-    "SourceSpan",
+    "SourceMap",
     "StepKind",
     "TemplateSite",
     "TemplateToken",
@@ -50,7 +48,6 @@ __all__ = [
     "compared_values",
     "failure_line",
     "isolated",
-    "line_at",
     "mentioned_fields",
     "plain",
     "prepared_messages",

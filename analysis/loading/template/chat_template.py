@@ -26,20 +26,13 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.loading.isolation import LimitReached, RenderGuard, current_guard, raise_it
 
-from .emission import Emission, emissions
-from .environment import (
-    GenerationTag,
-    InlineGenerationTag,
-    MarkedGenerationTag,
-    Refusal,
-    Sandbox,
-    chat_environment,
-)
+from .environment import MarkedGenerationTag, Refusal, Sandbox, chat_environment
 from .failure_line import failure_line
 from .plain_messages import plain, prepared_messages, prepared_tools
 from .render_trace import RenderTrace
 from .source_excerpt import excerpt, find_column
-from .source_map import SourceMap, SourceSpan, numbered, spans
+from .source_map import SourceMap, source_map
+from .trace_recorder import MOST_STEPS
 from .traced_render import TraceableTemplate, traceable, traced
 
 if TYPE_CHECKING:
@@ -130,51 +123,24 @@ class ChatTemplate:
         """
         return self._run(self._compiled.template, variables)
 
-    def trace(self, variables: Mapping[str, object]) -> list[Emission]:
-        """Render as `render_prepared` does, and tell which line of the template wrote what.
-
-        What a macro or a block ``set`` writes comes from the line that puts it out. Raises
-        TemplateSyntaxError, TemplateRenderError.
-        """
-        usual = self._traced(self._compiled.template, variables)
-        if self.marks_generation:
-            # The tag is a call: all that it holds would be written by its one line.
-            within = self._traced(self._inlined, variables)
-            if "".join(each.text for each in within) == "".join(each.text for each in usual):
-                return within
-        return usual
-
-    def _traced(self, template: Template, variables: Mapping[str, object]) -> list[Emission]:
-        def traced(guard: RenderGuard | None) -> list[Emission]:
-            pieces = emissions(template, template.new_context(self._own(variables)))
-            return [*pieces] if guard is None else guard.kept(pieces, _length)
-
-        return self._held(traced)
-
-    def source_map(self, variables: Mapping[str, object]) -> list[SourceSpan]:
+    def source_map(self, variables: Mapping[str, object]) -> SourceMap:
         """Render as `render_prepared` does, and tell which place of the template wrote what.
 
-        Places are of the text with each line ended by one newline. Raises TemplateSyntaxError,
-        TemplateRenderError.
+        Raises TemplateSyntaxError, TemplateRenderError.
         """
-        numbered_ = self._numbered
-
-        def mapped(guard: RenderGuard | None) -> list[SourceSpan]:
-            pieces = spans(numbered_, self._own(variables))
-            return [*pieces] if guard is None else guard.kept(pieces, _length)
-
-        return self._held(mapped)
-
-    @cached_property
-    def _numbered(self) -> SourceMap:
-        self.check_syntax()
-        return numbered(self.text, self.sandbox)
+        trace = self._traced(variables, most_steps=0)
+        if trace.failure is not None:
+            raise trace.failure
+        return source_map(trace.pieces, trace.sites)
 
     def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
         """Render as `render_prepared` does, and tell what happened on the way.
 
         A render that fails is told up to there, with its error. Raises TemplateSyntaxError.
         """
+        return self._traced(variables, most_steps=MOST_STEPS)
+
+    def _traced(self, variables: Mapping[str, object], *, most_steps: int) -> RenderTrace:
         made = self._traceable
 
         def render(start: Callable[[], Iterable[str]]) -> list[str]:
@@ -183,7 +149,7 @@ class ChatTemplate:
 
             return self._held(pieces)
 
-        return traced(made, self._own(variables), render)
+        return traced(made, self._own(variables), render, most_steps)
 
     @cached_property
     def _traceable(self) -> TraceableTemplate:
@@ -294,15 +260,8 @@ class ChatTemplate:
 
     @cached_property
     def _marking(self) -> Template:
-        return self._with_tag(MarkedGenerationTag)
-
-    @cached_property
-    def _inlined(self) -> Template:
-        return self._with_tag(InlineGenerationTag)
-
-    def _with_tag(self, tag: type[GenerationTag]) -> Template:
         self.check_syntax()
-        environment = chat_environment(self.sandbox, tag=tag)  # type: ignore[arg-type] # mypy takes a class's own hash for its instances'
+        environment = chat_environment(self.sandbox, tag=MarkedGenerationTag)
         code = environment.compile(environment.parse(self.text))
         return Template.from_code(environment, code, dict(environment.globals))
 
@@ -365,10 +324,6 @@ class _Compiled:
     tree: nodes.Template
     code: CodeType
     template: Template
-
-
-def _length(piece: Emission | SourceSpan) -> int:
-    return len(piece.text)
 
 
 def _cut(words: str) -> str:

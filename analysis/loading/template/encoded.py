@@ -22,8 +22,8 @@ from jinja2 import nodes
 from autoparser.analysis.core.errors import TemplateReadError, TemplateRenderError
 
 from .chat_template import ChatTemplate
-from .emission import Emission
 from .render_trace import PromptPiece, RenderTrace
+from .source_map import SourceMap, SourceSpan
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -73,9 +73,9 @@ class EncodedTemplate(ChatTemplate):
         """Encode: an encoder marks nothing."""
         return self.render_prepared(variables)
 
-    def trace(self, variables: Mapping[str, object]) -> list[Emission]:
+    def source_map(self, variables: Mapping[str, object]) -> SourceMap:
         """Encode: which line of the code wrote what is not known, so all is of the first."""
-        return [Emission(1, self.render_prepared(variables))]
+        return SourceMap((SourceSpan(self.render_prepared(variables), 0, 0, 1),))
 
     def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
         """Encode: which place of the code wrote what is not known."""

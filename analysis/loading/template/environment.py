@@ -66,16 +66,6 @@ class GenerationTag(Extension):
         return caller()
 
 
-class InlineGenerationTag(GenerationTag):
-    """The same tag as a scope alone, whose pieces are written by their own lines."""
-
-    def parse(self, parser: Parser) -> nodes.Node:
-        """Read the block up to its end tag."""
-        line = next(parser.stream).lineno
-        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return nodes.Scope(body).set_lineno(line)
-
-
 class MarkedGenerationTag(GenerationTag):
     """The same tag, with `GENERATION_OPEN` and `GENERATION_CLOSE` around what it holds."""
 

@@ -22,11 +22,10 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.loading.isolation import DEFAULT_LIMITS, Limits, run_task
 
 from .chat_template import ChatTemplate, Rendered
-from .emission import Emission
 from .encoded import EncodedTemplate
 from .environment import Sandbox
 from .render_trace import RenderTrace
-from .source_map import SourceSpan
+from .source_map import SourceMap
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -63,11 +62,7 @@ class IsolatedTemplate(ChatTemplate):
         """Render in a worker, with marks. Otherwise as `ChatTemplate` does."""
         return self._asked(_marked, variables)
 
-    def trace(self, variables: Mapping[str, object]) -> list[Emission]:
-        """Render in a worker, and tell which line wrote what. Otherwise as `ChatTemplate` does."""
-        return self._asked(_traced, variables)
-
-    def source_map(self, variables: Mapping[str, object]) -> list[SourceSpan]:
+    def source_map(self, variables: Mapping[str, object]) -> SourceMap:
         """Render in a worker, and tell which place wrote what. Otherwise as `ChatTemplate` does."""
         return self._asked(_mapped, variables)
 
@@ -163,11 +158,7 @@ def _marked(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> s
     return _kept(given).render_generation(variables)
 
 
-def _traced(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> list[Emission]:
-    return _kept(given).trace(variables)
-
-
-def _mapped(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> list[SourceSpan]:
+def _mapped(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> SourceMap:
     return _kept(given).source_map(variables)
 
 

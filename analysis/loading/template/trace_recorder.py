@@ -43,8 +43,10 @@ class _Open:
 class TraceRecorder:
     """Of one render."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], most_steps: int) -> None:
+        """Know the names that the code asks for; of no steps, no value is put into words."""
         self._names = names
+        self._most_steps = most_steps
         self._open: list[_Open] = []
         self._passes: dict[int, int] = {}
         self._buffers: dict[int, list[PromptPiece]] = {}
@@ -66,7 +68,7 @@ class TraceRecorder:
 
     def seen(self, name: int, value: Value) -> Value:
         """Note what a name stands for."""
-        if self._open:
+        if self._open and self._most_steps:
             noted = SeenValue(self._names[name], value_words(value))
             if noted not in self._open[-1].seen:
                 self._open[-1].seen.append(noted)
@@ -79,7 +81,7 @@ class TraceRecorder:
 
     def written(self, site: int, text: str, buffer: object = None) -> str:
         """Note what an expression writes."""
-        opened = self._leave(site, StepKind.WRITE, value_words(text))
+        opened = self._leave(site, StepKind.WRITE, text)
         before = 0 if opened is None else opened.joined_before
         joined = [*islice(self._joined.values(), before, None)]
         self._put(list(self._pieces_of(site, text, joined)), buffer)
@@ -93,23 +95,23 @@ class TraceRecorder:
     def tested(self, site: int, value: Value) -> Value:
         """Note what came of a test, which is not asked for its truth a second time by that."""
         held = bool(value)
-        self._leave(site, StepKind.TEST, value_words(value), held=held)
+        self._leave(site, StepKind.TEST, value, held=held)
         return value
 
     def looped(self, site: int, value: Value) -> Value:
         """Note what a loop goes through."""
-        self._leave(site, StepKind.LOOP, value_words(value))
+        self._leave(site, StepKind.LOOP, value)
         self._passes[site] = 0
         return value
 
     def turned(self, site: int, value: object) -> None:
         """Note that a loop goes through its body."""
         self._passes[site] = self._passes.get(site, 0) + 1
-        self._made_step(site, StepKind.PASS, value_words(value), number=self._passes[site])
+        self._made_step(site, StepKind.PASS, value, number=self._passes[site])
 
     def stored(self, site: int, value: Value) -> Value:
         """Note what a variable is set to."""
-        self._leave(site, StepKind.SET, value_words(value))
+        self._leave(site, StepKind.SET, value)
         return value
 
     def concat(self, buffer: Iterable[str]) -> str:
@@ -128,29 +130,29 @@ class TraceRecorder:
         return len(self.steps) + self.left_out
 
     def _leave(
-        self, site: int, kind: StepKind, words: str, *, held: bool | None = None
+        self, site: int, kind: StepKind, value: object, *, held: bool | None = None
     ) -> _Open | None:
         opened = None
         while self._open and (opened is None or opened.site != site):
             opened = self._open.pop()
         seen = tuple(opened.seen) if opened is not None else ()
-        self._made_step(site, kind, words, held=held, seen=seen)
+        self._made_step(site, kind, value, held=held, seen=seen)
         return opened
 
     def _made_step(
         self,
         site: int,
         kind: StepKind,
-        words: str,
+        value: object,
         *,
         held: bool | None = None,
         number: int = 0,
         seen: tuple[SeenValue, ...] = (),
     ) -> None:
-        if len(self.steps) >= MOST_STEPS:
+        if len(self.steps) >= self._most_steps:
             self.left_out += 1
         else:
-            self.steps.append(TraceStep(kind, site, words, held, number, seen))
+            self.steps.append(TraceStep(kind, site, value_words(value), held, number, seen))
 
     def _put(self, pieces: list[PromptPiece], buffer: object) -> None:
         kept = self.pieces if buffer is None else self._buffers.setdefault(id(buffer), [])

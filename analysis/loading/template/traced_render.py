@@ -163,13 +163,14 @@ def traced(
     made: TraceableTemplate,
     variables: dict[str, object],
     render: Callable[[Callable[[], Any]], object],
+    most_steps: int,
 ) -> RenderTrace:
-    """Render, and tell what happened.
+    """Render, and tell what happened; without any steps, who wrote what alone.
 
     `render` gets what starts the render, and takes its pieces; what it raises as a
     TemplateRenderError is the end of the trace.
     """
-    recorder = TraceRecorder(made.names)
+    recorder = TraceRecorder(made.names, most_steps)
     environment: SandboxedEnvironment = made.environment.overlay()
     environment.__dict__["concat"] = recorder.concat
     template = Template.from_code(environment, made.code, dict(environment.globals))

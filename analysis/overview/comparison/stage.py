@@ -10,7 +10,6 @@ from autoparser.analysis.core.battery import battery_tools
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
-from autoparser.analysis.loading.template import line_at
 
 from .compared_requests import ComparedRequest
 
@@ -63,7 +62,7 @@ class ComparisonStage:
     def line_at(self, request: ComparedRequest, setting: Setting, at: int) -> int | None:
         """Return the template's line that wrote the character at a place; None: not known."""
         try:
-            spans = self._prober.mapped_messages(
+            written = self._prober.mapped_messages(
                 request.messages(self._prober.shape),
                 tools=request.tools,
                 generation=request.generation,
@@ -71,4 +70,4 @@ class ComparisonStage:
             )
         except TemplateRenderError:
             return None
-        return line_at(spans, at, self._prober.template.text)
+        return written.line_at(at)

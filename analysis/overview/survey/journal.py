@@ -9,15 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
-
-from msgspec import Meta, Struct
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.given import read
-from autoparser.analysis.core.json_document import Count, Digest, json_of
-from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
-from autoparser.analysis.lint import Severity
+from autoparser.analysis.core.json_document import json_of
 
 from .record import Record
 
@@ -36,70 +31,10 @@ class Journal:
     """Whether there is half a line after them."""
 
 
-class SurveyCheck(Struct, frozen=True):
-    """The self-check in figures."""
-
-    passed: Count
-    total: Count
-    equal: Count = 0
-    refused: Count = 0
-    crashed: Count = 0
-    not_asked: Count = 0
-    crash: str | None = None
-    """The first crash on what agents send: its line, and what was raised."""
-
-
-class SurveyLine(Struct, frozen=True):
-    """A line as it stands in the file; what is empty in a record is null in it."""
-
-    schema: Literal["autoparser.survey/1"]
-    """Name and version; a change that is more than an addition counts it up."""
-    source: str
-    """The file, as it was found below what was named."""
-    sha256: Digest
-    """Of the template's text; of its file where no text can be read from it."""
-    error: str | None
-    """Why there is no analysis; all below is then empty."""
-    reasoning: ReasoningMode | None
-    content: ContentMode | None
-    tools: ToolFormat | None
-    call: str | None
-    """One call as it is written, its slots by name in «»; templates that share it are a family."""
-    switches: tuple[str, ...]
-    """Names, sorted."""
-    check: SurveyCheck
-    round_trip: dict[str, Annotated[int, Meta(ge=1)]]
-    """Verdicts counted: `holds`, and the codes of causes."""
-    findings: dict[Severity, Count] | None = None
-    """What lint found, counted by severity; null where it was not asked."""
-
-
 def line_of(record: Record) -> str:
     """Write a record as one line, the newline at its end included."""
-    line = SurveyLine(
-        "autoparser.survey/1",
-        record.source,
-        record.sha256,
-        record.error or None,
-        ReasoningMode(record.reasoning) if record.reasoning else None,
-        ContentMode(record.content) if record.content else None,
-        ToolFormat(record.tools) if record.tools else None,
-        record.call or None,
-        record.switches,
-        SurveyCheck(
-            record.passed,
-            record.total,
-            record.equal,
-            record.refused,
-            record.crashed,
-            record.not_asked,
-            record.crash or None,
-        ),
-        dict(record.trips),
-        None if record.findings is None else dict(record.findings),
-    )
     # The standard library's writer: what a template says may hold half a surrogate pair.
-    return json.dumps(json_of(line)) + "\n"
+    return json.dumps(json_of(record)) + "\n"
 
 
 def journal_of(content: bytes, file: str) -> Journal:
@@ -126,23 +61,4 @@ def _record(line: bytes, file: str, place: str) -> Record:
     except (ValueError, RecursionError):
         words = "this is not a line of a survey"
         raise AutoparserError(words, file=file, place=place, hint=_OTHER) from None
-    found = read(document, SurveyLine, file=file, place=place, hint=_OTHER)
-    return Record(
-        found.source,
-        found.sha256,
-        error=found.error or "",
-        reasoning=found.reasoning or "",
-        content=found.content or "",
-        tools=found.tools or "",
-        call=found.call or "",
-        switches=found.switches,
-        passed=found.check.passed,
-        total=found.check.total,
-        equal=found.check.equal,
-        refused=found.check.refused,
-        crashed=found.check.crashed,
-        not_asked=found.check.not_asked,
-        crash=found.check.crash or "",
-        trips=found.round_trip,
-        findings=found.findings,
-    )
+    return read(document, Record, file=file, place=place, hint=_OTHER)

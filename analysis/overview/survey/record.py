@@ -1,77 +1,83 @@
-"""What a survey keeps of one template."""
+"""What a survey keeps of one template, as it stands in a line of its file."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
 
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import CallFormat, Slot
+from autoparser.analysis.core.json_document import Count, Digest
 from autoparser.analysis.core.verdicts import Check
+from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.history.roundtrip import code_of, round_trip, shipped_scenarios
 from autoparser.analysis.lint import LintReport, Severity, Subject, lint
 from autoparser.analysis.loading.sources import load_template
 
+SURVEY: Literal["autoparser.survey/1"] = "autoparser.survey/1"
 HOLDS = "holds"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class SurveyCheck(Struct, frozen=True):
+    """The self-check in figures."""
+
+    passed: Count
+    total: Count
+    equal: Count = 0
+    refused: Count = 0
+    crashed: Count = 0
+    not_asked: Count = 0
+    crash: str | None = None
+    """The first crash on what agents send: its line, and what was raised."""
+
+
+class Record(Struct, frozen=True):
     """One template: what it is like, or why it cannot be analysed."""
 
+    schema: Literal["autoparser.survey/1"]
+    """Name and version; a change that is more than an addition counts it up."""
     source: str
-    sha256: str
-    """Of the template's text; of its file where that cannot be read."""
-    error: str = ""
+    """The file, as it was found below what was named."""
+    sha256: Digest
+    """Of the template's text; of its file where no text can be read from it."""
+    error: str | None
     """Why there is no analysis; all below is then empty."""
-    reasoning: str = ""
-    """The reasoning mode."""
-    content: str = ""
-    tools: str = ""
-    """The mode of the calls."""
-    call: str = ""
-    """One call as it is written, with its slots by name: templates that share it are a family."""
-    switches: tuple[str, ...] = ()
-    passed: int = 0
-    """Messages of the self-check that come out right."""
-    total: int = 0
-    equal: int = 0
-    """Messages that the format writes as the template renders them."""
-    refused: int = 0
-    """Messages that the template refuses on purpose."""
-    crashed: int = 0
-    """Messages on which the template crashes."""
-    not_asked: int = 0
-    """Messages that its shape cannot tell from others."""
-    crash: str = ""
-    """The first crash on what agents send: its line, and what was raised."""
-    trips: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Verdicts of the round trip, counted: `holds`, and the codes of causes."""
-    findings: Mapping[Severity, int] | None = None
-    """What lint found, counted by what it costs; None where it was not asked."""
+    reasoning: ReasoningMode | None
+    content: ContentMode | None
+    tools: ToolFormat | None
+    call: str | None
+    """One call as it is written, its slots by name in «»; templates that share it are a family."""
+    switches: tuple[str, ...]
+    """Names, sorted."""
+    check: SurveyCheck
+    round_trip: dict[str, Annotated[int, Meta(ge=1)]]
+    """Verdicts counted: `holds`, and the codes of causes."""
+    findings: dict[Severity, Count] | None = None
+    """What lint found, counted by severity; null where it was not asked."""
+
+    @classmethod
+    def failed(cls, source: str, digest: str, error: str) -> Record:
+        """Return the record of a template that cannot be analysed."""
+        check = SurveyCheck(0, 0)
+        return cls(SURVEY, source, digest, error, None, None, None, None, (), check, {})
 
     @property
     def ok(self) -> bool:
         """Whether it was analysed and the whole self-check passes."""
-        return not self.error and self.passed == self.total
+        return not self.error and self.check.passed == self.check.total
 
     @property
     def played(self) -> int:
         """Round trips that apply to it."""
-        return sum(self.trips.values())
+        return sum(self.round_trip.values())
 
     @property
     def held(self) -> int:
         """Those that hold."""
-        return self.trips.get(HOLDS, 0)
-
-
-def digest_of(text: str) -> str:
-    """Return the digest by which a template is known again."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return self.round_trip.get(HOLDS, 0)
 
 
 def record_of(source: str, digest: str, *, linted: bool = False) -> Record:
@@ -81,7 +87,7 @@ def record_of(source: str, digest: str, *, linted: bool = False) -> Record:
         found = lint(Subject(analysis.template, analysis=analysis)) if linted else None
         return recorded(source, digest, analysis, found)
     except AutoparserError as error:
-        return Record(source, digest, error=error.message)
+        return Record.failed(source, digest, error.message)
 
 
 def recorded(
@@ -97,34 +103,38 @@ def recorded(
         HOLDS if row.verdict.cause is None else code_of(row.verdict.cause) for row in played.rows
     )
     return Record(
+        SURVEY,
         source,
         digest,
-        reasoning=view.reasoning.value,
-        content=view.content.value,
-        tools=view.tools.value,
-        call="" if calls is None else _call(calls),
-        switches=tuple(sorted(switch.name for switch in analysis.switches)),
-        passed=check.passed,
-        total=check.total,
-        equal=check.equal,
-        refused=check.refused,
-        crashed=check.crashed,
-        not_asked=check.not_asked,
-        crash=_crash(check),
-        trips=dict(sorted(trips.items())),
-        findings=None if found is None else _counted(found),
+        None,
+        view.reasoning,
+        view.content,
+        view.tools,
+        None if calls is None else _call(calls),
+        tuple(sorted(switch.name for switch in analysis.switches)),
+        SurveyCheck(
+            check.passed,
+            check.total,
+            check.equal,
+            check.refused,
+            check.crashed,
+            check.not_asked,
+            _crash(check),
+        ),
+        dict(sorted(trips.items())),
+        None if found is None else _counted(found),
     )
 
 
-def _counted(found: LintReport) -> Mapping[Severity, int]:
+def _counted(found: LintReport) -> dict[Severity, int]:
     counts = Counter(finding.severity for finding in found.findings)
     return {severity: counts[severity] for severity in Severity}
 
 
-def _crash(check: Check) -> str:
+def _crash(check: Check) -> str | None:
     crash = next((each for each in check.crashes if each.needed), None)
     if crash is None:
-        return ""
+        return None
     return crash.reason if crash.line is None else f"line {crash.line}: {crash.reason}"
 
 

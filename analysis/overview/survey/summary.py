@@ -61,10 +61,10 @@ def summary_of(records: Sequence[Record]) -> Summary:
     return Summary(
         _share("all", records),
         tuple(record for record in records if record.error),
-        tuple(record for record in analysed if record.crash),
-        _by(analysed, lambda record: record.reasoning),
-        _by(analysed, lambda record: record.content),
-        _by(analysed, lambda record: record.tools),
+        tuple(record for record in analysed if record.check.crash),
+        _by(analysed, lambda record: record.reasoning or ""),
+        _by(analysed, lambda record: record.content or ""),
+        _by(analysed, lambda record: record.tools or ""),
         _families([record for record in analysed if record.call]),
         tuple(sorted(switches.items(), key=lambda each: (-each[1], each[0]))),
         _causes(analysed),
@@ -97,7 +97,7 @@ def _families(records: Sequence[Record]) -> tuple[Family, ...]:
             share,
             tuple(record.source for record in records if record.call == share.name)[:EXAMPLES],
         )
-        for share in _by(records, lambda record: record.call)
+        for share in _by(records, lambda record: record.call or "")
     )
 
 
@@ -105,7 +105,7 @@ def _causes(records: Sequence[Record]) -> tuple[tuple[str, int, int], ...]:
     verdicts: Counter[str] = Counter()
     templates: Counter[str] = Counter()
     for record in records:
-        for cause, count in record.trips.items():
+        for cause, count in record.round_trip.items():
             if cause != HOLDS:
                 verdicts[cause] += count
                 templates[cause] += 1

@@ -52,7 +52,7 @@ class SurveyLook:
             record = recorded(source, digest, portrait.analysis, portrait.lint)
             return Surveyed(record, self.draw(portrait))
         except AutoparserError as error:
-            return Surveyed(Record(source, digest, error=error.message))
+            return Surveyed(Record.failed(source, digest, error.message))
 
 
 @contextmanager
@@ -78,4 +78,4 @@ def _surveyed(pool: WorkerPool, look: SurveyLook, waiting: Sequence[Waiting]) ->
         if error is None:
             yield outcome.result()
         else:
-            yield Surveyed(Record(source, digest, error=error.message))
+            yield Surveyed(Record.failed(source, digest, error.message))

@@ -9,16 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from autoparser import Analysis, ChatTemplate, analyze, load_template
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.engines import AskedTexts, asked_texts
+from tests.fixture_analyses import analysed
 
 TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
 NAMES = ("j1-json-in-tags", "a1-function-parameter", "reasoning-forced-open", "content-plain")
-
-
-@cache
-def analysed(name: str) -> Analysis:
-    return analyze(load_template(TEMPLATES / f"{name}.jinja"))
 
 
 @cache

@@ -12,7 +12,7 @@ from .asking import ROOT, differing
 
 TEMPLATES = sorted((ROOT / "fixtures" / "templates").glob("*.jinja"))
 SHARES = 8
-FEW = TEMPLATES[::24]
+FEW = TEMPLATES[::48]
 
 
 def _asked(paths: list[Path], folder: Path) -> tuple[list[str], int]:

@@ -75,5 +75,5 @@ def test_what_a_generation_block_holds_is_written_by_its_own_lines() -> None:
     template = ChatTemplate(
         "a\n{%- generation %}\nb\n{{- messages[0].content }}\n{% endgeneration %}"
     )
-    written = template.trace({"messages": [{"role": "user", "content": "hi"}]})
-    assert next(each.line for each in written if each.text == "hi") == 4
+    written = template.source_map({"messages": [{"role": "user", "content": "hi"}]})
+    assert written.line_of("hi") == 4

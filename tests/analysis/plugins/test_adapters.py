@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from autoparser.analysis.core.errors import TemplateNotFoundError
@@ -165,6 +166,40 @@ def test_the_detectors_of_sglang_read_the_same(name: str) -> None:
         assert [(each.name, values(each.parameters)) for each in found.calls] == answer.calls
         assert tools.has_tool_call(answer.text) is bool(answer.calls)
     assert Detector(tokenizer=tokenizer).get_structural_tag(TOOLS, "required")
+
+
+class NativeFunction(msgspec.Struct, kw_only=True, array_like=True):
+    """As SGLang's own endpoints hold what a tool does."""
+
+    name: str
+    parameters: dict[str, Any]
+
+
+class NativeTool(msgspec.Struct, kw_only=True, array_like=True):
+    """As SGLang's own endpoints hold a tool."""
+
+    function: NativeFunction
+    type: str = "function"
+
+
+def test_the_tools_of_sglangs_own_endpoints_are_read() -> None:
+    name = "a1-function-parameter"
+    native = [
+        NativeTool(
+            function=NativeFunction(
+                name=tool["function"]["name"], parameters=tool["function"]["parameters"]
+            )
+        )
+        for tool in TOOLS
+    ]
+    answer = next(each for each in answers(name) if each.calls)
+    thinking, tools = (
+        Thinking(tokenizer=tokenizer_for(name)),
+        Detector(tokenizer=tokenizer_for(name)),
+    )
+    rest = thinking.detect_and_parse(answer.text).normal_text
+    found = tools.detect_and_parse(rest, native)
+    assert [(each.name, values(each.parameters)) for each in found.calls] == answer.calls
 
 
 def test_no_tool_detector_reads_on_where_none_can_find_a_call() -> None:

@@ -7,25 +7,30 @@ from typing import Any
 import pytest
 
 from autoparser import Message, ToolCall
-from autoparser.analysis.server_probe import ClientCall, ClientMessage, Likeness
-from autoparser.analysis.server_probe.client_message import differences
+from autoparser.analysis.core.conversation import ReadCall, ReadMessage
+from autoparser.analysis.server_probe import Likeness
+from autoparser.analysis.server_probe.client_message import (
+    client_message,
+    differences,
+    joined_deltas,
+)
 
 
 @pytest.mark.parametrize(
     ("meant", "came", "found"),
     [
-        (ClientMessage("a", "b"), ClientMessage("a", "b"), []),
-        (ClientMessage("a", "b"), ClientMessage("a\n", "b"), [("reasoning", Likeness.EDGES)]),
-        (ClientMessage("", "b"), ClientMessage("", "\n\nb "), [("content", Likeness.EDGES)]),
+        (ReadMessage("b", "a"), ReadMessage("b", "a"), []),
+        (ReadMessage("b", "a"), ReadMessage("b", "a\n"), [("reasoning", Likeness.EDGES)]),
+        (ReadMessage("b", ""), ReadMessage("\n\nb ", ""), [("content", Likeness.EDGES)]),
         (
-            ClientMessage("a", "b"),
-            ClientMessage("", "ab"),
+            ReadMessage("b", "a"),
+            ReadMessage("ab", ""),
             [("reasoning", Likeness.DIFFERENT), ("content", Likeness.DIFFERENT)],
         ),
     ],
 )
 def test_texts_are_compared_exactly_and_up_to_their_edges(
-    meant: ClientMessage, came: ClientMessage, found: list[tuple[str, Likeness]]
+    meant: ReadMessage, came: ReadMessage, found: list[tuple[str, Likeness]]
 ) -> None:
     assert [(each.part.value, each.likeness) for each in differences(meant, came)] == found
 
@@ -42,8 +47,8 @@ def test_texts_are_compared_exactly_and_up_to_their_edges(
     ],
 )
 def test_arguments_are_compared_as_json(arguments: str, same: bool) -> None:
-    meant = ClientMessage.of(Message(calls=(ToolCall("f", {"a": "é", "b": 1}),)))
-    came = ClientMessage(calls=(ClientCall("f", arguments),))
+    meant = ReadMessage.of(Message(calls=(ToolCall("f", {"a": "é", "b": 1}),)))
+    came = ReadMessage(calls=(ReadCall("f", arguments),))
     assert (differences(meant, came) == ()) is same
 
 
@@ -57,10 +62,10 @@ def test_a_stream_is_put_together_by_the_index_of_calls(field: str) -> None:
         {"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "{"}}]},
         {"tool_calls": [{"index": 0, "function": {"name": None, "arguments": "}"}}]},
     ]
-    calls = (ClientCall("f", "{}"), ClientCall("g", ""))
-    assert ClientMessage.joined(deltas) == ClientMessage("ab", "c", calls)
+    calls = (ReadCall("f", "{}"), ReadCall("g", ""))
+    assert joined_deltas(deltas) == ReadMessage("c", "ab", calls)
 
 
 def test_reasoning_that_comes_in_both_fields_counts_once() -> None:
     both: dict[str, Any] = {"reasoning": "a", "reasoning_content": "a"}
-    assert ClientMessage.read(both) == ClientMessage("a")
+    assert client_message(both) == ReadMessage(reasoning="a")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -135,6 +136,33 @@ def test_a_server_without_a_way_is_not_passed() -> None:
 def test_a_rung_that_a_server_has_not_is_an_error() -> None:
     with pytest.raises(ProbeError, match="no way to have a text forced; it offers given, sampled"):
         probed(stub_of(vllm_stub), rung=Rung.FORCED)
+
+
+def test_a_forced_text_is_written_in_the_tokens_of_the_tokenizer() -> None:
+    """Whoever reads by ids takes a marker that is spelled for text, and no grammar forbids that."""
+    stub = stub_of(vllm_stub)
+    closer, marker = "</tool_call>", 0x110000
+    plain = stub.routes["/tokenize"]
+
+    def tokenize(body: Body) -> Answer:
+        if not body.get("return_token_strs"):
+            return plain(body)
+        tokens = re.findall(f"{closer}|.", body["prompt"], re.DOTALL)
+        ids = [marker if token == closer else ord(token) for token in tokens]
+        return 200, {"tokens": ids, "token_strs": tokens}
+
+    def written(body: Body) -> Answer:
+        if not body:
+            return 400, {"error": {"message": "a field is missing"}}
+        (text,) = body["structured_outputs"]["choice"]
+        bias = body["logit_bias"]
+        spelled = bias[str(ord("<"))] >= bias[str(marker)] if closer in text else False
+        return 200, choices(message_in(text, calling=not spelled))
+
+    stub.routes |= {"/tokenize": tokenize, "/v1/chat/completions": written}
+    found = probed(stub, rung=Rung.FORCED)
+    assert "an argument of every type" in titles(found, ReadVerdict.EXACT)
+    assert titles(found, ReadVerdict.DIFFERENT) == ["an argument that holds what closes a call"]
 
 
 def test_what_a_model_likes_to_write_is_the_last_rung() -> None:

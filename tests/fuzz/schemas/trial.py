@@ -30,6 +30,7 @@ from tests.analysis.constraining.grammar.proofs import grammar_for, request_for
 from tests.analysis.reading.parsing.loop import with_ids
 
 from .instances import orders, value_for
+from .left_out import left_out
 from .random_schemas import tool_schema
 
 FORMATS = FormatChecker(())
@@ -124,14 +125,19 @@ class SchemaTally:
     """Grammars that could not be written at all, and told why."""
     instances: int = 0
     """Valid values that a grammar was asked to take."""
+    left_out: int = 0
+    """Those of them that no grammar of the format takes, for a reason that the docs give."""
     walks: int = 0
     """Random calls that a grammar took, and that were judged."""
     finds: list[SchemaFind] = field(default_factory=list[SchemaFind])
 
     def add(self, other: SchemaTally) -> None:
-        for name in ("grammars", "held", "loosened", "refused", "instances", "walks"):
+        for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.finds += other.finds
+
+
+_COUNTS = ("grammars", "held", "loosened", "refused", "instances", "left_out", "walks")
 
 
 @lru_cache(maxsize=1)
@@ -257,6 +263,10 @@ class SchemaTrial:
                 return
             refused = refused or text
         self.tally.instances += 1
+        assert self.format.calls is not None
+        if left_out(self.format.calls, value, self.schema) is not None:
+            self.tally.left_out += 1
+            return
         self._find(Fault.NOT_TAKEN, f"{value!r}, written {refused!r}")
 
     def _turn(self, arguments: dict[str, Json]) -> str | None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from autoparser import ChatTemplate, analyze, load_template
+from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.inference.check.template_turns import QUESTION
 from autoparser.analysis.lint import Severity
 from autoparser.analysis.overview.comparison import compare
 from autoparser.analysis.overview.portrait import portray, switch_views
-from autoparser.analysis.overview.survey import Record, summary_of
+from autoparser.analysis.overview.survey import SURVEY, Record, SurveyCheck, summary_of
 from autoparser.reports.html import comparison_page, report_page, survey_page
 from tests.analysis.history.roundtrip.vocabularies import tiny
 from tests.fixture_analyses import analysed
@@ -199,21 +200,24 @@ def test_a_hostile_template_is_text() -> None:
 
 def test_a_hostile_corpus_is_text() -> None:
     records = [
-        Record("<script>x()</script>.jinja", "0", error="</td><script>x()</script>"),
+        Record.failed("<script>x()</script>.jinja", "0", "</td><script>x()</script>"),
         Record(
+            SURVEY,
             "b\u202e.jinja",
             "1",
-            reasoning="TAG_BASED",
-            content="PLAIN",
-            tools="JSON_NATIVE",
+            error=None,
+            reasoning=ReasoningMode.TAG_BASED,
+            content=ContentMode.PLAIN,
+            tools=ToolFormat.JSON_NATIVE,
             call="<img src=x onerror=x()>«name»",
             switches=("<b>",),
-            passed=44,
-            total=44,
-            trips={"holds": 3, "ids": 1},
+            check=SurveyCheck(44, 44),
+            round_trip={"holds": 3, "ids": 1},
         ),
     ]
-    records.append(replace(records[1], source="c.jinja", findings={Severity.ERROR: 2}))
+    records.append(
+        msgspec.structs.replace(records[1], source="c.jinja", findings={Severity.ERROR: 2})
+    )
     script = (FOLDER.parents[1] / "reports" / "html" / "survey_index.js").read_text("utf-8")
     checked(survey_page(summary_of(records), records, "1.2.3"), script)
     pages = {"c.jinja": "c-0.html"}

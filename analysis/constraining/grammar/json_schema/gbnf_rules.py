@@ -24,8 +24,8 @@ from .code_points import LAST, CodePoints
 RESERVED = frozenset({"root", "start"})
 """Names that the whole grammar uses, not its parts."""
 
-NEVER = f"[^\\x00-{chr(LAST)}]"
-"""A character that does not exist."""
+_NEVER = f"[\\x00] [^\\x00-{chr(LAST)}]"
+"""A null character, and one that does not exist."""
 
 
 class GbnfRules:
@@ -86,13 +86,23 @@ class GbnfRules:
         return self._recursive[key]
 
     @property
+    def never(self) -> str:
+        """The name of a rule that matches no text.
+
+        A class of no characters is not enough: llama.cpp reads the bytes from 0xF8 on, which no
+        UTF-8 has, as characters beyond Unicode's last one, and these are in it. It lets no null
+        character pass; llguidance and xgrammar see that nothing can follow one.
+        """
+        return self.add("never", _NEVER)
+
+    @property
     def seam(self) -> str:
         """The name of a rule that matches the empty text alone, and yet recurses.
 
         llguidance joins rules without recursion to one regular expression, which its lexer
-        matches whole; a seam keeps what it stands in a rule. llama.cpp reads it as nothing.
+        matches whole; a seam keeps what it stands in a rule.
         """
-        return self.recursive("seam", "seam", lambda name: f'"" | {NEVER} {name}')
+        return self.recursive("seam", "seam", lambda name: f'"" | {self.never} {name}')
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Return the names and bodies of all rules."""

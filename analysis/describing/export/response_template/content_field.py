@@ -116,11 +116,9 @@ def _explicit_closes(around: TargetSurroundings) -> Iterator[str]:
 def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
     ends = list(between(around.joints, left=[Part.CONTENT], right=[None]))
     if around.end:
-        spaces = [
-            space_at_start(joint.text)
-            for joint in ends
-            if joint.text.lstrip().startswith(around.ends)
-        ]
+        ended = [joint for joint in ends if joint.text.lstrip().startswith(around.ends)]
+        # Where the template ends turns by whitespace alone, the model's own end follows that.
+        spaces = [space_at_start(joint.text) for joint in ended or ends]
         gap = around.gap(Part.CONTENT, left=False, written=spaces)
         if gap != ANY_SPACE:
             gap = optional(rf"{behind(around.closed)}\s+") + gap

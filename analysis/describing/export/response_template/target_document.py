@@ -26,10 +26,17 @@ from .surroundings import TargetSurroundings
 
 
 def response_template(
-    format_: TurnFormat, dialect: TemplateDialect = TemplateDialect.COMMON
+    format_: TurnFormat, dialect: TemplateDialect = TemplateDialect.COMMON, eos: str = ""
 ) -> Export:
-    """Write a format as a `response_template`, and say what that cannot express."""
+    """Write a format as a `response_template`, and say what that cannot express.
+
+    `eos` is the token that ends an output whatever the template writes; empty where none does.
+    transformers reads the ids of an output, and that token is one of them: after a call it would be
+    content, and take the place of what was before.
+    """
     format_ = format_.whole
+    if eos and eos not in format_.stop_strings:
+        format_ = replace(format_, stop_strings=(*format_.stop_strings, eos))
     around = TargetSurroundings(format_, build(Formats.of(format_), Request()), joints_of(format_))
     calls, limits = _calls(around)
     around = replace(around, calls=calls)

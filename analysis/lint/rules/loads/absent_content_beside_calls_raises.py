@@ -18,9 +18,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import called, calling, lacking
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -34,12 +34,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         setting=subject.usual_setting,
     )
     if usual.rendered and absent.error is not None:
-        yield Hit(
+        yield raising_hit(
             f"a message with calls and no content {failed(absent)}",
-            (compared(absent, "no content key", usual, "as the template wants it"),),
-            line=absent.error.line,
-            severity=None if absent.crashed else Severity.WARNING,
-            cause=absent.cause,
+            absent,
+            "no content key",
+            usual,
+            "as the template wants it",
+            refused=Severity.WARNING,
         )
 
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -31,12 +31,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     one = subject.play((subject.user,))
     two = subject.play((subject.user, subject.next_user))
     if one.rendered and two.error is not None:
-        yield Hit(
-            f"a second user message after the first {failed(two)}",
-            (compared(one, "one user message", two, "two in a row"),),
-            line=two.error.line,
-            cause=two.cause,
-        )
+        message = f"a second user message after the first {failed(two)}"
+        yield raising_hit(message, two, "two in a row", one, "one user message")
 
 
 RULE = Rule(

@@ -20,8 +20,8 @@ from autoparser.analysis.core.conversation import Dialogue, Message, User
 from autoparser.analysis.inference.probing import ContentForm
 from autoparser.analysis.lint.chats import went_on
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -39,12 +39,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     for words, dialogue in cases:
         render = subject.play(dialogue)
         if render.error is not None:
-            yield Hit(
-                f"a conversation with {words} {failed(render)}",
-                (compared(render, f"with {words}", usual, "with texts"),),
-                line=render.error.line,
-                severity=None if render.crashed else Severity.INFO,
-                cause=render.cause,
+            message, refused = f"a conversation with {words} {failed(render)}", Severity.INFO
+            yield raising_hit(
+                message, render, f"with {words}", usual, "with texts", refused=refused
             )
 
 

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import went_on
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.neighbours import neighbouring_answers
 from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -32,13 +32,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render one answer, and two."""
     one, two = went_on(subject), neighbouring_answers(subject)
     if one.rendered and two.error is not None:
-        yield Hit(
-            f"a second message of the assistant after the first {failed(two)}",
-            (compared(one, "one answer", two, "two in a row"),),
-            line=two.error.line,
-            severity=Severity.ERROR if two.crashed else None,
-            cause=two.cause,
-        )
+        message = f"a second message of the assistant after the first {failed(two)}"
+        yield raising_hit(message, two, "two in a row", one, "one answer", crashed=Severity.ERROR)
 
 
 RULE = Rule(

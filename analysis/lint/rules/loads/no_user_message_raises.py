@@ -19,8 +19,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import Chat, question, said
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -43,12 +43,13 @@ def check(subject: Subject) -> Iterator[Hit]:
     for words, messages in cases:
         render = subject.render(messages, generation=True, setting=setting)
         if render.error is not None:
-            yield Hit(
+            yield raising_hit(
                 f"a conversation {words} {failed(render)}",
-                (compared(render, words, usual, "a user message first"),),
-                line=render.error.line,
-                severity=Severity.WARNING if render.crashed else None,
-                cause=render.cause,
+                render,
+                words,
+                usual,
+                "a user message first",
+                crashed=Severity.WARNING,
             )
 
 

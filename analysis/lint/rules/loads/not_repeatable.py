@@ -46,7 +46,7 @@ def _anew(subject: Subject) -> Render:
 
 def _line(one: Render, other: Render) -> int | None:
     """Give the line of the first piece in which they differ."""
-    pairs = zip(one.emissions, other.emissions, strict=False)
+    pairs = zip(one.retrace().spans, other.retrace().spans, strict=False)
     return next((left.line for left, right in pairs if left.text != right.text), None)
 
 

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -36,12 +36,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         setting=subject.usual_setting,
     )
     if not as_text.rendered:
-        yield Hit(
-            f"a system message {failed(led)}",
-            (compared(led, "with a system message", bare, "without"),),
-            line=led.error.line,
-            severity=Severity.WARNING if led.crashed else None,
-            cause=led.cause,
+        message = f"a system message {failed(led)}"
+        yield raising_hit(
+            message, led, "with a system message", bare, "without", crashed=Severity.WARNING
         )
 
 

@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -39,12 +39,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         (empty, "tools=[]", none, "tools=None"),
     ):
         if bare.crashed and other.rendered:
-            yield Hit(
-                f"a request with {words} {failed(bare)}",
-                (compared(bare, words, other, other_words),),
-                line=None if bare.error is None else bare.error.line,
-                cause=bare.cause,
-            )
+            message = f"a request with {words} {failed(bare)}"
+            yield raising_hit(message, bare, words, other, other_words)
 
 
 RULE = Rule(

@@ -22,6 +22,7 @@ from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
 from autoparser.analysis.lint.lint_renders import Render, alone, compared
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -75,13 +76,8 @@ def _tools_alone(subject: Subject) -> Iterator[Hit]:
         usual.messages, tools=subject.tools, generation=True, setting=subject.usual_setting
     )
     if usual.rendered and given.error is not None:
-        yield Hit(
-            f"every request that offers tools {failed(given)}",
-            (compared(given, "with tools", usual, "without"),),
-            line=given.error.line,
-            severity=None if given.crashed else Severity.WARNING,
-            cause=given.cause,
-        )
+        message = f"every request that offers tools {failed(given)}"
+        yield raising_hit(message, given, "with tools", usual, "without", refused=Severity.WARNING)
 
 
 RULE = Rule(

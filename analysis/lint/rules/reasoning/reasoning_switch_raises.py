@@ -20,8 +20,8 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.switches import Effect
 from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -42,11 +42,12 @@ def check(subject: Subject) -> Iterator[Hit]:
             render = under(subject, (subject.user,), {switch.name: value}, generation=True)
             if render.crashed:
                 words = f"{switch.name}={value}"
-                yield Hit(
+                yield raising_hit(
                     f"a request {failed(render)}",
-                    (compared(render, words, unset, "unset"),),
-                    line=None if render.error is None else render.error.line,
-                    cause=render.cause,
+                    render,
+                    words,
+                    unset,
+                    "unset",
                     setting={switch.name: value},
                 )
                 break

@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import JsonType
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared
+from autoparser.analysis.lint.lint_renders import Render
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling
@@ -48,12 +49,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         if not render.rendered:
             raising[str(kind)] = render
     for render in [*raising.values()][:1]:
-        yield Hit(
+        yield raising_hit(
             f"requests fail whose calls have an argument of type {', '.join(raising)}:"
             f" {render.reason}",
-            (compared(render, f"of type {next(iter(raising))}", usual, "of type string"),),
-            line=None if render.error is None else render.error.line,
-            cause=render.cause,
+            render,
+            f"of type {next(iter(raising))}",
+            usual,
+            "of type string",
         )
 
 

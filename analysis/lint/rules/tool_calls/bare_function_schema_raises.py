@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -31,12 +31,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     wrapped = subject.render(messages, tools=subject.tools, setting=setting)
     render = subject.render(messages, tools=bare, setting=setting)
     if render.error is not None and wrapped.rendered:
-        yield Hit(
-            f"requests fail whose tools are bare function schemas: {render.reason}",
-            (compared(render, "bare", wrapped, "wrapped"),),
-            line=render.error.line,
-            cause=render.cause,
-        )
+        message = f"requests fail whose tools are bare function schemas: {render.reason}"
+        yield raising_hit(message, render, "bare", wrapped, "wrapped")
 
 
 RULE = Rule(

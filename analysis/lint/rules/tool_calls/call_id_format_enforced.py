@@ -18,8 +18,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -36,12 +36,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         for each in (call, other)
     )
     if made.error is not None and plain.rendered:
-        yield Hit(
-            f"requests fail whose calls have ids like {MADE}: {made.reason}",
-            (compared(made, "an id as chat APIs make them", plain, "an id of nine letters"),),
-            line=made.error.line,
-            cause=made.cause,
-        )
+        message = f"requests fail whose calls have ids like {MADE}: {made.reason}"
+        words = "an id as chat APIs make them", "an id of nine letters"
+        yield raising_hit(message, made, words[0], plain, words[1])
 
 
 RULE = Rule(

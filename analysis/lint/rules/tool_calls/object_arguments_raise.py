@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.string_arguments import both_forms
 from autoparser.analysis.lint.subject import Subject
@@ -30,12 +30,13 @@ def check(subject: Subject) -> Iterator[Hit]:
     string, object_ = both_forms(subject)
     if object_.error is None or not string.rendered:
         return
-    yield Hit(
+    yield raising_hit(
         f"requests fail whose calls have arguments as an object: {object_.reason}",
-        (compared(object_, "arguments as an object", string, "as JSON text"),),
-        line=object_.error.line,
-        severity=Severity.WARNING if object_.error.refused else None,
-        cause=object_.cause,
+        object_,
+        "arguments as an object",
+        string,
+        "as JSON text",
+        refused=Severity.WARNING,
     )
 
 

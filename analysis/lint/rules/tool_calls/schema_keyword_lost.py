@@ -24,6 +24,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import failed, listed
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -53,13 +54,15 @@ def check(subject: Subject) -> Iterator[Hit]:
     for keyword in keywords:
         render = _offering(subject, [keyword.schema])
         if render.error is not None:
-            yield Hit(
+            yield raising_hit(
                 f"requests fail that offer a tool whose schema has {keyword.name}:"
                 f" it {failed(render)}",
-                (compared(render, f"with {keyword.name}", usual, "with a type alone"),),
-                line=render.error.line,
-                severity=Severity.ERROR,
-                cause=render.cause,
+                render,
+                f"with {keyword.name}",
+                usual,
+                "with a type alone",
+                crashed=Severity.ERROR,
+                refused=Severity.ERROR,
             )
         elif keyword.sign not in render.text:
             lost.append((keyword, render))

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.string_arguments import both_forms
 from autoparser.analysis.lint.subject import Subject
@@ -30,13 +30,14 @@ def check(subject: Subject) -> Iterator[Hit]:
     string, object_ = both_forms(subject)
     if string.error is None or not object_.rendered:
         return
-    yield Hit(
+    yield raising_hit(
         "requests fail whose calls have arguments as JSON text, as chat APIs send them:"
         f" {string.reason}",
-        (compared(string, "arguments as JSON text", object_, "as an object"),),
-        line=string.error.line,
-        severity=Severity.INFO if string.error.refused else None,
-        cause=string.cause,
+        string,
+        "arguments as JSON text",
+        object_,
+        "as an object",
+        refused=Severity.INFO,
     )
 
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.inference.probing import offered
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -38,12 +38,13 @@ def check(subject: Subject) -> Iterator[Hit]:
     for what, tool in _lacking(subject.marks.names[0]):
         render = subject.render(messages, tools=offered([tool], subject.shape), setting=setting)
         if render.error is not None:
-            yield Hit(
+            yield raising_hit(
                 f"requests fail that offer a tool {what}: {render.reason}",
-                (compared(render, f"a tool {what}", whole, "tools that have all"),),
-                line=render.error.line,
-                severity=Severity.INFO if render.error.refused else None,
-                cause=render.cause,
+                render,
+                f"a tool {what}",
+                whole,
+                "tools that have all",
+                refused=Severity.INFO,
             )
             return
 

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.raising_hit import raising_hit
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -35,12 +35,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     later = subject.play((*called, subject.next_user), tools=True)
     for render, what in ((last, "is the last message"), (later, "the user's message follows")):
         if render.error is not None:
-            yield Hit(
-                f"requests fail where a call {what}: {render.reason}",
-                (compared(render, "not answered", answered, "answered"),),
-                line=render.error.line,
-                severity=Severity.INFO if render.error.refused else None,
-                cause=render.cause,
+            message = f"requests fail where a call {what}: {render.reason}"
+            yield raising_hit(
+                message, render, "not answered", answered, "answered", refused=Severity.INFO
             )
             return
 

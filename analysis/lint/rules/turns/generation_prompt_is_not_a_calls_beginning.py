@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.prompts import beginnings, beginnings_of_calls
 from autoparser.analysis.lint.rule import Concern, Rule
@@ -31,13 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         begins_others = plain.begins_plain or plain.begins_reasoned
         begins = each.begins_plain or each.begins_reasoned
         if begins_others and each.known and not begins:
-            yield Hit(
-                f"the generation prompt does not begin a turn of calls: {each.where()}",
-                (compared(each.prompt, "the prompt", each.plain, "the turn in the history"),),
-                line=each.line,
-                severity=each.severity(subject),
-                setting=each.opening.setting,
-            )
+            yield each.departing(subject, "a turn of calls")
             return
 
 

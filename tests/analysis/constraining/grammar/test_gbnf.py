@@ -45,8 +45,12 @@ class Table:
         return self.define(self.reserve(wish), body)
 
     @property
+    def never(self) -> str:
+        return self.define("never", "[\\x00] [^\\x00-\U0010ffff]")
+
+    @property
     def seam(self) -> str:
-        return self.define("seam", '"" | [^\\x00-\U0010ffff] seam')
+        return self.define("seam", f'"" | {self.never} seam')
 
     def define(self, name: str, body: str) -> str:
         self.bodies[name] = body

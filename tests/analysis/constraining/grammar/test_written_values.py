@@ -16,7 +16,7 @@ from autoparser.analysis.constraining.grammar import Grammar, SchemaError
 from autoparser.analysis.constraining.grammar.acceptance import GrammarDialect
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema import UnheldKeywordError
-from tests.analysis.reading.parsing.loop import TEMPLATES, TOKENS
+from tests.fixture_analyses import TEMPLATES, TOKENS
 
 NOVEL = TEMPLATES.parent / "novel"
 NAMES, ATTRIBUTES = NOVEL / "names-are-tags.jinja", NOVEL / "attributes.jinja"
@@ -243,6 +243,7 @@ def test_a_text_that_is_read_as_another_of_the_allowed_values_is_not_among_them(
     [
         {"allOf": [{"type": "string", "pattern": "^a+$"}, {"pattern": "^b+$"}]},
         {"allOf": [{"enum": ["a", "b"]}, {"enum": ["c", 1]}]},
+        {"type": "string", "pattern": "^a+$", "allOf": [{"pattern": "^b+$"}], "anyOf": [{}, NONE]},
     ],
 )
 def test_a_member_that_no_value_meets_is_left_out(never: Json, dialect: GrammarDialect) -> None:
@@ -269,3 +270,38 @@ def test_a_name_that_is_made_up_stands_where_the_format_sorts_it() -> None:
         text = written(SORTED, schema, arguments).rstrip("\n")
         assert grammar.accepts(text).accepted, text
     assert not grammar.accepts(written(SORTED, schema, {"a": 1}).rstrip("\n")).accepted
+
+
+NUMBER: Json = {"type": "integer"}
+WAYS: Json = [members(a=NUMBER, ab=TEXT), members(a=NUMBER), members(b=NUMBER, ab=TEXT)]
+
+
+@BOTH
+@pytest.mark.parametrize("path", [NAMES, TAGS, SORTED])
+def test_objects_of_a_union_that_begin_alike_are_all_taken(
+    path: Path, dialect: GrammarDialect
+) -> None:
+    schema: dict[str, Json] = {"type": "object", "anyOf": WAYS}
+    grammar = grammar_of(path, schema)
+    cases: list[tuple[dict[str, Json], bool]] = [
+        ({"a": 1}, True),
+        ({"a": 1, "ab": "x"}, True),
+        ({"ab": "x"}, True),
+        ({"ab": "x", "b": 1}, path is SORTED),
+        ({"b": 2, "ab": "x"}, True),
+        ({"a": 1, "b": 2}, False),
+        ({}, True),
+    ]
+    for arguments, taken in cases:
+        text = written(path, schema, arguments).rstrip("\n")
+        assert grammar.accepts(text, dialect=dialect).accepted is taken, text
+
+
+def test_a_number_beyond_all_floats_is_not_written_where_it_would_be_read_as_text() -> None:
+    lists = TEMPLATES / "novel-notation.jinja"
+    schema = members(a={"type": "array", "items": {"type": "number"}})
+    grammar = grammar_of(lists, schema)
+    text = written(lists, schema, {"a": [1.5]}).rstrip("\n")
+    assert grammar.accepts(text).accepted
+    assert grammar.accepts(text.replace("1.5", "1.5e-07")).accepted
+    assert not grammar.accepts(text.replace("1.5", "1.5e308")).accepted

@@ -74,7 +74,7 @@ def test_a_common_end_is_one(left: str, right: str) -> None:
     assert common_suffix(left, right) == common_suffix(right, left)
 
 
-@given(st.text(), st.text())
+@given(MARKUP, MARKUP)
 def test_prefix_length_is_the_longest(left: str, right: str) -> None:
     length = prefix_length(left, right)
     assert left[:length] == right[:length]

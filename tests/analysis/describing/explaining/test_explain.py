@@ -15,12 +15,12 @@ from autoparser.analysis.describing.explaining import (
     PromptedParser,
     explain,
 )
-from autoparser.analysis.inference.check import battery
 from tests.analysis.reading.parsing.loop import (
     TOOLS,
     analysis_of,
     fixture_names,
     generated,
+    third_of_battery,
     with_ids,
 )
 
@@ -211,7 +211,7 @@ closes its reasoning."""
 @pytest.mark.parametrize("name", [name for name in fixture_names() if name not in AMBIGUOUS])
 def test_what_the_template_writes_needs_no_explanation(name: str) -> None:
     format_ = analysis_of(name).format
-    for case in battery():
+    for case in third_of_battery(name):
         message = with_ids(format_, case.message)
         try:
             text, parser = generated(format_, format_.write(message))

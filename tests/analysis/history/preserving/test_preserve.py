@@ -12,6 +12,7 @@ from autoparser.analysis.history.preserving.rehearsal import rehearse
 from autoparser.analysis.history.roundtrip import Culprit, round_trip, shipped_scenarios
 from tests.analysis.history.roundtrip.played import TEMPLATES, fixture, shipped
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
+from tests.lanes import sampled
 
 JSON = calls('<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments|tojson }}}</call>')
 
@@ -70,7 +71,7 @@ def test_the_least_edit_is_found(title: str) -> None:
 HISTORIES = ["history-last-query", "history-content-stripped", "history-tool-cycle"]
 
 
-@pytest.mark.parametrize("name", HISTORIES)
+@pytest.mark.parametrize("name", sampled(HISTORIES, 3))
 def test_by_the_edits_more_holds_and_all_that_held_is_the_same_text(name: str) -> None:
     analysis = fixture(name)
     found = preserving_template(analysis, shipped_scenarios())

@@ -20,6 +20,7 @@ from tests.analysis.history.renderer.made import (
     user,
 )
 from tests.analysis.history.renderer.tokenizers_here import small
+from tests.lanes import sampled
 
 MARKED = (
     "{% for m in messages %}{% if m.role == 'assistant' %}<|im_start|>a\n{% generation %}"
@@ -82,16 +83,13 @@ def test_what_is_sampled_is_told_whatever_the_markers_say() -> None:
     assert _joined(sampled, found.text) == ["Hi.<|im_end|>"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "a1-function-parameter",
-        "j1-json-in-tags",
-        "content-plain",
-        "content-dropped-beside-calls",
-        "a7-token-pairs",
-    ],
+PATCHED = (
+    *("a1-function-parameter", "j1-json-in-tags", "a7-token-pairs"),
+    *("content-dropped-beside-calls", "content-plain"),
 )
+
+
+@pytest.mark.parametrize("name", sampled(PATCHED, 3))
 def test_a_training_template_marks_what_is_sampled_and_writes_the_same_text(name: str) -> None:
     analysis = analysed(name)
     made = training_template(analysis)
@@ -203,6 +201,6 @@ def templates() -> list[Path]:
     return sorted((FIXTURES / "templates").glob("*.jinja"))[::30]
 
 
-@pytest.mark.parametrize("path", templates(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sampled(templates(), 3), ids=lambda path: path.stem)
 def test_the_text_is_the_same_for_every_kind_of_template(path: Path) -> None:
     assert training_template(analysed(path.stem)).proof.conversations > 100

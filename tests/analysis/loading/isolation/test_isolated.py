@@ -65,10 +65,10 @@ def test_a_render_beyond_a_limit_names_it(text: str, limit: Limit, words: str) -
 def test_a_trace_is_the_same_and_held_to_the_limits() -> None:
     plain = load_template(TEMPLATE)
     variables = {"messages": MESSAGES, "tools": None, "add_generation_prompt": True}
-    assert isolated(plain).trace(variables) == plain.trace(variables)
+    assert isolated(plain).source_map(variables) == plain.source_map(variables)
     for text, limit in ((ENDLESS, Limit.RENDER_TIME), ("{{ 'x' * n }}", Limit.OUTPUT)):
         with pytest.raises(TemplateLimitError) as caught:
-            isolated(ChatTemplate(text), SHORT).trace({**variables, "n": 100_001})
+            isolated(ChatTemplate(text), SHORT).source_map({**variables, "n": 100_001})
         assert caught.value.limit is limit
 
 

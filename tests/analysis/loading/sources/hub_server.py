@@ -127,6 +127,9 @@ def running_hub() -> Generator[Hub]:
         server.shutdown()
         server.server_close()
         thread.join()
+        # The handler's class refers to itself, so what it serves would outlive many tests.
+        hub.models.clear()
+        hub.faults.clear()
 
 
 def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:

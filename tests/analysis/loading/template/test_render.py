@@ -209,8 +209,8 @@ def test_the_syntax_tree_is_the_one_that_was_parsed() -> None:
     assert str(tree) == before
 
 
-def test_five_megabytes_of_text() -> None:
-    text = "one line of text\n" * 300_000
+def test_a_megabyte_of_text() -> None:
+    text = "one line of text\n" * 60_000
     assert ChatTemplate(text + "{{ messages[0].content }}").render([USER]) == text + "hi"
 
 

@@ -39,7 +39,7 @@ def test_it_is_rendered_where_lists_may_change(
     free = form(APPENDS).in_mutable_sandbox
     assert free.render(MESSAGES) == "a;a+b;"
     assert free.render_generation({"messages": MESSAGES}).startswith(GENERATION_OPEN)
-    assert "".join(piece.text for piece in free.trace({"messages": MESSAGES})) == "a;a+b;"
+    assert "".join(span.text for span in free.source_map({"messages": MESSAGES}).spans) == "a;a+b;"
     assert isolated(free).render(MESSAGES) == "a;a+b;"
     copied = pickle.loads(pickle.dumps(free))  # noqa: S301 - our own
     assert copied.sandbox is Sandbox.MUTABLE

@@ -1,4 +1,4 @@
-"""A trace is held to a worker's limits as a render is."""
+"""A source map is held to a worker's limits as a render is."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ BEYOND = [
 ]
 
 
-def trace(text: str) -> str:
-    return "".join(piece.text for piece in ChatTemplate(text).trace({}))
+def mapped(text: str) -> str:
+    return "".join(span.text for span in ChatTemplate(text).source_map({}).spans)
 
 
 @pytest.mark.parametrize(("text", "limit", "words"), BEYOND)
 def test_what_is_too_much_is_told_with_its_line(text: str, limit: Limit, words: str) -> None:
     limits = Limits(seconds=20.0, render_seconds=0.2, characters=5000)
     with pytest.raises(TemplateLimitError) as caught:
-        run_task(trace, text, limits=limits)
+        run_task(mapped, text, limits=limits)
     assert caught.value.limit is limit
     assert words in caught.value.reason
 
 
 def test_what_is_not_is_the_render() -> None:
     text = "{% for a in range(9) %}{{ a }}{% endfor %}"
-    assert run_task(trace, text, limits=Limits()) == "012345678"
+    assert run_task(mapped, text, limits=Limits()) == "012345678"

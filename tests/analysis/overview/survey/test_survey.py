@@ -9,10 +9,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import AutoparserError
+from autoparser.analysis.describing.document import digest_of
+from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.loading.isolation import Limits
 from autoparser.analysis.overview.survey import (
+    SURVEY,
     Record,
-    digest_of,
+    SurveyCheck,
     journal_of,
     line_of,
     record_of,
@@ -26,30 +29,32 @@ FOLDER = ROOT / "fixtures" / "templates"
 SCHEMA = json.loads((ROOT / "docs" / "survey.schema.json").read_text(encoding="utf-8"))
 
 RECORDS = (
-    Record("a.jinja", "a" * 64, error="it does not compile"),
+    Record.failed("a.jinja", "a" * 64, "it does not compile"),
     Record(
+        SURVEY,
         "b.jinja",
         "b" * 64,
-        reasoning="TAG_BASED",
-        content="PLAIN",
-        tools="JSON_NATIVE",
+        error=None,
+        reasoning=ReasoningMode.TAG_BASED,
+        content=ContentMode.PLAIN,
+        tools=ToolFormat.JSON_NATIVE,
         call="<c>«name»«arguments»</c>",
         switches=("x", "y"),
-        passed=43,
-        total=44,
-        trips={"holds": 3, "ids": 1},
+        check=SurveyCheck(43, 44),
+        round_trip={"holds": 3, "ids": 1},
     ),
     Record(
+        SURVEY,
         "c.jinja",
         "c" * 64,
-        reasoning="NONE",
-        content="PLAIN",
-        tools="JSON_NATIVE",
+        error=None,
+        reasoning=ReasoningMode.NONE,
+        content=ContentMode.PLAIN,
+        tools=ToolFormat.JSON_NATIVE,
         call="<c>«name»«arguments»</c>",
         switches=("x",),
-        passed=44,
-        total=44,
-        trips={"holds": 4},
+        check=SurveyCheck(44, 44),
+        round_trip={"holds": 4},
     ),
 )
 
@@ -135,7 +140,7 @@ def test_processes_give_the_records_in_order() -> None:
     with surveying(1, None) as surveyed:
         alone = list(surveyed(waiting))
     assert [found.record.source for found in alone] == names
-    assert alone[0].record.call.startswith('<tool_call>\n{"name": "«name»"')
+    assert (alone[0].record.call or "").startswith('<tool_call>\n{"name": "«name»"')
     with surveying(2, Limits()) as surveyed:
         assert list(surveyed(waiting)) == alone
 
@@ -149,7 +154,7 @@ def test_a_template_that_never_ends_costs_its_own_record(tmp_path: Path) -> None
     good = FOLDER / "content-plain.jinja"
     with surveying(1, Limits(seconds=2, render_seconds=0.2)) as surveyed:
         first, second = surveyed([(str(endless), "a"), (str(good), "b")])
-    assert "takes more than" in first.record.error
+    assert "takes more than" in (first.record.error or "")
     assert second.record.ok
 
 

@@ -10,12 +10,8 @@ import json
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 from typing import TypeAlias
 
-from autoparser import ChatTemplate
-from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.format import (
     Container,
@@ -27,7 +23,7 @@ from autoparser.analysis.core.format import (
     TurnFormat,
     type_of,
 )
-from autoparser.analysis.inference.check import battery_tools, loose_tools
+from autoparser.analysis.inference.check import BatteryCase, battery, battery_tools, loose_tools
 from autoparser.analysis.reading.expression import Start, build, request_of
 from autoparser.analysis.reading.parsing import (
     Delta,
@@ -38,9 +34,7 @@ from autoparser.analysis.reading.parsing import (
     Status,
     StreamParser,
 )
-
-TEMPLATES = Path(__file__).parents[4] / "fixtures" / "templates"
-TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
+from tests.fixture_analyses import TEMPLATES, analysed
 
 
 def _tools() -> tuple[Json, ...]:
@@ -73,16 +67,17 @@ class Read:
     """Name, arguments as sorted JSON text, and the id where the format writes one."""
 
 
-@cache
-def analysis_of(name: str) -> Analysis:
-    """Analyse a fixture, once for all tests."""
-    text = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
-    return analyze(ChatTemplate(text, TOKENS))
+analysis_of = analysed
 
 
 def fixture_names() -> list[str]:
     """Name all fixtures."""
     return sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
+
+
+def third_of_battery(name: str) -> tuple[BatteryCase, ...]:
+    """Choose messages of the battery for a fixture; its neighbours get the others."""
+    return battery()[fixture_names().index(name) % 3 :: 3]
 
 
 def writes_ids(format_: TurnFormat) -> bool:

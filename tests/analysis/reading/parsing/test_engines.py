@@ -8,10 +8,18 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.format import RefusedMessageError
-from autoparser.analysis.inference.check import battery
 from autoparser.analysis.reading.expression import RequestError
 
-from .loop import TOOLS, analysis_of, disagreement, fixture_names, gaps, generated, with_ids
+from .loop import (
+    TOOLS,
+    analysis_of,
+    disagreement,
+    fixture_names,
+    gaps,
+    generated,
+    third_of_battery,
+    with_ids,
+)
 from .test_token_ids import TAGS, ids_of, tokenizer_of
 
 JSON, CHANNELS, DELIMITER = "j1-json-in-tags", "t2-recipient-header", "reasoning-delimiter"
@@ -103,7 +111,7 @@ def test_a_text_whose_reasoning_was_cut_off_is_read_on(prompt: str | None, text:
 @pytest.mark.parametrize("fixture", fixture_names())
 def test_where_there_is_a_call_there_may_be_one(fixture: str) -> None:
     format_ = analysis_of(fixture).format
-    for case in battery():
+    for case in third_of_battery(fixture):
         try:
             turn = format_.write(with_ids(format_, case.message))
         except RefusedMessageError:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import islice, permutations, product
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, reject, settings, strategies as st
 from jsonschema import Draft202012Validator
 
@@ -114,6 +115,7 @@ def orders(value: Any) -> Iterator[Any]:
         yield value
 
 
+@pytest.mark.slow
 @settings(
     max_examples=200,
     deadline=None,

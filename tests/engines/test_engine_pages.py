@@ -1,0 +1,155 @@
+"""The commands that the pages of engines show, run as they stand there.
+
+Addresses and paths alone are put in. The servers themselves are started by other tests: llama.cpp's
+stands here for the command that starts it, transformers' is started in `test_engine_servers.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from .chats import ROOT, analysis_of, chats_of, parrot, streamed
+from .parrot import END
+from .running_llama import RunningLlama, running_llama
+
+pytestmark = [pytest.mark.slow, pytest.mark.engine]
+
+NAME = "j1-json-in-tags"
+TEMPLATE = ROOT / "fixtures" / "templates" / f"{NAME}.jinja"
+PATIENCE = 60.0
+
+
+def commands_of(page: str, put_in: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the arguments of each `autoparser` command that a page shows, by its name."""
+    text = (ROOT / "docs" / "engines" / f"{page}.md").read_text("utf-8")
+    for shown, real in put_in.items():
+        assert shown in text, shown
+        text = text.replace(shown, real)
+    lines = re.findall(r"^autoparser (.+)$", text, re.MULTILINE)
+    return {arguments[0]: arguments for arguments in map(shlex.split, lines)}
+
+
+def ran(arguments: list[str], program: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command, or a program that Python is given, in a process of its own."""
+    started = ("-",) if program else ("-m", "autoparser")
+    return subprocess.run(  # noqa: S603 - the interpreter that runs the tests
+        [sys.executable, *started, *arguments],
+        input=program,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningLlama]:
+    folder = tmp_path_factory.mktemp("llama")
+    with running_llama(parrot(), folder, template=TEMPLATE) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def llama_commands(llama: RunningLlama) -> dict[str, list[str]]:
+    put_in = {
+        "http://127.0.0.1:9000": llama.url,
+        "model.gguf": str(llama.model),
+        "--port 8080": "--port 0",
+        "--walks 20": "--walks 4",
+        "tools.yaml": str(ROOT / "fixtures" / "tools.yaml"),
+    }
+    return commands_of("llama-server", put_in)
+
+
+def test_the_page_of_llama_server_has_these_commands(llama_commands: dict[str, list[str]]) -> None:
+    assert list(llama_commands) == ["probe", "serve", "decode"]
+
+
+@pytest.mark.parametrize("command", ["probe", "decode"])
+def test_a_command_of_the_page_of_llama_server_finds_what_it_looks_for(
+    command: str, llama_commands: dict[str, list[str]]
+) -> None:
+    found = ran([*llama_commands[command], "--json"])
+    told: dict[str, Any] = json.loads(found.stdout)
+    if command == "probe":
+        assert found.returncode in (0, 1), found.stderr
+        assert all(each["same"] for each in told["prompts"])
+        assert len(told["texts"]) == 15
+    else:
+        # This model spells the turn's end before it writes it as a token, now and then.
+        assert found.returncode in (0, 1), found.stderr
+        assert told["clean"] >= 2, told["faults"]
+        assert told["calls"] >= 2
+
+
+@contextmanager
+def endpoint(arguments: list[str]) -> Generator[str]:
+    """Run `autoparser serve`, give its address, and end it as a signal does."""
+    with subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
+        [sys.executable, "-m", "autoparser", *arguments],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as serving:
+        assert serving.stderr is not None
+        try:
+            lines = iter(serving.stderr.readline, "")
+            yield next(line for line in lines if " answers by " in line).split("/v1")[0]
+        finally:
+            serving.send_signal(signal.SIGTERM)
+            serving.wait(PATIENCE)
+
+
+def test_clients_are_answered_by_what_the_page_of_llama_server_starts(
+    llama_commands: dict[str, list[str]],
+) -> None:
+    chat = next(each for each in chats_of(NAME) if each.message.content and each.message.calls)
+    with endpoint(llama_commands["serve"]) as url:
+        health = httpx2.get(f"{url}/health", timeout=PATIENCE)
+        message = streamed(url, chat.body)
+    assert health.is_success
+    assert {**message, "role": "assistant"} == chat.parsed
+
+
+def test_a_model_reads_by_what_the_page_of_transformers_puts_into_its_settings(
+    tmp_path: Path,
+) -> None:
+    model, exported = tmp_path / "model", tmp_path / "response_template.json"
+    parrot().save_directory(model)
+    settings = json.loads((model / "tokenizer_config.json").read_text("utf-8"))
+    settings["chat_template"] = TEMPLATE.read_text("utf-8")
+    (model / "tokenizer_config.json").write_text(json.dumps(settings), "utf-8")
+    put_in = {"path/to/model": str(model), "response_template.json": str(exported)}
+    made = ran(commands_of("transformers", put_in)["export"])
+    assert made.returncode == 0, made.stderr
+
+    page = (ROOT / "docs" / "engines" / "transformers.md").read_text("utf-8")
+    (program,) = re.findall(r"python - \S+ \S+ <<'PY'\n([\s\S]+?)PY\n", page)
+    merged = ran([str(model / "tokenizer_config.json"), str(exported)], program)
+    assert merged.returncode == 0, merged.stderr
+
+    tokenizer: Any = import_module("transformers").AutoTokenizer.from_pretrained(str(model))
+    prompt = analysis_of(NAME).turns(None).prompt
+    chats = [each for each in chats_of(NAME) if each.message.content and each.message.calls]
+    for chat in chats:
+        # As its server reads it: the ids, the model's own end with them.
+        ids = tokenizer.encode(f"{chat.script}{END}", add_special_tokens=False)
+        read = tokenizer.parse_response(ids, prefix=prompt)
+        assert read["content"] == chat.parsed["content"]
+        assert [
+            (call["function"]["name"], call["function"]["arguments"]) for call in read["tool_calls"]
+        ] == [(call.name, dict(call.arguments)) for call in chat.message.calls]
+    assert len(chats) == 28

@@ -1,0 +1,88 @@
+"""Valid values that the grammars of a format take none of, as docs/grammar.md says.
+
+The reasons are read off the format and the schema, never off a grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import (
+    CallFormat,
+    Container,
+    JsonType,
+    Literal,
+    Notation,
+    Order,
+    Slot,
+)
+from autoparser.analysis.core.schema import SchemaPart
+
+
+class LeftOut(StrEnum):
+    """Why no grammar of a format takes a valid value as the template writes it."""
+
+    CLOSED = "a text holds what closes it"
+    NAMED_TWICE = "a made-up name would stand twice"
+    SORTED = "in sorted JSON a made-up name comes before a declared one"
+
+
+def left_out(calls: CallFormat, arguments: dict[str, Json], schema: Json) -> LeftOut | None:
+    """Return the first reason that holds; None where a grammar has to take the arguments."""
+    values = calls.arguments.values
+    for container, value in _texts(calls.arguments.members, values, arguments):
+        if value and _closer(container, values) in values.string.write(value):
+            return LeftOut.CLOSED
+    members = calls.arguments.members
+    part = SchemaPart.of(schema)
+    if any(_made_up(value, inner) for value, inner in _objects(arguments, part)):
+        if _stands_twice(members) or _stands_twice(values.object):
+            return LeftOut.NAMED_TWICE
+        if members.order is not Order.GIVEN and values.is_json:
+            return LeftOut.SORTED
+    return None
+
+
+def _texts(
+    container: Container, notation: Notation, value: Json
+) -> Iterator[tuple[Container, str]]:
+    """Return the strings that stand bare, each with what it stands in."""
+    bare = not notation.string.open
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in items:
+        if isinstance(item, str) and bare:
+            yield container, item
+        elif isinstance(item, dict) and notation.object.values is None:
+            yield from _texts(notation.object, notation, item)
+        elif isinstance(item, list) and notation.array.values is None:
+            yield from _texts(notation.array, notation, item)
+
+
+def _closer(container: Container, notation: Notation) -> str:
+    """Return the text that ends a bare string."""
+    row = container.row(JsonType.STRING) or container.entry
+    tail = row[row.index(Slot.VALUE) + 1 :] if Slot.VALUE in row else ()
+    after = "" if not tail or isinstance(tail[0], Slot) else tail[0]
+    core = Literal.of(notation.string.close + after).core
+    return core or Literal.of(container.separator).core or "\0"
+
+
+def _objects(value: Json, part: SchemaPart) -> Iterator[tuple[dict[str, Json], SchemaPart]]:
+    if isinstance(value, dict):
+        yield value, part
+        for name, inner in value.items():
+            yield from _objects(inner, part.member(name))
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from _objects(inner, part.item(at))
+
+
+def _made_up(value: dict[str, Json], part: SchemaPart) -> bool:
+    return not value.keys() <= part.names
+
+
+def _stands_twice(container: Container) -> bool:
+    rows = [container.entry, *filter(None, container.typed.values())]
+    return any(row.count(Slot.KEY) > 1 for row in rows)
