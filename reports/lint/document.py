@@ -88,6 +88,8 @@ class FindingDocument(JsonDocument, frozen=True):
     fix: str | None
     also: tuple[RuleCode, ...]
     """Rules that saw the same cause and were merged into this finding."""
+    engines: tuple[str, ...]
+    """What installed engines make of it, a sentence each; empty where none was asked."""
     evidence: tuple[LintEvidenceDocument, ...]
     """What shows it."""
 
@@ -239,6 +241,7 @@ def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> Finding
         None if place is None else place.column,
         finding.fix or None,
         tuple(finding.also),
+        finding.hit.engines,
         tuple(map(_evidence, finding.evidence)),
     )
 

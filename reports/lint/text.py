@@ -110,6 +110,9 @@ class _Writer:
         if finding.also:
             also = f"also seen by {', '.join(finding.also)}"
             drawn += prose(Text(also, style="dim"), width, INDENT)
+        for words in finding.hit.engines:
+            asked = sentence(("asked: ", "dim"), visible(words))
+            drawn += prose(asked, width, INDENT, hang=7)
         if self.evidence:
             for each in finding.evidence:
                 drawn += evidence_lines(each, width, INDENT + 2)

@@ -43,6 +43,7 @@ from .gate_table import gate_table, unexplained
 from .gates import gates, own_paths, templates_in
 from .grammars import ENOUGH, proof_table, proofs
 from .learning import judged_learning
+from .lint_counts import lint_counts
 from .lints import lint_table, lints
 from .outcomes import PACKAGE, PROCESSES, Ending, Outcome, corpus_paths, outcomes
 from .render_table import render_table
@@ -161,6 +162,7 @@ def _options() -> argparse.Namespace:
         "--render", action="store_true", help="render to tokens, and bridge ten turns"
     )
     options.add_argument("--lint", action="store_true", help="hold them against the lint rules")
+    options.add_argument("--counts", action="store_true", help="with --lint: by rule and profile")
     options.add_argument("--gate", action="store_true", help="ask of every setting's prompt")
     options.add_argument(
         "--also",
@@ -250,7 +252,7 @@ def main() -> int:
         return 0 if right else 1
     if asked.lint:
         linted = lints(paths, asked.jobs)
-        sys.stdout.write(lint_table(linted))
+        sys.stdout.write(lint_counts(linted) if asked.counts else lint_table(linted))
         return 1 if linted.problems else 0
     found = outcomes(paths, asked.jobs)
     sys.stdout.write(table(found))

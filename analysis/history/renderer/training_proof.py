@@ -62,8 +62,11 @@ class Proof:
         return self.masked == self.conversations - self.refused
 
 
-def proved(analysis: Analysis, patched: ChatTemplate) -> Proof:
-    """Render the battery by both. Raises TrainingTemplateError where a text differs."""
+def proved(analysis: Analysis, patched: ChatTemplate, *, briefly: bool = False) -> Proof:
+    """Render the battery by both. Raises TrainingTemplateError where a text differs.
+
+    `briefly` takes one message of each kind of turn, without a generation prompt.
+    """
     tools = offered(battery_tools(), analysis.shape)
     renders = HistoryRenders.of(analysis.template, tools, {})
     # One clock for both, so that no second lies between them.
@@ -73,7 +76,7 @@ def proved(analysis: Analysis, patched: ChatTemplate) -> Proof:
     words = choose_sentinels(analysis.template.text)
     conversations = refused = masked = 0
     deviations: dict[tuple[object, ...], MismarkedTurn] = {}
-    for dialogue, generation in product(_dialogues(), (False, True)):
+    for dialogue, generation in _asked(briefly=briefly):
         messages = prepared(analysis.shape.messages(dialogue, words.system))
         text = renders.attempt(messages, generation=generation)
         other = others.attempt(messages, generation=generation)
@@ -159,13 +162,22 @@ def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _dialogues() -> Iterator[Dialogue]:
-    """Return every message of the battery: alone, between others, and again after its results."""
+def _asked(*, briefly: bool) -> Iterator[tuple[Dialogue, bool]]:
+    """Return the conversations, each with whether a generation prompt follows."""
+    messages = [case.message for case in battery()]
+    if not briefly:
+        return product(_dialogues(messages), (False, True))
+    one_of_each = {str(message.presence): message for message in reversed(messages)}
+    return product(_dialogues(one_of_each.values()), (False,))
+
+
+def _dialogues(messages: Iterable[Turn]) -> Iterator[Dialogue]:
+    """Return every message: alone, between others, and again after its results."""
     done, again = Turn("All done.", "It is done."), User("Thanks. Anything else?")
-    for case in battery():
-        answers = tuple(ToolResult("done", call.name, call.id) for call in case.message.calls)
-        asked: Dialogue = (User("Please look into it."), case.message, *answers)
+    for message in messages:
+        answers = tuple(ToolResult("done", call.name, call.id) for call in message.calls)
+        asked: Dialogue = (User("Please look into it."), message, *answers)
         yield asked
         yield (*asked, *([done] if answers else []), again, Turn("Nothing else."))
         if answers:
-            yield (*asked, case.message, *answers, done)
+            yield (*asked, message, *answers, done)
