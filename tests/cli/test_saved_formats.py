@@ -105,7 +105,6 @@ def test_a_page_is_made_of_it(saved: Path, autoparser: Callable[..., Any]) -> No
         (("grammar", "--switch", "enable_thinking=7"), "enable_thinking=7 was not learnt"),
         (("parse", "--name", "tool_use"), "--name is for templates"),
     ],
-    ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
 )
 def test_what_takes_the_template_says_so(
     command: tuple[str, ...], words: str, saved: Path, autoparser: Callable[..., Any]
@@ -163,7 +162,7 @@ def moved(autoparser: Callable[..., Any], tmp_path: Path) -> Moved:
     return Moved(template, saved, messages)
 
 
-@pytest.mark.parametrize("words", RENDERING, ids=lambda each: each[0])
+@pytest.mark.parametrize("words", RENDERING, ids=[each[0] for each in RENDERING])
 def test_the_template_is_used_where_it_still_is(
     words: tuple[str, ...], moved: Moved, autoparser: Callable[..., Any]
 ) -> None:
@@ -173,7 +172,7 @@ def test_the_template_is_used_where_it_still_is(
     assert ours.out
 
 
-@pytest.mark.parametrize("words", RENDERING, ids=lambda each: each[0])
+@pytest.mark.parametrize("words", RENDERING, ids=[each[0] for each in RENDERING])
 def test_the_template_is_named_where_it_is_elsewhere(
     words: tuple[str, ...], moved: Moved, autoparser: Callable[..., Any]
 ) -> None:
