@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,6 +52,15 @@ FORMATS = {
             "<v of='city'>Lima</v><v of='days'>5</v>",
         ],
         "<v of='city'>Bonn</v><v of='days'>1</v>",
+    ),
+    "a tag that tells the type of the value": (
+        "<<do look>>{arguments}<</do>>",
+        [
+            "(text city)Oslo(/text)(number days)3(/number)",
+            "(text city)San José(/text)(number days)12(/number)",
+            "(number days)7(/number)(text city)Rio(/text)",
+        ],
+        "(text city)Bonn(/text)(number days)1(/number)",
     ),
     "an envelope with the arguments first": (
         '[{{"with": {arguments}, "do": "look"}}]',
@@ -158,6 +168,60 @@ def test_a_call_that_was_cut_after_what_opens_it_is_named() -> None:
     lines = [f"-> look {json.dumps({'city': city})}<|eot|>" for city in ("Oslo", "Rome", "Lima")]
     found = learnt([*lines, "Well. -> lo"])
     assert [each.output.place for each in found.odd] == ["line 4"]
+
+
+def test_a_call_whose_opening_is_garbled_is_named() -> None:
+    lines = [f"@go look {json.dumps({'city': city})} @end<|eot|>" for city in ("Oslo", "Rome")]
+    found = learnt([*lines, 'Well. @gook {"city": "Lima"} @end<|eot|>', "At the @end, sun.<|eot|>"])
+    assert [each.output.place for each in found.odd] == ["line 3"]
+
+
+GUESTS = yaml.safe_load("""\
+- type: function
+  function:
+    name: host
+    parameters:
+      type: object
+      properties: {room: {type: string}, guest: {type: object}, beds: {type: integer}}
+""")
+
+
+def test_objects_are_escaped_as_the_strings_beside_them_are() -> None:
+    guests = ({"name": "Bo"}, {"name": "Åse", "age": 9}, {"tags": ["{", "a > b"]})
+    lines = [
+        f'<host room="{html.escape(room)}" guest="{html.escape(json.dumps(guest))}" beds="{beds}"/>'
+        for room, guest, beds in zip(("a & b", "blue", '"red"'), guests, (2, 3, 10), strict=True)
+    ]
+    outputs = [LoggedOutput(f"{line}<|eot|>") for line in lines]
+    found = learn_outputs(analyze(ChatTemplate(CHAT)), outputs, GUESTS)
+    read = [each.message.calls[0].arguments for each in found.readings if each.message]
+    assert found.ok
+    assert [each["guest"] for each in read] == [*guests]
+
+
+CALL = "[do look(city='Oslo', days=3)]<|eot|>"
+FRAMED = {
+    "a field of an object": ('{"mull": "', '"}\n'),
+    "a heading": ("## Mulling\n", "\n## Reply\n"),
+}
+
+
+@pytest.mark.parametrize("name", FRAMED)
+def test_reasoning_that_no_bracketed_marker_opens(name: str) -> None:
+    opening, closing = FRAMED[name]
+    thoughts = ("Rain, perhaps.", "Ask the tool; it knows.", "Nothing to do.", "Is Oslo near?")
+    rests = (CALL, f"Let me see.{CALL}", "You are welcome.<|eot|>", CALL)
+    lines = [
+        f"{opening}{thought}{closing}{rest}" for thought, rest in zip(thoughts, rests, strict=True)
+    ]
+    found = learnt([*lines, f"One moment.{CALL}"])
+    assert [each.message.reasoning for each in found.readings if each.message] == [*thoughts, ""]
+
+
+def test_answers_that_are_all_framed_alike_are_content() -> None:
+    lines = [f'{{"reply": "{each}"}}<|eot|>' for each in ("Sun.", "Rain, then.", "Fog; take care.")]
+    found = learnt([*lines, CALL, CALL.replace("Oslo", "Rome")])
+    assert not any(each.message.reasoning for each in found.readings if each.message)
 
 
 WORDED = """\
