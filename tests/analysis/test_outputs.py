@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import yaml
+from markupsafe import escape
 
 from autoparser import AutoparserError, ChatTemplate, analyze, load_format
 from autoparser.analysis.core.evidence_kind import EvidenceKind
@@ -52,15 +52,6 @@ FORMATS = {
             "<v of='city'>Lima</v><v of='days'>5</v>",
         ],
         "<v of='city'>Bonn</v><v of='days'>1</v>",
-    ),
-    "a tag that tells the type of the value": (
-        "<<do look>>{arguments}<</do>>",
-        [
-            "(text city)Oslo(/text)(number days)3(/number)",
-            "(text city)San José(/text)(number days)12(/number)",
-            "(number days)7(/number)(text city)Rio(/text)",
-        ],
-        "(text city)Bonn(/text)(number days)1(/number)",
     ),
     "an envelope with the arguments first": (
         '[{{"with": {arguments}, "do": "look"}}]',
@@ -187,9 +178,9 @@ GUESTS = yaml.safe_load("""\
 
 
 def test_objects_are_escaped_as_the_strings_beside_them_are() -> None:
-    guests = ({"name": "Bo"}, {"name": "Åse", "age": 9}, {"tags": ["{", "a > b"]})
+    guests = ({"name": "Bo"}, {"name": "Ann", "age": 9}, {"tags": ["{", "a > b"]})
     lines = [
-        f'<host room="{html.escape(room)}" guest="{html.escape(json.dumps(guest))}" beds="{beds}"/>'
+        f'<host room="{escape(room)}" guest="{escape(json.dumps(guest))}" beds="{beds}"/>'
         for room, guest, beds in zip(("a & b", "blue", '"red"'), guests, (2, 3, 10), strict=True)
     ]
     outputs = [LoggedOutput(f"{line}<|eot|>") for line in lines]
@@ -199,7 +190,27 @@ def test_objects_are_escaped_as_the_strings_beside_them_are() -> None:
     assert [each["guest"] for each in read] == [*guests]
 
 
-CALL = "[do look(city='Oslo', days=3)]<|eot|>"
+def typed(city: str, days: int) -> str:
+    values = f"(str city){city}(/str)(num days){days}(/num)"
+    return f"<<do look>>{values}<</do>><|eot|>"
+
+
+def test_tags_tell_the_types_of_values() -> None:
+    swapped = "<<do look>>(num days)7(/num)(str city)Rio(/str)<</do>><|eot|>"
+    noted = [
+        f"<<do note>>(str text){text}(/str)(num urgent){urgent}(/num)<</do>><|eot|>"
+        for text, urgent in (("Buy milk", "true"), ("Call Ann", "false"))
+    ]
+    towns = (("Oslo", 3), ("San José", 12), ("Lima", 4))
+    found = learnt([*(typed(*each) for each in towns), swapped, *noted])
+    assert found.ok, [(each.output.place, each.problem) for each in found.odd]
+    assert called(found, typed("Bonn", 1)) == [("look", {"city": "Bonn", "days": 1})]
+
+
+def call(city: str, days: int) -> str:
+    return f"[do look(city='{city}', days={days})]<|eot|>"
+
+
 FRAMED = {
     "a field of an object": ('{"mull": "', '"}\n'),
     "a heading": ("## Mulling\n", "\n## Reply\n"),
@@ -210,17 +221,16 @@ FRAMED = {
 def test_reasoning_that_no_bracketed_marker_opens(name: str) -> None:
     opening, closing = FRAMED[name]
     thoughts = ("Rain, perhaps.", "Ask the tool; it knows.", "Nothing to do.", "Is Oslo near?")
-    rests = (CALL, f"Let me see.{CALL}", "You are welcome.<|eot|>", CALL)
-    lines = [
-        f"{opening}{thought}{closing}{rest}" for thought, rest in zip(thoughts, rests, strict=True)
-    ]
-    found = learnt([*lines, f"One moment.{CALL}"])
+    rests = (call("Oslo", 3), f"Look.{call('Rome', 1)}", "Welcome.<|eot|>", call("Lima", 2))
+    lines = [f"{opening}{one}{closing}{rest}" for one, rest in zip(thoughts, rests, strict=True)]
+    found = learnt([*lines, f"One moment.{call('Bonn', 9)}"])
     assert [each.message.reasoning for each in found.readings if each.message] == [*thoughts, ""]
 
 
 def test_answers_that_are_all_framed_alike_are_content() -> None:
-    lines = [f'{{"reply": "{each}"}}<|eot|>' for each in ("Sun.", "Rain, then.", "Fog; take care.")]
-    found = learnt([*lines, CALL, CALL.replace("Oslo", "Rome")])
+    replies = ("Sun.", "Rain, then.", "Fog; take care.")
+    lines = [f'{{"reply": "{each}"}}<|eot|>' for each in replies]
+    found = learnt([*lines, call("Oslo", 3), call("Rome", 1)])
     assert not any(each.message.reasoning for each in found.readings if each.message)
 
 
