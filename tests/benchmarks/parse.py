@@ -10,10 +10,10 @@ between machines, microseconds cannot. Nothing is written to a file.
 
 The peers are optional, and are skipped visibly: ResponseParser of transformers, vLLM's parsers from
 an installed vLLM, and SGLang's parsers, from an installed SGLang or, where there is none, from the
-copy that the package llm-router-utils holds: `pip install '.[benchmark]'`, in an environment of its own, since that
-package asks for another transformers than the tests. It also asks for an xgrammar, and through it
-for torch, neither of which its parsers need: `pip install --no-deps llm-router-utils` and what
-its import then asks for is enough.
+copy that the package llm-router-utils holds: `pip install '.[benchmark]'`, in an environment of its
+own, since that package asks for another transformers than the tests. It also asks for an xgrammar,
+and through it for torch, neither of which its parsers need: `pip install --no-deps
+llm-router-utils` and what its import then asks for is enough.
 """
 
 from __future__ import annotations
@@ -312,8 +312,9 @@ def main() -> None:
     """Print the table; with `--short` the one of 4,000 characters."""
     logging.disable(logging.WARNING)
     short = sys.argv[1:] == ["--short"]
-    columns = ("med 4k", "med 64k", "mean 4k", "mean 64k", "max 64k", "growth", "ratio")
-    columns = ("med 4k", "mean 4k", "ratio") if short else columns
+    columns = ["med 4k", "med 64k", "mean 4k", "mean 64k", "max 64k", "growth", "ratio"]
+    if short:
+        columns = ["med 4k", "mean 4k", "ratio"]
     sys.stdout.write(f"{f'µs a delta of {CHUNK}':<48}{''.join(f'{c:>9}' for c in columns)}\n")
     for kind in STREAMS:
         sys.stdout.write("\n".join(short_rows(kind) if short else rows(kind)) + "\n")
