@@ -37,9 +37,9 @@ def left_out(calls: CallFormat, arguments: dict[str, Json], schema: Json) -> Lef
             return LeftOut.CLOSED
     members = calls.arguments.members
     part = SchemaPart.of(schema)
-    for name, value in arguments.items():
-        bare = _is_bare_text(value, part.member(name), values)
-        if bare and _closer(members, values) in values.write(value):
+    for name, argument in arguments.items():
+        bare = _is_bare_text(argument, part.member(name), values)
+        if bare and _closer(members, values) in values.write(argument):
             return LeftOut.CLOSED
     if any(_made_up(value, inner) for value, inner in _objects(arguments, part)):
         if _stands_twice(members) or _stands_twice(values.object):
