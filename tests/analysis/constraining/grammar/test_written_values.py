@@ -25,6 +25,7 @@ ELEMENTS = TEMPLATES / "a6-key-is-tag.jinja"
 SORTED = TEMPLATES / "g1-2-escape-token.jinja"
 FLAGS = TEMPLATES / "arguments-type-flags.jinja"
 SORTED_JSON = TEMPLATES / "arguments-sorted.jinja"
+LINES = TEMPLATES / "a1-function-parameter.jinja"
 UNQUOTED = TEMPLATES / "p1-4-unquoted.jinja"
 PYTHON = TEMPLATES / "j8-2-python-dict-in-tags.jinja"
 ASKED = {"role": "user", "content": "Book it."}
@@ -120,7 +121,7 @@ def test_text_beside_elements_may_begin_as_they_do() -> None:
 
 @BOTH
 def test_text_without_quotes_holds_no_sign_that_ends_it(dialect: GrammarDialect) -> None:
-    schema = members(a=TEXT, b={"type": "integer"})
+    schema: dict[str, Json] = {**members(a=TEXT, b={"type": "integer"}), "required": ["b"]}
     grammar = grammar_of(UNQUOTED, schema)
     for value, taken in (("x", True), ("x)y", False), ("x, y", False)):
         text = written(UNQUOTED, schema, {"a": value, "b": 1})
@@ -177,11 +178,12 @@ def test_text_of_a_shape_is_not_held_to_it_where_a_bounded_number_may_stand(
         grammar_of(NAMES, members(a=either)).accepts("", dialect=dialect)
 
 
-def test_text_of_a_shape_stands_beside_any_whole_number() -> None:
-    either: Json = {"anyOf": [{"type": "string", "minLength": 3}, {"type": "integer"}]}
-    grammar = grammar_of(NAMES, members(a=either))
-    for value, taken in ((6, True), (123, True), ("abc", True), ("ab", False)):
-        text = written(NAMES, members(a=either), {"a": value})
+@pytest.mark.parametrize("path", [NAMES, LINES])
+def test_text_of_a_shape_stands_beside_any_whole_number(path: Path) -> None:
+    either: Json = {"anyOf": [{"type": "string", "pattern": "\\s\\w\\w"}, {"type": "integer"}]}
+    grammar = grammar_of(path, members(a=either))
+    for value, taken in ((6, True), (123, True), ("a bc", True), ("ab", False)):
+        text = written(path, members(a=either), {"a": value})
         assert grammar.accepts(text.rstrip("\n")).accepted is taken, value
 
 
