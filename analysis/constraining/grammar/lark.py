@@ -247,8 +247,9 @@ class _LarkWriter:
             then = _in_row(self.text(rest), self.node(exit_.then))
             ways.setdefault(tuple(symbols), []).append(then)
         exclude = [symbols_of(text, signs) for text in kept_out]
-        if not {*alone, ()} <= {*thens, *map(tuple, exclude), ()}:
-            # A run of the text would go on past the mark of a place without text.
+        known = {*thens, *map(tuple, exclude)}
+        if any(isinstance(each[0], str) and each not in known for each in alone if each):
+            # A run of the text would go on past such a mark.
             return None
         self.signs[signs] = None
         return self._closed(prose, thens, alone, exclude, signs)
