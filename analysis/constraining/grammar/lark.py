@@ -41,6 +41,7 @@ from .rules import (
     begins_as_escape,
 )
 from .stretches import (
+    OneWord,
     Run,
     StretchedText,
     Symbol,
@@ -320,6 +321,10 @@ class _LarkWriter:
         return name, found
 
     def _terminals(self, terminal: Terminal) -> list[str]:
+        if isinstance(terminal, OneWord):
+            for text in terminal.texts:
+                self.text(text)
+            return [self.terminal("WORD", f"/{'|'.join(map(escaped, terminal.texts))}/")]
         if not isinstance(terminal, Run):
             return [self._symbol(terminal)]
         found = [self.terminal("RUN", _run(terminal))]

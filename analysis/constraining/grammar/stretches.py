@@ -46,7 +46,15 @@ class Run:
 Symbol: TypeAlias = str | int
 """A sign, a word between signs, or an opaque token by its id."""
 
-Terminal: TypeAlias = Symbol | Run
+
+@dataclass(frozen=True, slots=True)
+class OneWord:
+    """One of several words, or of several signs."""
+
+    texts: tuple[str, ...]
+
+
+Terminal: TypeAlias = Symbol | OneWord | Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +128,10 @@ def stretched(
     return _Stretcher(found, symbols, signs, lone, first).text()
 
 
+_ROUNDS = 50
+"""How often states are told apart; a close of whole pages would take long, and keeps them all."""
+
+
 class _Before(Enum):
     """What was read last of a text."""
 
@@ -147,32 +159,61 @@ class _Stretcher:
         begin = self._named(found[0])
         self.begin = "".join(sign for sign in signs if sign in begin)
         self.end = "".join(sign for sign in signs if sign not in begin)
-        self.numbers: dict[_Place, int] = {}
-        self.steps: dict[int, list[TextStep]] = {}
-        self.closes: dict[int, list[TextStep]] = {}
+        self.ways: dict[_Place, list[tuple[Terminal, _Place]]] = {}
 
     def text(self) -> StretchedText:
-        """Follow all states from the first one."""
-        waiting = self._from(None, (0, _Before.SIGN, "" if self.not_alone else None))
+        """Follow all states from the first one; those are one from which the same follows."""
+        start: _Place = (0, _Before.SIGN, "" if self.not_alone else None)
+        waiting = [start]
         while waiting:
             place = waiting.pop()
-            waiting += self._from(self.numbers[place], place)
-        ends = [at for (state, _, _), at in self.numbers.items() if not self.found[state].begun]
-        return StretchedText(self.steps, [self.closes[at] for at in sorted(self.closes)], ends)
+            if place not in self.ways:
+                self.ways[place] = list(self._ways(place))
+                waiting += [to for _, to in self.ways[place]]
+        same = self._same()
+        steps: dict[int, list[TextStep]] = {}
+        closes: dict[int, list[TextStep]] = {}
+        ends: list[int] = []
+        reached = {same[to] for ways in self.ways.values() for _, to in ways}
+        first = {number: place for place, number in reversed(same.items())}
+        for number in [None, *sorted(reached)]:
+            place = start if number is None else first[number]
+            for terminal, to in _merged((each, same[to]) for each, to in self.ways[place]):
+                steps.setdefault(to, []).append(TextStep(number, terminal))
+            for terminal, close in _merged(self._closes(place)):
+                closes.setdefault(close, []).append(TextStep(number, terminal))
+            if number is not None and not self.found[place[0]].begun:
+                ends.append(number)
+        return StretchedText(steps, [closes[at] for at in sorted(closes)], ends)
 
-    def _from(self, origin: int | None, place: _Place) -> list[_Place]:
-        """Add the steps from a place; return the places that are new."""
+    def _same(self) -> dict[_Place, int]:
+        """Return the number of each state: one for those from which the same texts follow."""
+        found: dict[object, int] = {}
+        alike = {place: found.setdefault(self._own(place), len(found)) for place in self.ways}
+        for _ in range(_ROUNDS):
+            count, found = len(found), {}
+            alike = {
+                place: found.setdefault(
+                    (alike[place], frozenset((each, alike[to]) for each, to in ways)), len(found)
+                )
+                for place, ways in self.ways.items()
+            }
+            if len(found) == count:
+                return alike
+        return {place: at for at, place in enumerate(self.ways)}
+
+    def _own(self, place: _Place) -> object:
+        """Return what tells a state from others, but for where it leads."""
+        return frozenset(self._closes(place)), self.found[place[0]].begun
+
+    def _closes(self, place: _Place) -> list[tuple[Terminal, int]]:
+        """Return the terminals that close the text, and which close that is."""
         at, _, whole = place
-        for char, close in self.found[at].closes.items():
-            if whole is None or whole + char not in self.not_alone:
-                self.closes.setdefault(close, []).append(TextStep(origin, self.symbols[char]))
-        new: list[_Place] = []
-        for terminal, to in self._ways(place):
-            if to not in self.numbers:
-                self.numbers[to] = len(self.numbers)
-                new.append(to)
-            self.steps.setdefault(self.numbers[to], []).append(TextStep(origin, terminal))
-        return new
+        return [
+            (self.symbols[char], close)
+            for char, close in self.found[at].closes.items()
+            if whole is None or whole + char not in self.not_alone
+        ]
 
     def _ways(self, place: _Place) -> Iterator[tuple[Terminal, _Place]]:
         """Return the terminals that may follow, and where they lead."""
@@ -191,7 +232,9 @@ class _Stretcher:
         named = self._named(state)
         but_first = "".join(sign for sign in self.end if sign in named)
         after_word = before is _Before.WORD
-        words = () if after_word else tuple(sorted(str(each) for each in named if self._is_word(each)))
+        words = (
+            () if after_word else tuple(sorted(str(each) for each in named if self._is_word(each)))
+        )
         if not after_word or len(but_first) < len(self.end):
             run = Run(self.begin, self.end, but_first, words, after_word)
             yield run, (0, _Before.RUN, None)
@@ -212,6 +255,18 @@ class _Stretcher:
 
     def _is_word(self, symbol: Symbol) -> bool:
         return isinstance(symbol, str) and symbol not in self.signs
+
+
+def _merged(ways: Iterable[tuple[Terminal, int]]) -> Iterator[tuple[Terminal, int]]:
+    """Make one terminal of the words and signs that lead to the same state."""
+    texts: dict[int, list[str]] = {}
+    for terminal, to in ways:
+        if isinstance(terminal, str):
+            texts.setdefault(to, []).append(terminal)
+        else:
+            yield terminal, to
+    for to, found in texts.items():
+        yield OneWord(tuple(sorted(found))) if len(found) > 1 else found[0], to
 
 
 _IN_JSON = r'"\\\x00-\x1F\x7F'
