@@ -7,7 +7,7 @@ Free text that an added token closes is one terminal; whitespace that has to sta
 token is its end. llguidance's mask is quick only while some text at hand may be anything at all,
 so such a place gets a second way that takes any text and leads nowhere: the token is masked until
 the right whitespace stands before it, at no cost. Free text that plain text closes is written as
-signs and the stretches between them (see `stretches`); where it has a shape or edges of its own, or
+runs between the signs of what closes it (see `stretches`); where it has a shape or edges of its own, or
 closes with a letter, it is a lazy rule. What a reader would take for markup is kept out of both.
 """
 
