@@ -7,8 +7,9 @@ Free text that an added token closes is one terminal; whitespace that has to sta
 token is its end. llguidance's mask is quick only while some text at hand may be anything at all,
 so such a place gets a second way that takes any text and leads nowhere: the token is masked until
 the right whitespace stands before it, at no cost. Free text that plain text closes is written as
-runs between the signs of what closes it (see `stretches`); where it has a shape or edges of its own, or
-closes with a letter, it is a lazy rule. What a reader would take for markup is kept out of both.
+runs between the signs of what closes it (see `stretches`); where it has a shape or edges of its
+own, or closes with a letter, it is a lazy rule. What a reader would take for markup is kept out of
+both.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ from .rules import (
 )
 from .stretches import (
     OneWord,
-    Run,
     StretchedText,
     Symbol,
     Terminal,
+    TextRun,
     any_but,
     one_of,
     signs_of,
@@ -325,7 +326,7 @@ class _LarkWriter:
             for text in terminal.texts:
                 self.text(text)
             return [self.terminal("WORD", f"/{'|'.join(map(escaped, terminal.texts))}/")]
-        if not isinstance(terminal, Run):
+        if not isinstance(terminal, TextRun):
             return [self._symbol(terminal)]
         found = [self.terminal("RUN", _run(terminal))]
         if terminal.but_not or terminal.but_first:
@@ -481,7 +482,7 @@ def _but_not(regex: str, texts: tuple[str, ...]) -> str:
     return f"{whole} & ~/{'|'.join(map(escaped, texts))}/" if texts else whole
 
 
-def _run(run: Run) -> str:
+def _run(run: TextRun) -> str:
     """Write a run of text: up to the next sign that may begin a close."""
     later = f"{any_but(run.without)}*"
     if run.is_after_word:

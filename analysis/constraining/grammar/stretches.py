@@ -28,7 +28,7 @@ _FIRST = 0xF0000
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TextRun:
     """Text up to the next sign that may begin a close."""
 
     without: str
@@ -54,7 +54,7 @@ class OneWord:
     texts: tuple[str, ...]
 
 
-Terminal: TypeAlias = Symbol | OneWord | Run
+Terminal: TypeAlias = Symbol | OneWord | TextRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ _ROUNDS = 50
 """How often states are told apart; a close of whole pages would take long, and keeps them all."""
 
 
-class _Before(Enum):
+class _LastRead(Enum):
     """What was read last of a text."""
 
     SIGN = auto()
@@ -140,7 +140,7 @@ class _Before(Enum):
     RUN = auto()
 
 
-_Place: TypeAlias = tuple[int, _Before, str | None]
+_Place: TypeAlias = tuple[int, _LastRead, str | None]
 """A state of the symbols; what was read last; the whole text, where it may become a close that must
 not stand alone."""
 
@@ -163,7 +163,7 @@ class _Stretcher:
 
     def text(self) -> StretchedText:
         """Follow all states from the first one; those are one from which the same follows."""
-        start: _Place = (0, _Before.SIGN, "" if self.not_alone else None)
+        start: _Place = (0, _LastRead.SIGN, "" if self.not_alone else None)
         waiting = [start]
         while waiting:
             place = waiting.pop()
@@ -221,30 +221,30 @@ class _Stretcher:
         state = self.found[at]
         for char, to in state.goes.items():
             symbol = self.symbols[char]
-            if before is _Before.SIGN or not self._is_word(symbol):
+            if before is _LastRead.SIGN or not self._is_word(symbol):
                 yield symbol, (to, self._read(symbol), self._begun(whole, char))
         if whole == "":
             for char in state.closes:
                 if char in self.first:
                     yield self.symbols[char], (0, self._read(self.symbols[char]), None)
-        if state.begun or before is _Before.RUN:
+        if state.begun or before is _LastRead.RUN:
             return
         named = self._named(state)
         but_first = "".join(sign for sign in self.end if sign in named)
-        after_word = before is _Before.WORD
+        after_word = before is _LastRead.WORD
         words = (
             () if after_word else tuple(sorted(str(each) for each in named if self._is_word(each)))
         )
         if not after_word or len(but_first) < len(self.end):
-            run = Run(self.begin, self.end, but_first, words, after_word)
-            yield run, (0, _Before.RUN, None)
+            run = TextRun(self.begin, self.end, but_first, words, after_word)
+            yield run, (0, _LastRead.RUN, None)
 
     def _named(self, state: State) -> set[Symbol]:
         """Return the symbols that do not simply go on with the text."""
         return {self.symbols[char] for char in (*state.goes, *state.closes, *state.refused)}
 
-    def _read(self, symbol: Symbol) -> _Before:
-        return _Before.WORD if self._is_word(symbol) else _Before.SIGN
+    def _read(self, symbol: Symbol) -> _LastRead:
+        return _LastRead.WORD if self._is_word(symbol) else _LastRead.SIGN
 
     def _begun(self, whole: str | None, char: str) -> str | None:
         """Return the whole text after one more symbol, where it may still become a close."""
