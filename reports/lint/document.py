@@ -8,6 +8,8 @@ from typing import Literal
 from msgspec import convert
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.format import Part
 from autoparser.analysis.core.json_document import (
     AnyJson,
     Count,
@@ -129,6 +131,9 @@ class LintedTemplateDocument(JsonDocument, frozen=True):
     """What else was in the way, such as a tokenizer that cannot be read."""
     left_out: tuple[LeftOutRuleDocument, ...]
     """Rules that could not look."""
+    evidence: dict[Part, EvidenceKind]
+    """What says how each part of a turn is written, by which rules go; empty where it cannot be
+    analysed."""
 
 
 class ProblemDocument(JsonDocument, frozen=True):
@@ -217,6 +222,7 @@ def _template(template: Inspected, run: LintRun) -> LintedTemplateDocument:
         convert(template.unused, tuple[UnusedIgnoreDocument, ...], from_attributes=True),
         tuple(template.remarks),
         tuple(LeftOutRuleDocument(rule.code, need) for rule, need in template.left_out),
+        dict(template.evidence),
     )
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
+from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.lint import LintFinding
 from autoparser.analysis.lint.project import Inspected, LintRun, Problem
+from autoparser.reports.evidence_words import evidence_words
 from autoparser.reports.layout import Lines, blank, prose, report_text, sentence
 from autoparser.reports.places import FilePlace, place_text
 from autoparser.reports.visible import LEGEND, visible
@@ -83,6 +85,10 @@ class _Writer:
         for ignore in template.unused:
             place = _place(template, ignore.line)
             words = sentence(("note ", "dim"), place, unused_words(ignore))
+            drawn += prose(words, self.width, hang=2)
+        shown = [each for each in template.evidence if each[1] is not EvidenceKind.RENDER]
+        if shown:
+            words = sentence(("note ", "dim"), f"not from renders: {evidence_words(shown)}")
             drawn += prose(words, self.width, hang=2)
         return drawn
 

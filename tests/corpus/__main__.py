@@ -30,6 +30,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from .closed_loop import loop_table, loops
@@ -81,8 +82,12 @@ def _fixed(asked: argparse.Namespace) -> Callable[[Sequence[Path], int], tuple[s
     return judged
 
 
+def _saved(asked: argparse.Namespace) -> Callable[[Sequence[Path], int], tuple[str, bool]]:
+    """Return what compares saved formats, and goes on where an earlier run was cut."""
+    return partial(judged_files, records=asked.records)
+
+
 _JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
-    "files": judged_files,
     "parts": judged_content_parts,
     "roundtrip": _played,
     "stops": judged_stops,
@@ -182,6 +187,11 @@ def _options() -> argparse.Namespace:
     options.add_argument("--noise", action="store_true", help="with --learn: spoil every tenth")
     options.add_argument("--seed", type=int, default=1, help="with --learn: which are drawn")
     options.add_argument("--files", action="store_true", help="compare saved formats")
+    options.add_argument(
+        "--records",
+        type=Path,
+        help="with --files: a file of what is done, where a later run goes on",
+    )
     options.add_argument("--fix", action="store_true", help="fix what lint finds")
     options.add_argument("--rule", action="append", default=[], help="with --fix: these")
     options.add_argument("--diffs", action="store_true", help="with --fix: show each diff")
@@ -208,7 +218,12 @@ def main() -> int:
         sys.stdout.write(score_table(read, failing=asked.failing))
         return 1 if unexplained_cases(read) else 0
     paths = paths[:: asked.every]
-    judges = {**_JUDGES, "learn": _learnt(asked), "fix": _fixed(asked)}
+    judges = {
+        **_JUDGES,
+        "files": _saved(asked),
+        "learn": _learnt(asked),
+        "fix": _fixed(asked),
+    }
     judge = next((judge for name, judge in judges.items() if getattr(asked, name)), None)
     if judge is not None:
         text, right = judge(paths, asked.jobs)
