@@ -29,6 +29,8 @@ _LONGEST = 110
 _AROUND = 12
 """Characters that stay before the place where two texts part."""
 _EXCERPT = 64
+_MARGINS = 4
+"""Cells before an engine's name, and after it."""
 
 
 def engines_report(tried: EnginesTried, width: int) -> Text:
@@ -45,28 +47,32 @@ def engines_report(tried: EnginesTried, width: int) -> Text:
 
 def parser_flags(pair: ParserPair) -> str:
     """Return what is to be passed on the command line of either engine."""
-    flags = [
-        f"{flag} {name}"
-        for flag, name in (
-            ("--tool-call-parser", pair.tool),
-            ("--reasoning-parser", pair.reasoning),
-        )
-        if name is not None
-    ]
-    return " ".join(flags) or "neither parser"
+    return " ".join(_flags(pair)) or "neither parser"
+
+
+def _flags(pair: ParserPair) -> list[str]:
+    named = (("--tool-call-parser", pair.tool), ("--reasoning-parser", pair.reasoning))
+    return [f"{flag} {name}" for flag, name in named if name is not None]
 
 
 def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Lines:
     """Return the answer: the flags of each engine, and how well they read."""
     pairs: list[tuple[str, Text]] = []
+    longest = max((len(each.offered.name) for each in rankings), default=0)
     for each in rankings:
         best, auto = each.best, each.auto
         counts = f"reads {best.whole.right} of {best.total}, streamed {best.streamed_right}"
         if auto is not None and auto.pair != best.pair:
             counts += f"; its auto {auto.whole.right}, streamed {auto.streamed_right}"
-        pairs.append((visible(each.offered.name), Text(visible(_named(each, best)), style="bold")))
-        pairs.append(("", Text(visible(counts), style="green" if best.all_right else "")))
-    return rows(pairs, width, label=max((len(name) for name, _ in pairs), default=0))
+        named = [_named(each, best)]
+        if len(named[0]) + longest + _MARGINS > width and best.pair.tool:
+            # A flag and its name stay on one line, to be copied.
+            named = _flags(best.pair)
+        lines = [Text(visible(words), style="bold") for words in named]
+        lines.append(Text(visible(counts), style="green" if best.all_right else ""))
+        labels = [visible(each.offered.name), *[""] * len(lines)]
+        pairs += zip(labels, lines, strict=False)
+    return rows(pairs, width)
 
 
 def _named(ranking: EngineRanking, score: PairScore) -> str:

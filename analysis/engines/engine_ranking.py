@@ -137,8 +137,8 @@ class _Ranking:
         calling = [at for at in self._asked if self._texts[at].meant.calls]
         thinking = any(self._texts[at].meant.reasoning for at in self._asked)
         tools = self._best(ParserPart.CALLS, self._offered.tools, calling)
-        reasoning = self._offered.reasoning * thinking
-        reasoning = self._best(ParserPart.REASONING, reasoning, self._asked)
+        thinkers = self._offered.reasoning * thinking
+        reasoning = self._best(ParserPart.REASONING, thinkers, self._asked)
         pairs = [ParserPair(*each) for each in product(tools, reasoning)]
         scored = sorted(map(self._score, pairs), key=_worst_last)
         return EngineRanking(

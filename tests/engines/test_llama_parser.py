@@ -82,6 +82,16 @@ def test_texts_after_a_prompt_that_it_does_not_render_are_left_out() -> None:
     assert list(loaded.left_out) == [1]
 
 
+def test_a_prompt_that_it_cannot_render_is_the_reason_of_every_text() -> None:
+    some = asked_texts(tags()).texts[0]
+    template = ChatTemplate(
+        "{{ messages[0].content }}{% if tools %}{{ raise_exception('no') }}{% endif %}"
+    )
+    (answer,) = read([replace(some, tools=True)], template)
+    assert isinstance(answer, ParserError)
+    assert "no" in answer.reason
+
+
 def test_a_template_that_it_cannot_load_is_the_reason_of_every_text() -> None:
     some = asked_texts(tags()).texts[0]
     with EngineProcess("xllamacpp") as process:

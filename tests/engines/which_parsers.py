@@ -117,8 +117,8 @@ def table(found: Sequence[Record]) -> Iterator[str]:
 
 
 def _row(engine: str, words: str, pairs: Sequence[Record]) -> str:
-    columns = (("right", "total"), ("streamed", "total"))
-    columns += (("hostile_right", "hostile"), ("hostile_streamed", "hostile"))
+    columns = [("right", "total"), ("streamed", "total")]
+    columns += [("hostile_right", "hostile"), ("hostile_streamed", "hostile")]
     shares = [
         f"{sum(each[part] for each in pairs) / sum(each[of] for each in pairs):.0%}"
         for part, of in columns

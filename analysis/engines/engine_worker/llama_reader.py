@@ -78,11 +78,18 @@ class LlamaCpp:
         return found
 
     def _setting(self, asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Return the first setting whose prompt ends as that of the text; None: none does."""
-        for setting in (asked["setting"], *asked["others"]):
-            if self._prompt(asked, setting).rstrip().endswith(asked["opening"].rstrip()):
-                given: Mapping[str, Any] = setting
-                return given
+        """Return the first setting whose prompt ends as that of the text; None: none does.
+
+        Where its server refuses to render, that is what it answers to the text.
+        """
+        settings: Sequence[Mapping[str, Any]] = (asked["setting"], *asked["others"])
+        for setting in settings:
+            try:
+                prompt = self._prompt(asked, setting)
+            except ValueError:
+                return setting
+            if prompt.rstrip().endswith(asked["opening"].rstrip()):
+                return setting
         return None
 
     def reader(
