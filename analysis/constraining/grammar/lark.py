@@ -24,6 +24,7 @@ from autoparser.analysis.reading.expression import IdentityCache
 
 from .json_schema import GuidanceSchema, StringShape, ensure_loaded, guidance_schema, rust_text
 from .rules import (
+    NOTHING,
     ChoiceNode,
     Embedded,
     Exit,
@@ -39,6 +40,7 @@ from .rules import (
     RepeatNode,
     SequenceNode,
     begins_as_escape,
+    sequence,
 )
 from .stretches import (
     OneSign,
@@ -80,6 +82,8 @@ class _LarkWriter:
         """Names of whole grammars that were written by others."""
         self.signs: dict[str, None] = {} if begun is None else begun.signs.copy()
         """The signs between which free text is written in stretches."""
+        self.rules: Mapping[str, Node] = {}
+        """The rules by their names."""
         self.unsettled: list[GuidanceSchema] = []
         """Schemas of which llguidance has still to be asked whether it loads them."""
         self.plain: bool = begun is None or begun.plain
@@ -89,6 +93,7 @@ class _LarkWriter:
 
     def take(self, rules: GrammarRules) -> _LarkWriter:
         """Write the root, and the rules that are not written yet."""
+        self.rules = rules.named
         self.root = self.root or self.node(rules.root)
         for name, node in rules.named.items():
             if name not in self.named:
@@ -232,14 +237,15 @@ class _LarkWriter:
         if prose is None:
             return None
         kept_out = [*prose.exclude, *prose.forgiven]
-        cuts = [self._cut(exit_.close, kept_out) for exit_ in node.exits]
+        exits = [each for exit_ in node.exits for each in self._opened(exit_)]
+        cuts = [self._cut(exit_.close, kept_out) for exit_ in exits]
         plain = [piece for before, _ in cuts for piece in before if isinstance(piece, str)]
         signs = signs_of([*kept_out, *plain])
         if not signs:
             return None
         thens: dict[tuple[Symbol, ...], list[str]] = {}
         alone: dict[tuple[Symbol, ...], list[str]] = {}
-        for exit_, (before, rest) in zip(node.exits, cuts, strict=True):
+        for exit_, (before, rest) in zip(exits, cuts, strict=True):
             symbols: list[Symbol] = []
             for piece in before:
                 symbols += [piece] if isinstance(piece, int) else symbols_of(piece, signs)
@@ -249,6 +255,34 @@ class _LarkWriter:
         self.signs[signs] = None
         exclude = [symbols_of(text, signs) for text in kept_out]
         return self._closed(prose, thens, alone, exclude, signs)
+
+    def _opened(self, exit_: Exit) -> Iterator[Exit]:
+        """Return what stands in the place of a text with the texts that it begins with.
+
+        They are cut at signs, too: a reader that has begun a longer text does not go back to the
+        sign that begins it.
+        """
+        if exit_.prose is not None or exit_.close:
+            yield exit_
+            return
+        for text, then in self._beginnings(exit_.then):
+            yield replace(exit_, close=text, then=then)
+
+    def _beginnings(self, node: Node) -> Iterator[tuple[str, Node]]:
+        """Return the texts that a node begins with, and what follows each."""
+        match node:
+            case Ref(name) if name in self.rules:
+                yield from self._beginnings(self.rules[name])
+            case LiteralNode(text):
+                yield text, NOTHING
+            case ChoiceNode(options):
+                for option in options:
+                    yield from self._beginnings(option)
+            case SequenceNode((first, *others)):
+                for text, then in self._beginnings(first):
+                    yield text, sequence(then, *others)
+            case _:
+                yield "", node
 
     def _closed(
         self,
