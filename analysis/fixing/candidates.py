@@ -32,6 +32,9 @@ GENERATION = "add_generation_prompt"
 ALWAYS = 60
 """So many characters longer an edit may be that leaves no condition which is always the same."""
 
+NEAR = 64
+"""So many characters further is as near: of what stands in one statement the smallest is first."""
+
 
 @dataclass(frozen=True, slots=True)
 class FixCandidate:
@@ -66,12 +69,16 @@ def fix_candidates(subject: Subject, finding: LintFinding, text: str) -> list[Fi
     if closer:
         anywhere += map(FixCandidate, after_its_loop(text, closer))
     near = sorted(
-        [*alone, *_alike(text, single)],
-        key=lambda each: min(
-            (abs(edit.start - at) for edit in each.edits for at in places), default=0
-        ),
+        [*alone, *_alike(text, single)], key=lambda each: (_distance(each, places), each.size)
     )
     return [*dict.fromkeys([*anywhere, *near])]
+
+
+def _distance(candidate: FixCandidate, places: Sequence[int]) -> int:
+    """Return how far the nearest of some places is, as coarsely as a statement is long."""
+    return min(
+        (abs(edit.start - at) // NEAR for edit in candidate.edits for at in places), default=0
+    )
 
 
 def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
