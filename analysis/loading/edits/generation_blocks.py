@@ -15,7 +15,7 @@ assistant's, and beside it as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
@@ -146,7 +146,7 @@ class _BlockWriter:
             place = (item.start, item.end)
             yield from self._of_text(self._text[slice(*place)], place)
         else:
-            whose = self._whose(item)
+            whose = self._whose(item, message)
             if whose is not Authorship.MIXED:
                 yield self._text[item.start : item.end], whose
             else:
@@ -185,15 +185,18 @@ class _BlockWriter:
             close = end if at == len(runs) - 1 else "}}"
             yield f"{'{{-' if at else begin} {inner} {close}", authorship
 
-    def _whose(self, item: TemplateItem) -> Authorship:
+    def _whose(self, item: TemplateItem, message: str) -> Authorship:
         """Say whose everything is that an item holds."""
         if item.kind is ItemKind.TAG:
             forgotten = item.word == "set" and item.name and not self._scopes
             return Authorship.OTHERS if forgotten else Authorship.UNSEEN
         if item.word in ("macro", "set", "call", "filter"):
             return Authorship.OTHERS
-        found = {each for body in item.bodies for inner in body.items for each in self._all(inner)}
-        found.discard(Authorship.UNSEEN)
+        inside = {part for body in item.bodies for inner in body.items for part in self._all(inner)}
+        found = inside - {Authorship.UNSEEN}
+        if Authorship.SHARED in found and not message:
+            # Whose it is, is known in the loop over the messages alone.
+            return Authorship.MIXED
         if not found:
             return Authorship.UNSEEN
         if found <= {Authorship.MODEL, Authorship.SHARED}:
@@ -202,7 +205,7 @@ class _BlockWriter:
 
     def _all(self, item: TemplateItem) -> Iterable[Authorship]:
         if item.kind not in (ItemKind.TEXT, ItemKind.OUTPUT):
-            return (self._whose(item),)
+            return (self._whose(item, "?"),)
         return {whose for _, whose in self._parts(item, "")}
 
     def _nested(self, item: TemplateItem, message: str) -> str:
@@ -217,7 +220,6 @@ class _BlockWriter:
 
 
 _UNSEEN = Ownership(Authorship.UNSEEN)
-_INSIDE = frozenset({Authorship.MODEL, Authorship.SHARED})
 
 
 def _written(parts: Sequence[_Part], tail: str, after: str, message: str) -> Iterator[str]:
@@ -226,8 +228,9 @@ def _written(parts: Sequence[_Part], tail: str, after: str, message: str) -> Ite
     What stands after them begins with `after`, of which `tail` is in the same body.
     """
     at, before = 0, ""
+    inside = {Authorship.MODEL, Authorship.SHARED} if message else {Authorship.MODEL}
     while at < len(parts):
-        end = _run_end(parts, at)
+        end = _run_end(parts, at, inside)
         yield parts[at].lead
         before = (before + parts[at].lead)[-_LINE:]
         if end == at:
@@ -250,12 +253,12 @@ _LINE = 200
 """So much of what was written last is looked at, for where a line begins."""
 
 
-def _run_end(parts: Sequence[_Part], at: int) -> int:
+def _run_end(parts: Sequence[_Part], at: int, inside: AbstractSet[Authorship]) -> int:
     """Return where the model's run ends that begins at a part; that part for none."""
-    if parts[at].authorship not in _INSIDE:
+    if parts[at].authorship not in inside:
         return at
     end = at
-    while end < len(parts) and parts[end].authorship in {*_INSIDE, Authorship.UNSEEN}:
+    while end < len(parts) and parts[end].authorship in {*inside, Authorship.UNSEEN}:
         end += 1
     while parts[end - 1].authorship is Authorship.UNSEEN:
         end -= 1
