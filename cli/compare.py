@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from autoparser.analysis.overview.comparison import Comparison
+    from autoparser.analysis.overview.comparison import Comparison, FormatComparison
 
 __all__ = ["ComparisonForm", "compare"]
 
@@ -125,19 +125,37 @@ def _compare_formats(
 ) -> int:
     """Compare what was learnt, where not both are templates; return the exit code."""
     from autoparser.analysis.overview.comparison import compare_formats
-    from autoparser.reports import format_comparison_report
 
-    if form is not ComparisonForm.TEXT or setting:
+    if setting:
         raise AutoparserError(
-            "a saved format has no template to render: it is compared as text, with no switch",
-            hint="leave out --format and --switch, or compare the templates",
+            "a saved format has no template to render: it is compared with no switch set",
+            hint="leave out --switch, or compare the templates",
         )
     with doing("analyzing"):
         left, right = (source.learnt() for source in sources)
     found = compare_formats(left, right)
     with result_to(output) as outlet:
-        outlet.report(format_comparison_report(found, outlet.width))
+        _give_formats(found, form, outlet)
     return 0 if found.equal or exit_zero else DIFFERS
+
+
+def _give_formats(found: FormatComparison, form: ComparisonForm, outlet: Outlet) -> None:
+    from autoparser.reports import (
+        format_comparison_document,
+        format_comparison_markdown,
+        format_comparison_report,
+    )
+    from autoparser.reports.html import comparison_page
+
+    match form:
+        case ComparisonForm.TEXT:
+            outlet.report(format_comparison_report(found, outlet.width))
+        case ComparisonForm.JSON:
+            outlet.json(format_comparison_document(found))
+        case ComparisonForm.MARKDOWN:
+            outlet.text(format_comparison_markdown(found))
+        case ComparisonForm.HTML:
+            outlet.text(comparison_page(found, __version__))
 
 
 def _give(found: Comparison, form: ComparisonForm, outlet: Outlet) -> None:

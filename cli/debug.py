@@ -21,6 +21,7 @@ from .options import (
     RevisionOption,
     SourceArgument,
     SwitchOption,
+    TemplateOption,
     ToolsOption,
 )
 from .source import STANDARD_INPUT, NamedSource
@@ -52,6 +53,7 @@ def debug(
     switch: SwitchOption = None,
     name: NameOption = None,
     revision: RevisionOption = None,
+    template_place: TemplateOption = None,
     limits: Limits | None = None,
 ) -> None:
     """Debug a template in the terminal: which line wrote what, and why.
@@ -78,7 +80,7 @@ def debug(
 
     from .debugger import DebuggerApp
 
-    asked_for = NamedSource(source, name, revision)
+    asked_for = NamedSource(source, name, revision, template_place=template_place)
     template = asked_for.template()
     switches = read_switches(switch or [])
     warn_of_switches(asked_for.label, template, switches)

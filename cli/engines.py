@@ -17,6 +17,7 @@ from .options import (
     OutputOption,
     RevisionOption,
     SourceArgument,
+    TemplateOption,
     TextOrJsonOption,
     TokenizerOption,
     is_json,
@@ -46,6 +47,7 @@ def engines(
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
+    template_place: TemplateOption = None,
     form: TextOrJsonOption = None,
     as_json: JsonOption = False,
     output: OutputOption = None,
@@ -62,17 +64,16 @@ def engines(
     Exit code: 0 if some parsers read every text, 1 if none do, 2 if there is no engine to ask.
     """
     as_json = is_json(form, as_json)
-    asked_for = NamedSource(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder, template_place)
     keep_source(source, output)
 
     # Imported here so that help does without the engine.
-    from autoparser.analysis.analysis import analyze
     from autoparser.analysis.engines import try_engines
     from autoparser.reports import engines_document, engines_report
 
     found = _engines(python or [sys.executable])
     with doing("analyzing") as say:
-        analysis = analyze(asked_for.template(tokenizer), isolate=limits or False)
+        analysis = asked_for.analysis(asked_for.template(tokenizer), isolate=limits)
         held = asked_for.tokenizer(tokenizer, analysis.template, segmenting=False)
         vocabulary = None if held is None else [*held.get_vocab(with_added_tokens=True)]
         tried = try_engines(asked_for.label, analysis, found, say, vocabulary)

@@ -19,6 +19,7 @@ from .options import (
     OutputOption,
     RevisionOption,
     SourceArgument,
+    TemplateOption,
     TokenizerOption,
     ToolsOption,
     format_option,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.loading.template import ChatTemplate
 
 __all__ = ["learn"]
 
@@ -72,6 +72,7 @@ def learn(
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
+    template_place: TemplateOption = None,
 ) -> int:
     """Learn from what a model wrote how it writes what its template never renders.
 
@@ -97,7 +98,7 @@ def learn(
         raise AutoparserError(
             "outputs say nothing without the tools that were offered", hint="add --tools FILE"
         )
-    asked_for = NamedSource(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder, template_place)
     keep_source(source, output)
     to_file = form is LearntForm.FILE or (form is None and output is not None)
     read = (
@@ -105,7 +106,7 @@ def learn(
         if examples is not None
         else _from_outputs(outputs or Path(), tools or Path())
     )
-    learnt = read(asked_for.template(tokenizer))
+    learnt = read(asked_for.analysis(asked_for.template(tokenizer)))
     with result_to(output) as outlet:
         if to_file:
             outlet.text(_file_text(learnt.analysis))
@@ -134,23 +135,21 @@ def _file_text(analysis: Analysis) -> str:
 # The engine is imported when it is needed, so that help does without it.
 
 
-def _from_examples(path: Path) -> Callable[[ChatTemplate], _Learnt]:
-    from autoparser.analysis.analysis import analyze as analyzed
+def _from_examples(path: Path) -> Callable[[Analysis], _Learnt]:
     from autoparser.analysis.from_examples import learn as taught
     from autoparser.analysis.inference.examples import given_examples
     from autoparser.reports import taught_report
 
     given = given_examples(read_value(path, "the examples"), str(path))
 
-    def learnt(template: ChatTemplate) -> _Learnt:
-        found = taught(analyzed(template), given)
+    def learnt(analysis: Analysis) -> _Learnt:
+        found = taught(analysis, given)
         return _Learnt(found.analysis, found.ok, partial(taught_report, found))
 
     return learnt
 
 
-def _from_outputs(path: Path, tools: Path) -> Callable[[ChatTemplate], _Learnt]:
-    from autoparser.analysis.analysis import analyze as analyzed
+def _from_outputs(path: Path, tools: Path) -> Callable[[Analysis], _Learnt]:
     from autoparser.analysis.from_outputs import learn_outputs
     from autoparser.analysis.inference.outputs import given_outputs
     from autoparser.reports import inferred_report
@@ -158,8 +157,8 @@ def _from_outputs(path: Path, tools: Path) -> Callable[[ChatTemplate], _Learnt]:
     offered = read_tools(tools)
     given = given_outputs(read_log(path), str(path))
 
-    def learnt(template: ChatTemplate) -> _Learnt:
-        found = learn_outputs(analyzed(template), given, offered)
+    def learnt(analysis: Analysis) -> _Learnt:
+        found = learn_outputs(analysis, given, offered)
         return _Learnt(found.analysis, found.ok, partial(inferred_report, found))
 
     return learnt

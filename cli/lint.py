@@ -22,6 +22,7 @@ from .options import (
     RevisionOption,
     SelectOption,
     SourcesArgument,
+    TemplateOption,
     TokenizerOption,
     WatchOption,
     format_option,
@@ -34,7 +35,7 @@ from .watch import watching
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from autoparser.analysis.lint import FindingFilter
+    from autoparser.analysis.lint import FindingFilter, Profile
     from autoparser.analysis.lint.other_jinjas import OtherJinja
     from autoparser.analysis.lint.project import (
         Baseline,
@@ -136,6 +137,7 @@ def lint(
         bool,
         typer.Option("--show-evidence", help="Show the renders by which each finding was seen."),
     ] = False,
+    template_place: TemplateOption = None,
     tokenizer: TokenizerOption = None,
     engines: Annotated[
         bool,
@@ -218,6 +220,7 @@ def lint(
             fail_on=fail_on,
             min_confidence=min_confidence,
             shown=(profile, min_severity),
+            template_place=template_place,
             tokenizer=tokenizer,
             baseline=None if write_baseline or baseline is None else _baseline(baseline),
             revision=revision,
@@ -340,6 +343,7 @@ def _request(
     fail_on: str | None,
     min_confidence: str,
     shown: tuple[str | None, str | None],
+    template_place: str | None,
     tokenizer: Path | None,
     baseline: Baseline | None,
     revision: str | None,
@@ -348,17 +352,21 @@ def _request(
     jinjas: tuple[OtherJinja, ...],
     cache: Path | None,
 ) -> LintRequest:
-    from autoparser.analysis.lint import Confidence, Need, all_rules
+    from autoparser.analysis.lint import Confidence, Need, all_rules, rules_for
     from autoparser.analysis.lint.project import FailOn, LintRequest, RuleChoice
     from autoparser.analysis.loading.isolation import usual_jobs
     from autoparser.analysis.loading.tokens import load_tokenizer
 
     select, ignore, extend = chosen
-    asking = [each.code for each in all_rules() if jinjas and each.needs is Need.OTHER_JINJAS]
+    selected = settings.select if select is None else _listed(select)
+    profile = _profile(settings, shown[0], chosen=selected is not None)
+    beside = [each.code for each in all_rules() if jinjas and each.needs is Need.OTHER_JINJAS]
+    if selected is None:
+        beside += [each.code for each in rules_for(profile)]
     choice = RuleChoice(
-        settings.select if select is None else _listed(select),
+        selected,
         settings.ignore if ignore is None else _listed(ignore),
-        (*settings.extend_select, *_listed(extend or []), *asking),
+        (*settings.extend_select, *_listed(extend or []), *beside),
     )
     rules = choice.rules
     if not rules:
@@ -374,10 +382,11 @@ def _request(
         settings,
         usual if fail_on is None else FailOn(_one_of(fail_on, [*FailOn], "--fail-on")),
         Confidence(_one_of(min_confidence, [*Confidence], "--min-confidence")),
-        _filter(settings, shown, choice),
+        _filter(settings, profile, shown[1], choice),
         tokenizer,
         baseline,
         revision,
+        template_place,
         jobs or usual_jobs(),
         limits,
         jinjas,
@@ -385,19 +394,24 @@ def _request(
     )
 
 
+def _profile(settings: ProjectSettings, given: str | None, *, chosen: bool) -> Profile:
+    """Return whose findings are shown: whoever selects rules and names none wants all they find."""
+    from autoparser.analysis.lint import Profile
+
+    if given is not None:
+        return Profile(_one_of(given, [*Profile], "--profile"))
+    return settings.profile or (Profile.STRICT if chosen else Profile.RELEASE)
+
+
 def _filter(
-    settings: ProjectSettings, given: tuple[str | None, str | None], choice: RuleChoice
+    settings: ProjectSettings, profile: Profile, severity: str | None, choice: RuleChoice
 ) -> FindingFilter:
-    """Return what is shown: whoever selects rules and names no profile wants all they find."""
-    from autoparser.analysis.lint import FindingFilter, Profile, Severity
+    """Return what is shown."""
+    from autoparser.analysis.lint import FindingFilter, Severity
     from autoparser.analysis.lint.project import codes_of
 
-    profile, severity = given
-    usual = Profile.RELEASE if choice.select is None else Profile.STRICT
     return FindingFilter(
-        settings.profile or usual
-        if profile is None
-        else Profile(_one_of(profile, [*Profile], "--profile")),
+        profile,
         settings.min_severity or Severity.INFO
         if severity is None
         else Severity(_one_of(severity, [*Severity], "--min-severity")),

@@ -38,6 +38,7 @@ __all__ = [
     "SourceArgument",
     "SourcesArgument",
     "SwitchOption",
+    "TemplateOption",
     "TextOrJson",
     "TextOrJsonOption",
     "TokenizerOption",
@@ -81,6 +82,15 @@ IgnoreOption = Annotated[list[str] | None, typer.Option(metavar="RULES", help="N
 RevisionOption = Annotated[
     str | None,
     typer.Option(metavar="REVISION", help="A branch, tag or commit of a model on the Hub."),
+]
+TemplateOption = Annotated[
+    str | None,
+    typer.Option(
+        "--template",
+        metavar="PATH",
+        help="Where the template of a saved format is; else where it was when the format was"
+        " learnt. It must be the same text.",
+    ),
 ]
 EncoderOption = Annotated[
     str | None,

@@ -19,6 +19,7 @@ from .options import (
     RevisionOption,
     SourceArgument,
     SwitchOption,
+    TemplateOption,
     TokenizerOption,
     ToolsOption,
     format_option,
@@ -89,6 +90,7 @@ def render(
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
+    template_place: TemplateOption = None,
     output: OutputOption = None,
 ) -> None:
     """Render messages to the prompt, exactly as transformers does.
@@ -113,11 +115,11 @@ def render(
     }
     _check({option for option, value in about.items() if value is not None}, form)
 
-    asked_for = NamedSource(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder, template_place)
     keep_source(source, output)
     if form is RenderForm.TRAINING:
         with result_to(output) as outlet:
-            passed = _give_training(asked_for.template(), asked_for.label, outlet)
+            passed = _give_training(asked_for, outlet)
         if not passed:
             raise typer.Exit(1)
         return
@@ -141,6 +143,7 @@ def render(
             loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
             _give_tokens(
                 template,
+                asked_for,
                 cast("Tokenizer", loaded),
                 asked_for.tokenizer_name(tokenizer),
                 conversation,
@@ -198,6 +201,7 @@ def _check(given: set[str], form: RenderForm) -> None:
 
 def _give_tokens(
     template: ChatTemplate,
+    asked_for: NamedSource,
     loaded: Tokenizer,
     named: str,
     messages: Sequence[Mapping[str, object]],
@@ -210,13 +214,12 @@ def _give_tokens(
 ) -> None:
     from dataclasses import replace
 
-    from autoparser.analysis.analysis import analyze
     from autoparser.analysis.history.renderer import Renderer
     from autoparser.reports import tokens_document, tokens_report
 
     special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
     template = replace(template, special_tokens={**template.special_tokens, **special})
-    renderer = Renderer(analyze(template), loaded, switches=switches)
+    renderer = Renderer(asked_for.analysis(template), loaded, switches=switches)
     _warn_of_stops(named, renderer)
     found = renderer.attribute(messages, tools, add_generation_prompt=prompt)
     rendered, pieces = renderer.tokens(found)
@@ -241,13 +244,12 @@ def _warn_of_stops(tokenizer: str, renderer: TokenRenderer) -> None:
             )
 
 
-def _give_training(template: ChatTemplate, source: str, outlet: Outlet) -> bool:
-    from autoparser.analysis.analysis import analyze
+def _give_training(asked_for: NamedSource, outlet: Outlet) -> bool:
     from autoparser.analysis.history.renderer import training_template
     from autoparser.reports import training_lines
 
-    made: TrainingTemplate = training_template(analyze(template))
+    made: TrainingTemplate = training_template(asked_for.analysis(asked_for.template()))
     outlet.text(made.template.text)
     for line in training_lines(made):
-        say(f"{source}: {line}")
+        say(f"{asked_for.label}: {line}")
     return made.proof.passed

@@ -22,6 +22,7 @@ from .options import (
     RevisionOption,
     SourceArgument,
     SwitchOption,
+    TemplateOption,
     TextOrJsonOption,
     TokenizerOption,
     is_json,
@@ -31,10 +32,9 @@ from .source import NamedSource
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.history.roundtrip import EngineProfile, RoundTrip, Scenario
+    from autoparser.analysis.learnt import LearntFormat
 
 __all__ = ["roundtrip"]
 
@@ -56,6 +56,7 @@ def roundtrip(
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
+    template_place: TemplateOption = None,
     tokenizer: TokenizerOption = None,
     scenario: Annotated[
         list[str] | None,
@@ -114,7 +115,6 @@ def roundtrip(
     Exit code: 0, or 1 if there is a verdict that --fail-on names, or something breaks and no edit
     is found for --to template, 2 if there is nothing to play.
     """
-    from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.history.roundtrip import failing, round_trip
 
     as_json = is_json(form, as_json)
@@ -127,16 +127,16 @@ def roundtrip(
     chosen = _chosen(scenarios, scenario or [])
     engine = None if profile is None else _profile(profile)
     setting = read_switches(switch or [])
-    asked_for = NamedSource(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder, template_place)
     keep_source(source, output)
+    if log is not None:
+        return _logged(asked_for, log, tokenizer, output)
     template = asked_for.template(tokenizer, noted=False)
     needed = "--fail-on tokens needs a tokenizer" if "tokens" in wanted else None
     loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
-    analysis = analyzed(template)
+    analysis = asked_for.analysis(template)
     _warn(asked_for.label, analysis)
     warn_of_switches(asked_for.label, template, setting)
-    if log is not None:
-        return _logged(analysis, log, loaded, output)
     if to is not None:
         return _edited(analysis, chosen, engine, output)
     found = round_trip(
@@ -152,13 +152,16 @@ def roundtrip(
     return FOUND if failing(found.rows, wanted) else 0
 
 
-def _logged(analysis: Analysis, log: Path, tokenizer: Tokenizer | None, output: Path | None) -> int:
-    """Report on the traffic of an engine."""
+def _logged(asked_for: NamedSource, log: Path, tokenizer: Path | None, output: Path | None) -> int:
+    """Report on the traffic of an engine: its prompts are rendered, so a saved format is enough."""
     from autoparser.analysis.history.roundtrip import prefix_losses, traffic_of
     from autoparser.reports import traffic_report
 
-    records = traffic_of(read_log(log), str(log), tokenizer=tokenizer)
-    found = prefix_losses(analysis, records, tokenizer=tokenizer)
+    learnt = asked_for.learnt(tokenizer, noted=False)
+    loaded = asked_for.tokenizer(tokenizer, learnt.template, segmenting=True)
+    _warn(asked_for.label, learnt)
+    records = traffic_of(read_log(log), str(log), tokenizer=loaded)
+    found = prefix_losses(learnt, records, tokenizer=loaded)
     with result_to(output) as outlet:
         outlet.report(traffic_report(found, outlet.width))
     return 0
@@ -235,7 +238,7 @@ def _unknown(what: str, given: str, known: Sequence[str]) -> AutoparserError:
     return AutoparserError(f"there is no {what} {given!r}", hint=hint)
 
 
-def _warn(source: str, analysis: Analysis) -> None:
+def _warn(source: str, analysis: LearntFormat) -> None:
     """Say on standard error what may make verdicts wrong."""
     from autoparser.reports import check_doubt
 

@@ -26,6 +26,7 @@ from .options import (
     ServerOption,
     SourceArgument,
     SwitchOption,
+    TemplateOption,
     TokenizerOption,
 )
 from .output import say
@@ -86,6 +87,7 @@ def serve(
     name: NameOption = None,
     revision: RevisionOption = None,
     encoder: EncoderOption = None,
+    template_place: TemplateOption = None,
     limits: Limits | None = None,
 ) -> int:
     """Answer OpenAI's chat completions by a server that completes text.
@@ -101,7 +103,7 @@ def serve(
         raise AutoparserError(
             "there is no server to ask", hint=f"add --server URL and --engine, one of {names}"
         )
-    asked_for = NamedSource(source, name, revision, encoder)
+    asked_for = NamedSource(source, name, revision, encoder, template_place)
     switches = read_switches(switch or [])
     _need_extra()
     from autoparser.analysis.serving import ServingLimits
@@ -139,7 +141,6 @@ def _endpoint(
     limits: Limits | None,
     learnt: Path | None,
 ) -> ChatEndpoint:
-    from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.constraining.decode import Server, ServerEngine
     from autoparser.analysis.learnt import load_format
     from autoparser.analysis.serving import ChatPreparer
@@ -151,7 +152,7 @@ def _endpoint(
     kind = ServerEngine(engine.value)
     Server(server, kind, served).check()
     template = asked_for.template(tokenizer)
-    analysis = analyzed(template, isolate=limits or False)
+    analysis = asked_for.analysis(template, isolate=limits)
     if learnt is not None:
         analysis = with_saved(analysis, load_format(learnt))
     warn_of_switches(asked_for.label, template, switches)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError, TokenizerError
+from autoparser.analysis.core.errors import AutoparserError, TokenizerError
 
 from .output import say
 
@@ -32,6 +32,8 @@ class NamedSource:
     name: str | None = None
     revision: str | None = None
     encoder: str | None = None
+    template_place: str | None = None
+    """Where the template of a saved format is; None: where it was."""
 
     def __post_init__(self) -> None:
         """Raise AutoparserError where it names nothing, or contradicts itself."""
@@ -44,6 +46,12 @@ class NamedSource:
             raise AutoparserError(
                 "--encoder takes the place of a template, which --name chooses",
                 hint="leave one of them out",
+            )
+        if self.template_place is not None and not self.saved:
+            raise AutoparserError(
+                "--template says where the template of a saved format is, and this is none",
+                file=self.label,
+                hint="leave it out",
             )
 
     @property
@@ -72,6 +80,17 @@ class NamedSource:
 
         return analyze(self.template(tokenizer, noted=noted), isolate=isolate or False)
 
+    def analysis(self, template: ChatTemplate, *, isolate: Limits | None = None) -> Analysis:
+        """Analyse its template; what a saved format holds counts more than the renders of now.
+
+        ``isolate`` are the limits of the worker that analyses; None analyses here.
+        """
+        from autoparser.analysis.analysis import analyze
+        from autoparser.analysis.taught_analysis import with_saved
+
+        found = analyze(template, isolate=isolate or False)
+        return with_saved(found, self.saved_format()) if self.saved else found
+
     def saved_format(self) -> SavedFormat:
         """Read the saved format that it is. Raises AutoparserError."""
         from autoparser.analysis.learnt import load_format
@@ -88,19 +107,18 @@ class NamedSource:
     def template(self, tokenizer: Path | None = None, *, noted: bool = True) -> ChatTemplate:
         """Load it; ``noted`` says on standard error what it is where its name does not say that.
 
-        ``tokenizer`` reads the ids of an encoder that gives ids.
+        ``tokenizer`` reads the ids of an encoder that gives ids. Of a saved format it is the
+        template that was learnt from, where that is there and unchanged: else it raises
+        TemplateNeededError.
         """
         from autoparser.analysis.loading.encoders import load_encoder
         from autoparser.analysis.loading.sources import load_template
         from autoparser.analysis.loading.tokens import tokenizer_beside
 
         if self.saved:
-            made = self.saved_format().template.origin
-            raise TemplateNeededError(
-                "this takes renders, and a saved format has no template",
-                file=self.label,
-                hint=f"pass the template itself{f', {made}' if made else ''}",
-            )
+            from autoparser.analysis.learnt import template_of_format
+
+            return template_of_format(self.saved_format(), self.template_place)
         if self.encoder is not None:
             beside = None if self.source is None else tokenizer_beside(self.source)
             template: ChatTemplate = load_encoder(self.encoder, tokenizer=tokenizer or beside)

@@ -40,7 +40,7 @@ def survey(
         list[str],
         typer.Argument(
             metavar="DIR...",
-            help="Directories with templates, below them, too; or template files.",
+            help="Directories with templates, below them, too; template files or saved formats.",
             show_default=False,
         ),
     ],
@@ -188,7 +188,10 @@ def _records(
 
 
 def _digest(source: str) -> str:
-    """Return the digest of a template's text; of its file where no text can be read from it."""
+    """Return the digest of a template's text; of its file where no text can be read from it.
+
+    A saved format is known by its file: the same template may have been learnt otherwise.
+    """
     import hashlib
 
     from autoparser.analysis.describing.document import digest_of

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from .acceptance import acceptance_report
     from .analysis import SECTIONS, analysis_report, phases_report, saved_report, section_report
     from .comparison import comparison_report, format_comparison_report
-    from .comparison_json import ComparisonDocument, comparison_document
+    from .comparison_json import (
+        ComparisonDocument,
+        comparison_document,
+        format_comparison_document,
+    )
     from .decode import DecodeSetting, decode_report
     from .decode_json import DecodeDocument, decode_document
     from .demo import demo_report
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
     )
     from .inferred import inferred_report
     from .lint_findings import lint_findings_report
-    from .markdown_comparison import comparison_markdown
+    from .markdown_comparison import comparison_markdown, format_comparison_markdown
     from .message import all_read, message_report, parsed_report
     from .parsed_json import (
         ParsedDocument,
@@ -106,6 +110,8 @@ __all__ = [
     "fix_diff",
     "fix_document",
     "fix_report",
+    "format_comparison_document",
+    "format_comparison_markdown",
     "format_comparison_report",
     "grammar_document",
     "grammar_report",
@@ -162,8 +168,12 @@ _HOMES = {
     "acceptance": ("acceptance_report",),
     "analysis": ("SECTIONS", "analysis_report", "phases_report", "saved_report", "section_report"),
     "comparison": ("comparison_report", "format_comparison_report"),
-    "comparison_json": ("ComparisonDocument", "comparison_document"),
-    "markdown_comparison": ("comparison_markdown",),
+    "comparison_json": (
+        "ComparisonDocument",
+        "comparison_document",
+        "format_comparison_document",
+    ),
+    "markdown_comparison": ("comparison_markdown", "format_comparison_markdown"),
     "decode": ("DecodeSetting", "decode_report"),
     "demo": ("demo_report",),
     "engines": ("engines_document", "engines_report"),

@@ -25,10 +25,12 @@ from .verdict import whole
 from .visible import LEGEND, shown, visible
 
 __all__ = [
+    "NOT_RENDERED",
     "WaysShown",
     "comparison_report",
     "counted",
     "format_comparison_report",
+    "formats_words",
     "origin_of",
     "side_words",
     "way_words",
@@ -43,6 +45,7 @@ SETTINGS_NAMED = 3
 WAYS = 12
 """Ways of differing that are shown."""
 ABSENT = "(none)"
+NOT_RENDERED = "Renders, round trips and findings were not asked: a saved format has no template."
 _LEFT, _RIGHT = "red", "green"
 
 
@@ -68,16 +71,20 @@ def origin_of(analysis: LearntFormat) -> str:
     return visible(f"{template.origin or 'a text'}{name}")
 
 
-def format_comparison_report(found: FormatComparison, width: int) -> Text:
-    """Show what differs in what was learnt of two templates, nothing being rendered."""
+def formats_words(found: FormatComparison) -> str:
+    """Say whether two formats are alike, and whether one text wrote both."""
     same = "the same text" if found.same_text else "different texts"
     alike = "The formats are alike" if found.equal else "They differ"
-    words = Text(f"{alike}; they were learnt from {same}.", style="green" if found.equal else "")
-    rest = "Renders, round trips and findings were not asked: a saved format has no template."
+    return f"{alike}; they were learnt from {same}."
+
+
+def format_comparison_report(found: FormatComparison, width: int) -> Text:
+    """Show what differs in what was learnt of two templates, nothing being rendered."""
+    words = Text(formats_words(found), style="green" if found.equal else "")
     drawn = [
         *_compared_sides(found, width),
         *prose(words, width, indent=0),
-        *prose(Text(rest, style="dim"), width, indent=0),
+        *prose(Text(NOT_RENDERED, style="dim"), width, indent=0),
         *_facts(found.facts, width),
     ]
     return report_text(drawn)

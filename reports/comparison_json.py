@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, convert
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_document import (
     AnyJson,
@@ -19,18 +18,20 @@ from autoparser.analysis.core.json_document import (
     json_of,
 )
 from autoparser.analysis.describing.document import CheckCounts, check_counts
+from autoparser.analysis.learnt import LearntFormat
 from autoparser.analysis.lint import Severity
 from autoparser.analysis.overview.comparison import (
     AskedRenders,
     Comparison,
     FindingChange,
+    FormatComparison,
     RenderChange,
     TripChange,
 )
 
 from .places import template_place
 
-__all__ = ["ComparisonDocument", "comparison_document"]
+__all__ = ["ComparisonDocument", "comparison_document", "format_comparison_document"]
 
 _SomeSettings = Annotated[tuple[SettingValues, ...], Meta(min_length=1)]
 _SomeTexts = Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -176,11 +177,30 @@ class ComparisonDocument(JsonDocument, frozen=True):
     right: SideDocument
     format: tuple[FactChangeDocument, ...]
     """Facts of the format that differ, by aspects."""
-    renders: RendersDocument
-    asked: AskedDocument
-    round_trips: RoundTripsDocument
-    findings: tuple[FindingChangeDocument, ...]
+    renders: RendersDocument | None
+    """Null where one of the two is a saved format, as the three fields after it: nothing was
+    rendered."""
+    asked: AskedDocument | None
+    round_trips: RoundTripsDocument | None
+    findings: tuple[FindingChangeDocument, ...] | None
     """Findings of the rules that only one of the two has."""
+
+
+def format_comparison_document(found: FormatComparison) -> dict[str, Json]:
+    """Return all that differs in what was learnt, nothing being rendered."""
+    document = ComparisonDocument(
+        schema="autoparser.compare/2",
+        equal=found.equal,
+        same_text=found.same_text,
+        left=_side(found.left),
+        right=_side(found.right),
+        format=convert(found.facts, tuple[FactChangeDocument, ...], from_attributes=True),
+        renders=None,
+        asked=None,
+        round_trips=None,
+        findings=None,
+    )
+    return json_of(document)
 
 
 def comparison_document(found: Comparison) -> dict[str, Json]:
@@ -248,7 +268,7 @@ def _finding_change(change: FindingChange, found: Comparison) -> FindingChangeDo
     )
 
 
-def _side(analysis: Analysis) -> SideDocument:
+def _side(analysis: LearntFormat) -> SideDocument:
     template = analysis.template
     return SideDocument(
         template.name, template.origin, analysis.sha256, check_counts(analysis.check)

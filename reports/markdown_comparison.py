@@ -6,14 +6,27 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from autoparser.analysis.overview.comparison import Comparison, FactChange, RenderChange
+from autoparser.analysis.overview.comparison import (
+    Comparison,
+    FactChange,
+    FormatComparison,
+    RenderChange,
+)
 
-from .comparison import counted, origin_of, side_words, way_words, ways_shown
+from .comparison import (
+    NOT_RENDERED,
+    counted,
+    formats_words,
+    origin_of,
+    side_words,
+    way_words,
+    ways_shown,
+)
 from .comparison_asked import asked_rows, equal_words
 from .verdict import basis, check_score
 from .visible import visible
 
-__all__ = ["comparison_markdown"]
+__all__ = ["comparison_markdown", "format_comparison_markdown"]
 
 _RUNS = re.compile("`+")
 
@@ -23,14 +36,27 @@ def comparison_markdown(found: Comparison) -> str:
     return "\n".join(_lines(found)) + "\n"
 
 
+def format_comparison_markdown(found: FormatComparison) -> str:
+    """Write what differs in what was learnt, nothing being rendered."""
+    verdict = "nothing that was learnt differs" if found.equal else "they differ"
+    lines = (
+        f"### Formats compared: {verdict}",
+        "",
+        *_compared_sides(found),
+        "",
+        formats_words(found),
+        *_facts(found),
+        "",
+        NOT_RENDERED,
+    )
+    return "\n".join(lines) + "\n"
+
+
 def _lines(found: Comparison) -> Iterator[str]:
     verdict = "no difference in behaviour" if found.equal else "they differ"
     yield f"### Templates compared: {verdict}"
     yield ""
-    for sign, analysis in (("−", found.left), ("+", found.right)):
-        check = analysis.check
-        rests = "" if check.equal == check.total else f": {code(basis(check))}"
-        yield f"- {sign} {code(origin_of(analysis))}: {check_score(check)}{rests}"
+    yield from _compared_sides(found)
     yield ""
     if found.equal:
         yield equal_words(found)
@@ -43,7 +69,14 @@ def _lines(found: Comparison) -> Iterator[str]:
     yield from _asked(found)
 
 
-def _facts(found: Comparison) -> Iterator[str]:
+def _compared_sides(found: Comparison | FormatComparison) -> Iterator[str]:
+    for sign, analysis in (("−", found.left), ("+", found.right)):
+        check = analysis.check
+        rests = "" if check.equal == check.total else f": {code(basis(check))}"
+        yield f"- {sign} {code(origin_of(analysis))}: {check_score(check)}{rests}"
+
+
+def _facts(found: Comparison | FormatComparison) -> Iterator[str]:
     if not found.facts:
         return
     yield from ("", "#### The format", "", "| | before | after |", "|---|---|---|")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from rich.text import Text
 
@@ -11,7 +11,6 @@ from autoparser.analysis.core.format import (
     ArgumentForm,
     CallFormat,
     CallLimit,
-    EvidenceKind,
     Opening,
     Part,
     ReasoningRetention,
@@ -34,6 +33,7 @@ from autoparser.analysis.inference.probing import (
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
 from .content_parts import content_parts_words
+from .evidence_words import evidence_words
 from .layout import Lines, Row, rows, sentence
 from .provenance import provenance_words
 from .setting_words import doubt, setting_words
@@ -70,7 +70,8 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
     if isinstance(analysis, SavedFormat):
         saved = f"{visible(analysis.file)}, a saved format; the template was not looked at again"
         yield "Read from", Text(saved)
-    yield "Evidence", _evidence(format_.evidence)
+    known = evidence_words(format_.evidence.items())
+    yield "Evidence", Text(known or "none: no part reaches the text")
     yield "Verdict", sentence(verdict(analysis.check), f": {_basis(analysis.check)}")
     forbidden = sandbox_words(analysis.check)
     if forbidden:
@@ -98,26 +99,6 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
             "Not known",
             Text(f"{names}: shown as {', '.join(sorted(analysis.stand_ins.values()))}"),
         )
-
-
-_EVIDENCE = {
-    EvidenceKind.RENDER: "the template's renders",
-    EvidenceKind.EXAMPLE: "examples",
-    EvidenceKind.OUTPUT: "outputs",
-    EvidenceKind.WORDS: "the prompt's words alone",
-}
-
-
-def _evidence(kinds: Mapping[Part, EvidenceKind]) -> Text:
-    """Say what is known of each part, and from what."""
-    parts: dict[EvidenceKind, list[str]] = {}
-    for part, kind in kinds.items():
-        parts.setdefault(kind, []).append(_PARTS[part])
-    told = (f"{', '.join(names)}: {_EVIDENCE[kind]}" for kind, names in parts.items())
-    return Text("; ".join(told) or "none: no part reaches the text")
-
-
-_PARTS = {Part.REASONING: "reasoning", Part.CONTENT: "content", Part.CALLS: "tool calls"}
 
 
 def _doubted(words: Text, doubted: bool) -> Text:

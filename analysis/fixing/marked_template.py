@@ -17,7 +17,6 @@ from autoparser.analysis.history.renderer.training_proof import (
     AttributedTurns,
     attributed_turns,
     proved,
-    written_dialogues,
 )
 from autoparser.analysis.loading.edits import (
     Authorship,
@@ -117,6 +116,6 @@ def _owner(uses: list[_Use]) -> Ownership:
 def marks_what_the_model_writes(analysis: Analysis, marked: ChatTemplate) -> bool:
     """Say whether every text is the same, and what is marked is what the renderer samples."""
     try:
-        return proved(analysis, marked, written_dialogues(analysis)).passed
+        return proved(analysis, marked, written=True).passed
     except TrainingTemplateError:
         return False

@@ -5,7 +5,7 @@ from .lint_finding import LintFinding
 from .linting import LintReport, lint
 from .need import Need
 from .page import Page
-from .profile import FindingFilter, Profile, profiles_of
+from .profile import FindingFilter, Profile, profiles_of, rules_for
 from .registry import UnknownRuleError, all_rules, rule_of, rules_of
 from .rule import Concern, Rule, RuleGroup
 from .subject import Subject
@@ -32,5 +32,6 @@ __all__ = [
     "lint",
     "profiles_of",
     "rule_of",
+    "rules_for",
     "rules_of",
 ]

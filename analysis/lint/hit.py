@@ -85,3 +85,5 @@ class Hit:
     cause: HitCause | None = None
     setting: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The switches under which alone it holds, with their values; empty where it always does."""
+    engines: tuple[str, ...] = ()
+    """What installed engines make of it, a sentence each; empty where none was asked."""

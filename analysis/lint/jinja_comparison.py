@@ -26,6 +26,8 @@ class SentConversation:
     words: str
     variables: Mapping[str, object]
     render: Render
+    judged: Mapping[str, object] | None = None
+    """What the template itself rendered instead, where what is sent should become that text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,16 @@ class JinjaComparison:
     """All conversations in one program."""
 
     jinja: OtherJinja
-    alike: int
-    """How many it renders as the template is meant."""
+    same: tuple[SentConversation, ...]
+    """Those that it renders as the template is meant."""
     differences: tuple[JinjaDifference, ...]
     not_asked: Mapping[str, int]
     """How many were not asked, by reason."""
+
+    @property
+    def alike(self) -> int:
+        """How many it renders as the template is meant."""
+        return len(self.same)
 
     @property
     def asked(self) -> int:
@@ -83,7 +90,7 @@ def compare(
     answers = ask(jinja, JinjaQuestion(template.text, tokens, clock, sent))
     missing = Counter(not_asked)
     differences: list[JinjaDifference] = []
-    alike = 0
+    same: list[SentConversation] = []
     for each, answer in zip(conversations, answers, strict=True):
         if not answer.asked:
             missing[answer.error] += 1
@@ -91,8 +98,8 @@ def compare(
             place = _place(template, each, answer)
             differences.append(JinjaDifference(each, answer, place))
         else:
-            alike += 1
-    return JinjaComparison(jinja, alike, tuple(differences), missing)
+            same.append(each)
+    return JinjaComparison(jinja, tuple(same), tuple(differences), missing)
 
 
 def _place(template: ChatTemplate, sent: SentConversation, answer: JinjaAnswer) -> TagPlace | None:
@@ -102,7 +109,7 @@ def _place(template: ChatTemplate, sent: SentConversation, answer: JinjaAnswer) 
     both = zip(usual, answer.text, strict=False)
     first = sum(1 for _ in takewhile(lambda two: two[0] == two[1], both))
     # What the other writes beyond the end comes after the last that is written here.
-    span = template.source_map(sent.variables).span_at(min(first, len(usual) - 1))
+    span = template.source_map(sent.judged or sent.variables).span_at(min(first, len(usual) - 1))
     return None if span is None else _cut(_one_newline(template.text), span.start, span.end)
 
 

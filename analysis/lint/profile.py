@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from .hit import Hit, Severity
 from .lint_finding import LintFinding
+from .registry import all_rules
 from .rule import Concern, Rule
 
 _WEIGHTS = [*Severity]
@@ -40,7 +41,14 @@ class Profile(StrEnum):
 def profiles_of(rule: Rule) -> tuple[Profile, ...]:
     """Return the profiles that show what a rule finds where it weighs as usual."""
     usual = LintFinding(rule, Hit(""))
-    return tuple(each for each in Profile if rule.default and each.has(usual))
+    if not rule.default:
+        return tuple(each for each in Profile if each.value == rule.runs_for)
+    return tuple(each for each in Profile if each.has(usual))
+
+
+def rules_for(profile: Profile) -> tuple[Rule, ...]:
+    """Return the rules that run in a profile beside those that always do."""
+    return tuple(rule for rule in all_rules() if profile.value == rule.runs_for)
 
 
 @dataclass(frozen=True, slots=True)

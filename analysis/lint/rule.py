@@ -74,6 +74,8 @@ class Rule:
     """Whether edits of a template are known that may fix what it finds."""
     default: bool = True
     """Whether it is among the rules that run where none are selected."""
+    runs_for: Concern | None = None
+    """In whose profile it runs all the same, though it takes too long to run by default."""
     convention: bool = False
     """Whether templates are usually written so, so that a warning is no news of this one."""
     concerns: tuple[Concern, ...] = ()

@@ -6,9 +6,16 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.overview.comparison import Comparison, FactChange, RenderChange
+from autoparser.analysis.overview.comparison import (
+    Comparison,
+    FactChange,
+    FormatComparison,
+    RenderChange,
+)
 from autoparser.reports.comparison import (
+    NOT_RENDERED,
     counted,
+    formats_words,
     origin_of,
     side_words,
     ways_shown,
@@ -27,18 +34,18 @@ from .signs import literal, shown
 __all__ = ["comparison_page"]
 
 
-def comparison_page(found: Comparison, version: str) -> str:
+def comparison_page(found: Comparison | FormatComparison, version: str) -> str:
     """Write the page: one file that asks for nothing and runs nothing."""
     names = f"{name_of(found.left)} → {name_of(found.right)}"
     return document(
         f"{names} · autoparser compare",
         _top(found),
-        list(_sections(found)),
+        list(_learnt_sections(found) if isinstance(found, FormatComparison) else _sections(found)),
         h("p", f"autoparser {version}. This page is one file: it loads nothing and runs nothing."),
     )
 
 
-def _top(found: Comparison) -> Element:
+def _top(found: Comparison | FormatComparison) -> Element:
     word = badge("equal", "good") if found.equal else badge("they differ", "doubt")
     checks = [
         badge(
@@ -76,17 +83,29 @@ def _sections(found: Comparison) -> Iterator[PageSection]:
     yield PageSection("asked", "What was asked", _asked(found))
 
 
+def _learnt_sections(found: FormatComparison) -> Iterator[PageSection]:
+    """Show what differs in what was learnt, nothing being rendered."""
+    told = fragment(lead(formats_words(found)), _sides_named(found), h("p", NOT_RENDERED))
+    yield PageSection("summary", "Summary", told)
+    if found.facts:
+        yield PageSection("format", "The format", _facts(found), str(len(found.facts)))
+
+
 def _summary(found: Comparison) -> Element:
     words = equal_words(found)
     if not found.equal:
         words = f"They differ: {', '.join(counted(found))}."
     return fragment(
         lead(words),
-        definitions([("Before", origin_of(found.left)), ("After", origin_of(found.right))]),
+        _sides_named(found),
     )
 
 
-def _facts(found: Comparison) -> Element:
+def _sides_named(found: Comparison | FormatComparison) -> Element:
+    return definitions([("Before", origin_of(found.left)), ("After", origin_of(found.right))])
+
+
+def _facts(found: Comparison | FormatComparison) -> Element:
     drawn: list[Node] = []
     for aspect, changes in groupby(found.facts, key=lambda change: change.aspect):
         drawn.append(h("h3", visible(aspect)))

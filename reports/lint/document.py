@@ -8,6 +8,8 @@ from typing import Literal
 from msgspec import convert
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.format import Part
 from autoparser.analysis.core.json_document import (
     AnyJson,
     Count,
@@ -86,6 +88,8 @@ class FindingDocument(JsonDocument, frozen=True):
     fix: str | None
     also: tuple[RuleCode, ...]
     """Rules that saw the same cause and were merged into this finding."""
+    engines: tuple[str, ...]
+    """What installed engines make of it, a sentence each; empty where none was asked."""
     evidence: tuple[LintEvidenceDocument, ...]
     """What shows it."""
 
@@ -127,6 +131,9 @@ class LintedTemplateDocument(JsonDocument, frozen=True):
     """What else was in the way, such as a tokenizer that cannot be read."""
     left_out: tuple[LeftOutRuleDocument, ...]
     """Rules that could not look."""
+    evidence: dict[Part, EvidenceKind]
+    """What says how each part of a turn is written, by which rules go; empty where it cannot be
+    analysed."""
 
 
 class ProblemDocument(JsonDocument, frozen=True):
@@ -215,6 +222,7 @@ def _template(template: Inspected, run: LintRun) -> LintedTemplateDocument:
         convert(template.unused, tuple[UnusedIgnoreDocument, ...], from_attributes=True),
         tuple(template.remarks),
         tuple(LeftOutRuleDocument(rule.code, need) for rule, need in template.left_out),
+        dict(template.evidence),
     )
 
 
@@ -233,6 +241,7 @@ def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> Finding
         None if place is None else place.column,
         finding.fix or None,
         tuple(finding.also),
+        finding.hit.engines,
         tuple(map(_evidence, finding.evidence)),
     )
 

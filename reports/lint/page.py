@@ -35,7 +35,8 @@ def rule_page(rule: Rule, width: int) -> Text:
     )
     traits = f"{rule.severity}, {rule.confidence} confidence, of the group {rule.group.value}"
     if not rule.default:
-        traits += "; runs only where it is selected"
+        profile = "" if rule.runs_for is None else f", and in the profile {rule.runs_for}"
+        traits += f"; runs only where it is selected{profile}"
     drawn = [
         *prose(head, width, indent=0),
         *prose(Text(traits, style="dim"), width, indent=0),

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
+from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.lint import LintFinding
 from autoparser.analysis.lint.project import Inspected, LintRun, Problem
+from autoparser.reports.evidence_words import evidence_words
 from autoparser.reports.layout import Lines, blank, prose, report_text, sentence
 from autoparser.reports.places import FilePlace, place_text
 from autoparser.reports.visible import LEGEND, visible
@@ -84,6 +86,10 @@ class _Writer:
             place = _place(template, ignore.line)
             words = sentence(("note ", "dim"), place, unused_words(ignore))
             drawn += prose(words, self.width, hang=2)
+        shown = [each for each in template.evidence if each[1] is not EvidenceKind.RENDER]
+        if shown:
+            words = sentence(("note ", "dim"), f"not from renders: {evidence_words(shown)}")
+            drawn += prose(words, self.width, hang=2)
         return drawn
 
     def finding(self, template: Inspected, finding: LintFinding) -> Lines:
@@ -104,6 +110,9 @@ class _Writer:
         if finding.also:
             also = f"also seen by {', '.join(finding.also)}"
             drawn += prose(Text(also, style="dim"), width, INDENT)
+        for words in finding.hit.engines:
+            asked = sentence(("asked: ", "dim"), visible(words))
+            drawn += prose(asked, width, INDENT, hang=7)
         if self.evidence:
             for each in finding.evidence:
                 drawn += evidence_lines(each, width, INDENT + 2)

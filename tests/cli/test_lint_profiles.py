@@ -106,4 +106,5 @@ def test_what_a_baseline_knows_has_not_vanished_where_it_is_folded(
 def test_every_rule_that_runs_is_in_a_profile() -> None:
     for rule in all_rules():
         assert (Profile.STRICT in profiles_of(rule)) is rule.default
+        assert rule.runs_for is None or profiles_of(rule) == (Profile(rule.runs_for.value),)
         assert not rule.convention or rule.severity is not Severity.ERROR, rule.code

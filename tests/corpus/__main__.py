@@ -30,6 +30,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from .closed_loop import loop_table, loops
@@ -42,6 +43,7 @@ from .gate_table import gate_table, unexplained
 from .gates import gates, own_paths, templates_in
 from .grammars import ENOUGH, proof_table, proofs
 from .learning import judged_learning
+from .lint_counts import lint_counts
 from .lints import lint_table, lints
 from .outcomes import PACKAGE, PROCESSES, Ending, Outcome, corpus_paths, outcomes
 from .render_table import render_table
@@ -81,8 +83,12 @@ def _fixed(asked: argparse.Namespace) -> Callable[[Sequence[Path], int], tuple[s
     return judged
 
 
+def _saved(asked: argparse.Namespace) -> Callable[[Sequence[Path], int], tuple[str, bool]]:
+    """Return what compares saved formats, and goes on where an earlier run was cut."""
+    return partial(judged_files, records=asked.records)
+
+
 _JUDGES: Mapping[str, Callable[[Sequence[Path], int], tuple[str, bool]]] = {
-    "files": judged_files,
     "parts": judged_content_parts,
     "roundtrip": _played,
     "stops": judged_stops,
@@ -157,6 +163,7 @@ def _options() -> argparse.Namespace:
         "--render", action="store_true", help="render to tokens, and bridge ten turns"
     )
     options.add_argument("--lint", action="store_true", help="hold them against the lint rules")
+    options.add_argument("--counts", action="store_true", help="with --lint: by rule and profile")
     options.add_argument("--gate", action="store_true", help="ask of every setting's prompt")
     options.add_argument(
         "--also",
@@ -181,6 +188,11 @@ def _options() -> argparse.Namespace:
     options.add_argument("--noise", action="store_true", help="with --learn: spoil every tenth")
     options.add_argument("--seed", type=int, default=1, help="with --learn: which are drawn")
     options.add_argument("--files", action="store_true", help="compare saved formats")
+    options.add_argument(
+        "--records",
+        type=Path,
+        help="with --files: a file of what is done, where a later run goes on",
+    )
     options.add_argument("--fix", action="store_true", help="fix what lint finds")
     options.add_argument("--rule", action="append", default=[], help="with --fix: these")
     options.add_argument("--kept", type=Path, help="with --fix: go on from what this file keeps")
@@ -208,7 +220,12 @@ def main() -> int:
         sys.stdout.write(score_table(read, failing=asked.failing))
         return 1 if unexplained_cases(read) else 0
     paths = paths[:: asked.every]
-    judges = {**_JUDGES, "learn": _learnt(asked), "fix": _fixed(asked)}
+    judges = {
+        **_JUDGES,
+        "files": _saved(asked),
+        "learn": _learnt(asked),
+        "fix": _fixed(asked),
+    }
     judge = next((judge for name, judge in judges.items() if getattr(asked, name)), None)
     if judge is not None:
         text, right = judge(paths, asked.jobs)
@@ -237,7 +254,7 @@ def main() -> int:
         return 0 if right else 1
     if asked.lint:
         linted = lints(paths, asked.jobs)
-        sys.stdout.write(lint_table(linted))
+        sys.stdout.write(lint_counts(linted) if asked.counts else lint_table(linted))
         return 1 if linted.problems else 0
     found = outcomes(paths, asked.jobs)
     sys.stdout.write(table(found))

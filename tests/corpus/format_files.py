@@ -1,70 +1,103 @@
-"""Saved formats of the corpus, in a process without jinja2, against the analyses they came from."""
+"""Saved formats of the corpus, in a process without jinja2, against the analyses they came from.
+
+What became of a template is written down as soon as it is known: a run that was cut goes on.
+"""
 
 from __future__ import annotations
 
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+import msgspec
 
 from autoparser import Analysis, AutoparserError, analyze, load_format, load_template
 from tests.analysis.learnt.asking import differing
 
-AT_ONCE = 20
+AT_ONCE = 8
 """Files that one process loads."""
 READS = 5
 """How often each file is read; the quickest counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedFile:
-    """One saved format: how large it is, and how long it takes to read."""
+class AskedFile(msgspec.Struct, frozen=True):
+    """One saved format: what it does otherwise, how large it is, how long it takes to read."""
 
     name: str
-    size: int
-    seconds: float
+    texts: int = 0
+    """Texts of the template that analysis and file were asked to read."""
+    size: int = 0
+    seconds: float = 0.0
+    wrong: tuple[str, ...] = ()
+    """The questions that the file answers otherwise than the analysis."""
+    problem: str = ""
+    """Why the template cannot be analysed."""
 
 
-def judged_files(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
-    """Compare every file with its analysis; return the table, and whether nothing differs."""
+def judged_files(
+    paths: Sequence[Path], processes: int, records: Path | None = None
+) -> tuple[str, bool]:
+    """Compare every file with its analysis; return the table, and whether nothing differs.
+
+    Templates that `records` knows are not asked again, and each that is asked is added to it.
+    """
     del processes
-    files: list[LoadedFile] = []
-    wrong: list[str] = []
-    unusable = texts = 0
-    for at in range(0, len(paths), AT_ONCE):
-        analyses = dict(_analysed(paths[at : at + AT_ONCE]))
-        unusable += len(paths[at : at + AT_ONCE]) - len(analyses)
-        with tempfile.TemporaryDirectory() as folder:
-            differs, read = differing(analyses, Path(folder))
-            files += [_loaded(name, Path(folder) / f"{name}.format.json") for name in analyses]
-        wrong += differs
-        texts += read
-    return "\n".join([*_table(files, texts, unusable), *wrong]) + "\n", not wrong
+    known = {} if records is None else {each.name: each for each in _recorded(records)}
+    waiting = [path for path in paths if path.stem not in known]
+    for at in range(0, len(waiting), AT_ONCE):
+        for asked in _asked(waiting[at : at + AT_ONCE]):
+            known[asked.name] = asked
+            if records is not None:
+                with records.open("ab") as file:
+                    file.write(msgspec.json.encode(asked) + b"\n")
+    files = [known[path.stem] for path in paths]
+    wrong = [f"{each.name}: {question}" for each in files for question in each.wrong]
+    return "\n".join([*_table(files), *wrong]) + "\n", not wrong
 
 
-def _analysed(paths: Sequence[Path]) -> Iterator[tuple[str, Analysis]]:
+def _recorded(records: Path) -> Iterator[AskedFile]:
+    lines = records.read_bytes().splitlines() if records.exists() else []
+    for line in lines:
+        yield msgspec.json.decode(line, type=AskedFile)
+
+
+def _asked(paths: Sequence[Path]) -> Iterator[AskedFile]:
+    analyses: dict[str, Analysis] = {}
     for path in paths:
         try:
-            yield path.stem, analyze(load_template(path))
-        except AutoparserError:
-            continue
+            analyses[path.stem] = analyze(load_template(path))
+        except AutoparserError as error:
+            yield AskedFile(path.stem, problem=str(error))
+    with tempfile.TemporaryDirectory() as folder:
+        differs, texts = differing(analyses, Path(folder))
+        for name in analyses:
+            file = Path(folder) / f"{name}.format.json"
+            yield AskedFile(
+                name,
+                texts[name],
+                file.stat().st_size,
+                _reading_seconds(file),
+                tuple(differs[name]),
+            )
 
 
-def _loaded(name: str, path: Path) -> LoadedFile:
+def _reading_seconds(path: Path) -> float:
     taken: list[float] = []
     for _ in range(READS):
         start = time.perf_counter()
         load_format(path)
         taken.append(time.perf_counter() - start)
-    return LoadedFile(name, path.stat().st_size, min(taken))
+    return min(taken)
 
 
-def _table(files: Sequence[LoadedFile], texts: int, unusable: int) -> Iterator[str]:
+def _table(asked: Sequence[AskedFile]) -> Iterator[str]:
+    files = [each for each in asked if not each.problem]
     yield f"{len(files):>6}  saved formats, which a process without jinja2 loaded"
-    yield f"{unusable:>6}  templates that cannot be analysed"
-    yield f"{texts:>6}  texts of the templates, each parsed whole and streamed"
+    yield f"{len(asked) - len(files):>6}  templates that cannot be analysed"
+    yield f"{sum(each.texts for each in files):>6}  texts of them, each parsed whole and streamed"
+    yield f"{sum(bool(each.wrong) for each in files):>6}  files that answer otherwise"
     if not files:
         return
     slowest, largest = max(files, key=_seconds), max(files, key=_size)
@@ -74,9 +107,9 @@ def _table(files: Sequence[LoadedFile], texts: int, unusable: int) -> Iterator[s
     yield f"{largest.size / 1000:>6.1f}  kB at most: {largest.name}"
 
 
-def _seconds(file: LoadedFile) -> float:
+def _seconds(file: AskedFile) -> float:
     return file.seconds
 
 
-def _size(file: LoadedFile) -> int:
+def _size(file: AskedFile) -> int:
     return file.size

@@ -2,7 +2,8 @@
 
 What a template's renders say of calls is hidden; with `both`, of reasoning, too. Walks through its
 grammar, three tools offered, are messages; what the template writes of each after its prompt is an
-output. So many outputs are given with the tools, and nobody says what they mean. The judge is what
+output. Walks say something first, and that is what a template writes as reasoning in one of a few.
+So many outputs are given with the tools, and nobody says what they mean. The judge is what
 learning from examples is judged by: the messages of the closed loop, as the template writes them.
 """
 
@@ -12,6 +13,7 @@ import multiprocessing
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.constraining.constrained import ConstraintError
 from autoparser.analysis.constraining.decode import DecodingTrial, made_tokenizer
-from autoparser.analysis.core.conversation import Tool
+from autoparser.analysis.core.conversation import Message, Tool
 from autoparser.analysis.core.format import Formats, TurnFormat
 from autoparser.analysis.from_outputs import format_of_outputs
 from autoparser.analysis.inference.examples.hiding import without_calls, without_parts
@@ -45,6 +47,8 @@ TOOLS: list[Tool] = yaml.safe_load(
 )
 CALLING = 4
 """One of so many walks may say something without a call."""
+REASONING = 2
+"""One of so many walks reasons."""
 _LIMIT = 1500
 """Tokens of a walk."""
 
@@ -119,11 +123,11 @@ def _walked(analysis: Analysis, count: int, choice: str) -> Iterator[str]:
     begun = analysis.begun(TOOLS)[0]
     try:
         trial = DecodingTrial(begun, grammar, parser, made_tokenizer(grammar), turns)
-        for answer in trial.walks(4 * count, seed=0, limit=_LIMIT):
+        for at, answer in enumerate(trial.walks(4 * count, seed=0, limit=_LIMIT)):
             if answer.broken or not answer.ended:
                 continue
             try:
-                message = message_of(parser.parse(answer.text))
+                message = _reasoned(message_of(parser.parse(answer.text)), at)
                 text = turns.written(message).continuation
             except ValueError:
                 continue
@@ -131,6 +135,14 @@ def _walked(analysis: Analysis, count: int, choice: str) -> Iterator[str]:
                 yield text
     except (AutoparserError, ConstraintError):
         return
+
+
+def _reasoned(message: Message, at: int) -> Message:
+    """Let some walks mean as reasoning what they say: by themselves they hardly ever reason."""
+    said = message.content.strip()
+    if at % REASONING or message.reasoning or not said:
+        return message
+    return replace(message, content="" if message.calls else said, reasoning=said)
 
 
 def _spoilt(

@@ -8,12 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import signal
-import subprocess
-import sys
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,6 +17,7 @@ import httpx2
 import pytest
 
 from .chats import ROOT, analysis_of, chats_of, parrot, streamed
+from .page_commands import PATIENCE, commands_of, endpoint, ran
 from .parrot import END
 from .running_llama import RunningLlama, running_llama
 
@@ -29,30 +25,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 NAME = "j1-json-in-tags"
 TEMPLATE = ROOT / "fixtures" / "templates" / f"{NAME}.jinja"
-PATIENCE = 60.0
-
-
-def commands_of(page: str, put_in: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the arguments of each `autoparser` command that a page shows, by its name."""
-    text = (ROOT / "docs" / "engines" / f"{page}.md").read_text("utf-8")
-    for shown, real in put_in.items():
-        assert shown in text, shown
-        text = text.replace(shown, real)
-    lines = re.findall(r"^autoparser (.+)$", text, re.MULTILINE)
-    return {arguments[0]: arguments for arguments in map(shlex.split, lines)}
-
-
-def ran(arguments: list[str], program: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a command, or a program that Python is given, in a process of its own."""
-    started = ("-",) if program else ("-m", "autoparser")
-    return subprocess.run(  # noqa: S603 - the interpreter that runs the tests
-        [sys.executable, *started, *arguments],
-        input=program,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +43,7 @@ def llama_commands(llama: RunningLlama) -> dict[str, list[str]]:
         "--walks 20": "--walks 4",
         "tools.yaml": str(ROOT / "fixtures" / "tools.yaml"),
     }
-    return commands_of("llama-server", put_in)
+    return commands_of("engines/llama-server", put_in)
 
 
 def test_the_page_of_llama_server_has_these_commands(llama_commands: dict[str, list[str]]) -> None:
@@ -95,24 +67,6 @@ def test_a_command_of_the_page_of_llama_server_finds_what_it_looks_for(
         assert told["calls"] >= 2
 
 
-@contextmanager
-def endpoint(arguments: list[str]) -> Generator[str]:
-    """Run `autoparser serve`, give its address, and end it as a signal does."""
-    with subprocess.Popen(  # noqa: S603 - the interpreter that runs the tests
-        [sys.executable, "-m", "autoparser", *arguments],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as serving:
-        assert serving.stderr is not None
-        try:
-            lines = iter(serving.stderr.readline, "")
-            yield next(line for line in lines if " answers by " in line).split("/v1")[0]
-        finally:
-            serving.send_signal(signal.SIGTERM)
-            serving.wait(PATIENCE)
-
-
 def test_clients_are_answered_by_what_the_page_of_llama_server_starts(
     llama_commands: dict[str, list[str]],
 ) -> None:
@@ -133,7 +87,7 @@ def test_a_model_reads_by_what_the_page_of_transformers_puts_into_its_settings(
     settings["chat_template"] = TEMPLATE.read_text("utf-8")
     (model / "tokenizer_config.json").write_text(json.dumps(settings), "utf-8")
     put_in = {"path/to/model": str(model), "response_template.json": str(exported)}
-    made = ran(commands_of("transformers", put_in)["export"])
+    made = ran(commands_of("engines/transformers", put_in)["export"])
     assert made.returncode == 0, made.stderr
 
     page = (ROOT / "docs" / "engines" / "transformers.md").read_text("utf-8")

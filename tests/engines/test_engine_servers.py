@@ -18,8 +18,25 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.describing.export import response_template
+from autoparser.analysis.server_probe import (
+    ProbeClient,
+    ReadVerdict,
+    Rung,
+    probe_server,
+    server_at,
+)
 
-from .chats import ROOT, ScriptedChat, analysis_of, answered, chats_of, messages, parrot, streamed
+from .chats import (
+    ROOT,
+    TIMEOUT,
+    ScriptedChat,
+    analysis_of,
+    answered,
+    chats_of,
+    messages,
+    parrot,
+    streamed,
+)
 from .parrot import END
 from .running_engine import SGLANG, TRANSFORMERS, VLLM, EngineServer, RunningEngine, running_engine
 
@@ -103,6 +120,18 @@ def test_every_message_is_that_of_the_parser(served: Served) -> None:
         for chat, *read_so in zip(chats, meant, whole, parts, strict=True)
         if not read_so[0] == read_so[1] == read_so[2]
     ] == []
+
+
+def test_a_probe_has_every_text_of_the_template_read_as_it_is_meant(served: Served) -> None:
+    setup, name, running = served
+    if setup.engine is not VLLM or setup.exported or name != NAMES[1]:
+        pytest.skip("asked of vLLM with the plugin, where the prompt opens no reasoning")
+    with ProbeClient(running.url, timeout=TIMEOUT) as client:
+        server = server_at(client)
+        found = probe_server(server, analysis_of(name), url=running.url, rung=Rung.FORCED)
+    assert not found.prompts_differ
+    assert {each.verdict for each in found.texts} == {ReadVerdict.EXACT}
+    assert len(found.texts) + len(found.not_asked) >= 15
 
 
 def asking_auto(chat: ScriptedChat) -> ScriptedChat:

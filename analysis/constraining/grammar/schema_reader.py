@@ -140,19 +140,19 @@ class SchemaReader:
         if isinstance(schema, bool) or plain_words(schema) is not None:
             return schema is not False
         found = self.resolved(schema)
-        kinds = self.kinds(found)
-        if not kinds or self.only_values(found, ANY) == [] or not may_be_met(self.alone(found)):
+        if not self.kinds(found) or self.only_values(found, ANY) == []:
             return False
-        return kinds != frozenset({JsonType.STRING}) or self._has_text(found)
+        return may_be_met(self.alone(found)) and self._option_may_be_met(found)
 
-    def _has_text(self, schema: Schema) -> bool:
-        """Whether a text may be all that is said of strings; True where that cannot be told."""
+    def _option_may_be_met(self, schema: Schema) -> bool:
+        """Whether a value may meet one of a schema's options; True where that cannot be told."""
         try:
             options = self.options(schema)
             if len(options) > 1:
-                return any(map(self._has_text, options))
+                return any(map(self.may_be_met, options))
             (only,) = options
-            return JsonType.STRING in self.kinds(only) and has_text(string_shape(only, ROOT))
+            only_text = self.kinds(only) == frozenset({JsonType.STRING})
+            return not only_text or has_text(string_shape(only, ROOT))
         except UnheldKeywordError:
             return True
 

@@ -26,8 +26,8 @@ _UNIT = re.compile(
     r"""
     (?P<marker>
         <[^<>\n]*>                              # a tag, attributes included
-      | <[^<>\n]*$                              # a tag that a slot follows
-      | <<+[^<>\n]*(?:>>+|$)
+      | <(?!\s|[-=~]+(?![-=~\w]))[^<>\n]*$      # a tag that a slot follows, not `f <- {`
+      | <<+[^<>\n]*>>+ | <<+(?![\s<])[^<>\n]*$
       | \[[|/\#@%!~^$&]*\w+[|/\#@%!~^$&]*\]     # a word in square brackets, with signs or without
       | \[\[+[|/\#@%!~^$&]*[^\W\d][^\[\]\n]*(?:\]\]+|$)  # words in doubled brackets
       | \{\{+[|/\#@%!~^$&]*[^\W\d][^{}\n]*(?:\}\}+|$)

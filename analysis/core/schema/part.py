@@ -21,6 +21,7 @@ MOST_STEPS = 1000
 """Schemas that are looked at for one member; references that fork grow without bound."""
 
 _UNIONS = ("anyOf", "oneOf")
+_OF_OTHER_NAMES = ("additionalProperties", "patternProperties", "unevaluatedProperties")
 _Own: TypeAlias = Callable[[Schema], Json]
 """What a schema's own keywords say of something inside its values."""
 
@@ -59,6 +60,12 @@ class SchemaPart:
         """The members that it names."""
         parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)
         return frozenset(name for each in parts for name in schema_map(each, "properties"))
+
+    @property
+    def invites_other_names(self) -> bool:
+        """Whether it says what members are that it does not name."""
+        parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)
+        return any(each.get(word) for each in parts for word in _OF_OTHER_NAMES)
 
     def allowed(self, schema: Json) -> frozenset[JsonType]:
         """Name the types that a schema of the same document allows."""

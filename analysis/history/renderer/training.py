@@ -38,8 +38,11 @@ class TrainingTemplate:
     """False where the template had such markers itself."""
 
 
-def training_template(analysis: Analysis) -> TrainingTemplate:
-    """Return the template with generation markers. Raises TrainingTemplateError."""
+def training_template(analysis: Analysis, *, briefly: bool = False) -> TrainingTemplate:
+    """Return the template with generation markers. Raises TrainingTemplateError.
+
+    `briefly` proves it by one message of each kind of turn instead of all of the battery.
+    """
     original = analysis.template
     if original.source is not None and original.source.ran_code:
         raise TrainingTemplateError(
@@ -48,15 +51,17 @@ def training_template(analysis: Analysis) -> TrainingTemplate:
             hint="use the loss mask of autoparser's renderer instead",
         )
     if original.marks_generation:
-        return TrainingTemplate(original, proved(analysis, original), patched=False)
+        return TrainingTemplate(
+            original, proved(analysis, original, briefly=briefly), patched=False
+        )
     try:
-        return _made(analysis, ends=True)
+        return _made(analysis, ends=True, briefly=briefly)
     except TrainingTemplateError:
         # A template may refuse a conversation that ends with a turn, such as an unanswered call.
-        return _made(analysis, ends=False)
+        return _made(analysis, ends=False, briefly=briefly)
 
 
-def _made(analysis: Analysis, *, ends: bool) -> TrainingTemplate:
+def _made(analysis: Analysis, *, ends: bool, briefly: bool) -> TrainingTemplate:
     original = analysis.template
     patched = ChatTemplate(
         _wrapped(analysis, ends=ends),
@@ -71,7 +76,7 @@ def _made(analysis: Analysis, *, ends: bool) -> TrainingTemplate:
         raise TrainingTemplateError(
             f"the template cannot stand in a macro: {error.message}", file=original.origin
         ) from error
-    return TrainingTemplate(patched, proved(analysis, patched), patched=True)
+    return TrainingTemplate(patched, proved(analysis, patched, briefly=briefly), patched=True)
 
 
 def _wrapped(analysis: Analysis, *, ends: bool) -> str:

@@ -63,16 +63,20 @@ class Proof:
 
 
 def proved(
-    analysis: Analysis, patched: ChatTemplate, dialogues: Iterable[Dialogue] | None = None
+    analysis: Analysis, patched: ChatTemplate, *, briefly: bool = False, written: bool = False
 ) -> Proof:
-    """Render the battery by both. Raises TrainingTemplateError where a text differs."""
+    """Render the battery by both. Raises TrainingTemplateError where a text differs.
+
+    `briefly` takes one message of each kind of turn, without a generation prompt; `written` leaves
+    out conversations of which the template writes no word of some message's calls.
+    """
     asked = _AskedTurns(analysis)
     renders = asked.renders
     # One clock for both, so that no second lies between them.
     others = HistoryRenders(patched, renders.tools, renders.switches, renders.clock)
     conversations = refused = masked = 0
     deviations: dict[tuple[object, ...], MismarkedTurn] = {}
-    for dialogue, generation in product(dialogues or all_dialogues(), (False, True)):
+    for dialogue, generation in asked.conversations(briefly=briefly, written=written):
         messages = asked.messages(dialogue)
         text = renders.attempt(messages, generation=generation)
         other = others.attempt(messages, generation=generation)
@@ -100,6 +104,7 @@ class _AskedTurns:
 
     def __init__(self, analysis: Analysis) -> None:
         self._shape = analysis.shape
+        self._calls = analysis.formats.united.calls is not None
         tools = offered(battery_tools(), analysis.shape)
         self.renders = HistoryRenders.of(analysis.template, tools, {})
         self._joints = Joints(analysis.formats.united)
@@ -108,6 +113,13 @@ class _AskedTurns:
 
     def messages(self, dialogue: Dialogue) -> Messages:
         return prepared(self._shape.messages(dialogue, self._system))
+
+    def conversations(self, *, briefly: bool, written: bool) -> Iterator[tuple[Dialogue, bool]]:
+        """Return the conversations, each with whether a generation prompt follows."""
+        for dialogue, generation in _asked(briefly=briefly):
+            said = self._calls or not any(isinstance(it, Turn) and it.calls for it in dialogue)
+            if said or not written:
+                yield dialogue, generation
 
     def attributed(self, messages: Messages, text: str, *, generation: bool) -> Attributed:
         """Say whose each character of a render is."""
@@ -131,18 +143,10 @@ class AttributedTurns:
     whole: Attributed
 
 
-def written_dialogues(analysis: Analysis) -> Iterator[Dialogue]:
-    """Return the conversations that have nothing of which the template writes no word."""
-    calls = analysis.formats.united.calls is not None
-    for dialogue in all_dialogues():
-        if calls or not any(isinstance(each, Turn) and each.calls for each in dialogue):
-            yield dialogue
-
-
 def attributed_turns(analysis: Analysis) -> Iterator[AttributedTurns]:
-    """Return the conversations of the proof that the template takes, without a prompt's end."""
+    """Return one conversation of each kind that the template takes, and writes every word of."""
     asked = _AskedTurns(analysis)
-    for dialogue in written_dialogues(analysis):
+    for dialogue, _ in asked.conversations(briefly=True, written=True):
         messages = asked.messages(dialogue)
         text = asked.renders.attempt(messages)
         if text is not None:
@@ -212,13 +216,22 @@ def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def all_dialogues() -> Iterator[Dialogue]:
-    """Return every message of the battery: alone, between others, and again after its results."""
+def _asked(*, briefly: bool) -> Iterator[tuple[Dialogue, bool]]:
+    """Return the conversations, each with whether a generation prompt follows."""
+    messages = [case.message for case in battery()]
+    if not briefly:
+        return product(_dialogues(messages), (False, True))
+    one_of_each = {str(message.presence): message for message in reversed(messages)}
+    return product(_dialogues(one_of_each.values()), (False,))
+
+
+def _dialogues(messages: Iterable[Turn]) -> Iterator[Dialogue]:
+    """Return every message: alone, between others, and again after its results."""
     done, again = Turn("All done.", "It is done."), User("Thanks. Anything else?")
-    for case in battery():
-        answers = tuple(ToolResult("done", call.name, call.id) for call in case.message.calls)
-        asked: Dialogue = (User("Please look into it."), case.message, *answers)
+    for message in messages:
+        answers = tuple(ToolResult("done", call.name, call.id) for call in message.calls)
+        asked: Dialogue = (User("Please look into it."), message, *answers)
         yield asked
         yield (*asked, *([done] if answers else []), again, Turn("Nothing else."))
         if answers:
-            yield (*asked, case.message, *answers, done)
+            yield (*asked, message, *answers, done)

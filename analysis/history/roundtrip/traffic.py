@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
+from autoparser.analysis.learnt import LearntFormat
 from autoparser.analysis.loading.tokens import tokenizer_of
 from autoparser.analysis.reading.parsing import ParsedMessage
 
@@ -84,7 +84,7 @@ CONTEXT = 60
 
 
 def prefix_losses(
-    analysis: Analysis, records: Sequence[TrafficRecord], *, tokenizer: Tokenizer | None = None
+    analysis: LearntFormat, records: Sequence[TrafficRecord], *, tokenizer: Tokenizer | None = None
 ) -> Traffic:
     """Say what each request lost of what the one before it had computed.
 
@@ -110,7 +110,7 @@ class _TrafficReader:
     """Reads the records of one log."""
 
     def __init__(
-        self, analysis: Analysis, records: Sequence[TrafficRecord], tokenizer: Tokenizer | None
+        self, analysis: LearntFormat, records: Sequence[TrafficRecord], tokenizer: Tokenizer | None
     ) -> None:
         self._analysis = analysis
         self._records = records

@@ -13,7 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.format import Part
+from autoparser.analysis.learnt import load_format
 from autoparser.analysis.lint import rules as rules_package
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_finding import LintFinding
@@ -24,6 +28,7 @@ from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.analysis.loading.tokens import load_tokenizer
+from autoparser.analysis.taught_analysis import with_saved
 
 from .ignores import Ignore, ignores_of
 from .problem import Problem
@@ -43,12 +48,20 @@ class Task:
     directory: Path | None = None
     jinjas: tuple[OtherJinja, ...] = ()
     """Programs to ask for its renders."""
+    learnt: str | None = None
+    """A saved format of this very text: what was learnt of its turns."""
 
     @property
     def identity(self) -> object:
         """What decides the answer: tasks of one identity are done once."""
         tokens: Mapping[str, str] = self.template.special_tokens
-        return self.template.text, tuple(sorted(tokens.items())), self.tokenizer, self.directory
+        return (
+            self.template.text,
+            tuple(sorted(tokens.items())),
+            self.tokenizer,
+            self.directory,
+            self.learnt,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +88,8 @@ class SeenHits:
     """What the template's comments accept."""
     wrong_comments: tuple[Problem, ...] = ()
     """What is wrong with other comments for autoparser; their path is the reader's affair."""
+    evidence: tuple[tuple[Part, EvidenceKind], ...] = ()
+    """What is the evidence for each part of the format; empty where it cannot be analysed."""
     looked: bool = True
     """Whether the rules looked at all."""
 
@@ -94,7 +109,11 @@ def inspect(task: Task) -> SeenHits:
         troubles.append(Trouble(error.message, error.hint or "", error.file))
     try:
         subject = Subject(
-            task.template, tokenizer=encoder, directory=task.directory, jinjas=task.jinjas
+            task.template,
+            tokenizer=encoder,
+            directory=task.directory,
+            analysis=None if task.learnt is None else _learnt(task.template, task.learnt),
+            jinjas=task.jinjas,
         )
         report = lint(subject, [rule_of(code) for code in task.rules])
         if subject.has(Need.OTHER_JINJAS):
@@ -112,8 +131,13 @@ def inspect(task: Task) -> SeenHits:
             tuple((rule.code, need) for rule, need in report.left_out),
             tuple(troubles),
             *ignores_of(task.template.text, ""),
+            evidence=tuple(subject.format.evidence.items()) if subject.has(Need.ANALYSIS) else (),
         )
     return SeenHits(troubles=tuple(troubles), looked=False)
+
+
+def _learnt(template: ChatTemplate, file: str) -> Analysis:
+    return with_saved(analyze(template), load_format(file))
 
 
 def _crash(error: Exception) -> str:

@@ -50,10 +50,11 @@ class InspectionKeys:
             stamps += self._of(path if path.is_dir() else path.parent)
         if task.directory is not None:
             stamps += self._of(task.directory)
+        learnt = None if task.learnt is None else Path(task.learnt).read_bytes()
         template = task.template
         tokens = sorted(template.special_tokens.items())
         parts = (engine(), template.text, tokens, template.sandbox, task.rules, self._limits)
-        places = (task.tokenizer, str(task.directory), stamps)
+        places = (task.tokenizer, str(task.directory), stamps, learnt)
         # Texts may hold what UTF-8 has no bytes for.
         return _digest(repr((parts, places)))
 

@@ -49,6 +49,8 @@ class LintRequest:
     baseline: Baseline | None = None
     revision: str | None = None
     """Of the models on the Hub among the sources."""
+    template_place: str | None = None
+    """Where the template of a saved format is; None: where it was."""
     jobs: int = 1
     limits: Limits | None = None
     """What looking at one template may take; None trusts the templates."""
@@ -68,7 +70,7 @@ def lint_project(
     """
     settings = request.settings
     sources, wrong_sources = gather(request.sources, settings.exclude, settings.root)
-    targets, wrong_files = load_targets(sources, request.revision)
+    targets, wrong_files = load_targets(sources, request.revision, request.template_place)
     tasks = [_task(target, request) for target in targets]
     distinct = {task.identity: task for task in tasks}
     seen = _seen(distinct, request, progress or (lambda _: lambda: None))
@@ -163,6 +165,7 @@ def _task(target: Target, request: LintRequest) -> Task:
         str(tokenizer) if tokenizer is not None and Need.TOKENIZER in needs else None,
         target.directory if Need.DIRECTORY in needs else None,
         request.jinjas if Need.OTHER_JINJAS in needs else (),
+        target.learnt,
     )
 
 
@@ -198,6 +201,7 @@ def _inspected(
         unused=tuple(each for each in unused(ignores, met) if each.codes <= looked),
         remarks=tuple(f"{each.file or target.path}: {each.message}" for each in seen.troubles),
         left_out=tuple((rule_of(code), need) for code, need in seen.left_out),
+        evidence=seen.evidence,
     )
     return template, problems
 

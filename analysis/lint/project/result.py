@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.format import Part
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.lint_finding import LintFinding
 from autoparser.analysis.lint.need import Need
@@ -44,6 +46,8 @@ class Inspected:
     """What else was in the way, such as a tokenizer beside it that cannot be read."""
     left_out: tuple[tuple[Rule, Need], ...] = ()
     """Rules that could not look, and what they lack."""
+    evidence: tuple[tuple[Part, EvidenceKind], ...] = ()
+    """What is the evidence for each part of its format."""
 
     def line_in_file(self, line: int | None) -> int | None:
         """Return a template's line as a line of the file; None where that cannot be said."""

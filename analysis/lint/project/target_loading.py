@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from autoparser.analysis.core.errors import (
     TemplateNotFoundError,
     TemplateReadError,
 )
+from autoparser.analysis.learnt import is_saved_format, load_format, template_of_format
 from autoparser.analysis.loading.sources import MISNAMED, kind_of, load_templates
 from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.analysis.loading.tokens import tokenizer_beside, tokenizer_file
@@ -36,6 +37,8 @@ class Target:
     """What to load for the tokenizer beside it."""
     directory: Path | None
     """The model directory that it is of."""
+    learnt: str | None = None
+    """The saved format that named it: what was learnt of its turns."""
 
     @property
     def in_lines(self) -> bool:
@@ -44,14 +47,15 @@ class Target:
 
 
 def load_targets(
-    sources: Iterable[Source], revision: str | None = None
+    sources: Iterable[Source], revision: str | None = None, template_place: str | None = None
 ) -> tuple[tuple[Target, ...], tuple[Problem, ...]]:
     """Load every template of every source, and give what could not be loaded.
 
-    `revision` is that of models on the Hub.
+    `revision` is that of models on the Hub. Of a saved format it is the template that it was learnt
+    from, at `template_place` or where it was.
     """
     # A directory and a file in it may hold the same template.
-    targets: dict[tuple[str, str | None], Target] = {}
+    targets: dict[tuple[str, str | None, str | None], Target] = {}
     problems: list[Problem] = []
     within: dict[str, bool] = {}
     # A directory of many templates is looked through once.
@@ -60,7 +64,7 @@ def load_targets(
         if source.within is not None:
             within.setdefault(source.within, False)
         try:
-            loaded = load_templates(source.given, revision=_revision(source, revision))
+            loaded, learnt = _loaded(source, revision, template_place)
         except AutoparserError as error:
             problem = _problem(error, source)
             if problem is None:
@@ -68,16 +72,27 @@ def load_targets(
             problems.append(problem)
         else:
             for template in loaded:
-                target = _target(template, source, file_of, named=len(loaded) > 1)
+                shown = _target(template, source, file_of, named=len(loaded) > 1)
+                target = replace(shown, learnt=learnt)
                 problem = _no_template(target)
                 if problem is None:
-                    targets.setdefault((target.path, target.name), target)
+                    targets.setdefault((target.path, target.name, learnt), target)
                 else:
                     problems.append(problem)
         if source.within is not None:
             within[source.within] = True
     problems += [nothing_below(each) for each, any_there in within.items() if not any_there]
     return tuple(targets.values()), tuple(problems)
+
+
+def _loaded(
+    source: Source, revision: str | None, template_place: str | None
+) -> tuple[Sequence[ChatTemplate], str | None]:
+    """Load a source's templates; of a saved format the one it was learnt from, and its file."""
+    if source.given != "-" and is_saved_format(source.given):
+        template = template_of_format(load_format(source.given), template_place)
+        return (template,), source.given
+    return load_templates(source.given, revision=_revision(source, revision)), None
 
 
 def _revision(source: Source, revision: str | None) -> str | None:

@@ -8,14 +8,21 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError
 from autoparser.analysis.core.format import CallFormat, Slot
 from autoparser.analysis.core.json_document import Count, Digest
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.history.roundtrip import code_of, round_trip, shipped_scenarios
+from autoparser.analysis.learnt import (
+    LearntFormat,
+    is_saved_format,
+    load_format,
+    template_of_format,
+)
 from autoparser.analysis.lint import LintReport, Severity, Subject, lint
 from autoparser.analysis.loading.sources import load_template
+from autoparser.analysis.taught_analysis import with_saved
 
 SURVEY: Literal["autoparser.survey/1"] = "autoparser.survey/1"
 HOLDS = "holds"
@@ -42,7 +49,8 @@ class Record(Struct, frozen=True):
     source: str
     """The file, as it was found below what was named."""
     sha256: Digest
-    """Of the template's text; of its file where no text can be read from it."""
+    """Of the template's text; of its file where no text can be read from it; of the file of a saved
+    format."""
     error: str | None
     """Why there is no analysis; all below is then empty."""
     reasoning: ReasoningMode | None
@@ -54,7 +62,8 @@ class Record(Struct, frozen=True):
     """Names, sorted."""
     check: SurveyCheck
     round_trip: dict[str, Annotated[int, Meta(ge=1)]]
-    """Verdicts counted: `holds`, and the codes of causes."""
+    """Verdicts counted: `holds`, and the codes of causes; empty for a saved format whose template
+    is not there."""
     findings: dict[Severity, Count] | None = None
     """What lint found, counted by severity; null where it was not asked."""
 
@@ -81,27 +90,40 @@ class Record(Struct, frozen=True):
 
 
 def record_of(source: str, digest: str, *, linted: bool = False) -> Record:
-    """Look at one template; whatever it does is a record."""
+    """Look at one template, or saved format; whatever it does is a record."""
     try:
-        analysis = analyze(load_template(source))
-        found = lint(Subject(analysis.template, analysis=analysis)) if linted else None
-        return recorded(source, digest, analysis, found)
+        learnt = surveyed_format(source)
+        found = None
+        if linted and isinstance(learnt, Analysis):
+            found = lint(Subject(learnt.template, analysis=learnt))
+        return recorded(source, digest, learnt, found)
     except AutoparserError as error:
         return Record.failed(source, digest, error.message)
 
 
+def surveyed_format(source: str) -> LearntFormat:
+    """Return what a saved format holds, with its template if that is there; else analyse it.
+
+    Raises AutoparserError.
+    """
+    if not is_saved_format(source):
+        return analyze(load_template(source))
+    saved = load_format(source)
+    try:
+        template = template_of_format(saved)
+    except TemplateNeededError:
+        return saved
+    return with_saved(analyze(template), saved)
+
+
 def recorded(
-    source: str, digest: str, analysis: Analysis, found: LintReport | None = None
+    source: str, digest: str, learnt: LearntFormat, found: LintReport | None = None
 ) -> Record:
-    """Return what is kept of an analysis, and of what lint found."""
-    view, check, calls = analysis.view, analysis.check, analysis.formats.fullest.calls
-    # The template's usual setting alone: a corpus is compared by what templates do by themselves.
-    played = round_trip(
-        analysis, shipped_scenarios(), setting=analysis.formats.fullest.setting or None
-    )
-    trips = Counter(
-        HOLDS if row.verdict.cause is None else code_of(row.verdict.cause) for row in played.rows
-    )
+    """Return what is kept of an analysis, and of what lint found.
+
+    Of a saved format without its template no round trip is played.
+    """
+    view, check, calls = learnt.view, learnt.check, learnt.formats.fullest.calls
     return Record(
         SURVEY,
         source,
@@ -111,7 +133,7 @@ def recorded(
         view.content,
         view.tools,
         None if calls is None else _call(calls),
-        tuple(sorted(switch.name for switch in analysis.switches)),
+        tuple(sorted(switch.name for switch in learnt.switches)),
         SurveyCheck(
             check.passed,
             check.total,
@@ -121,9 +143,22 @@ def recorded(
             check.not_asked,
             _crash(check),
         ),
-        dict(sorted(trips.items())),
+        _trips(learnt) if isinstance(learnt, Analysis) else {},
         None if found is None else _counted(found),
     )
+
+
+def _trips(analysis: Analysis) -> dict[str, int]:
+    """Count the verdicts of round trips.
+
+    They are played in the template's usual setting alone: a corpus is compared by what templates do
+    by themselves.
+    """
+    setting = analysis.formats.fullest.setting or None
+    played = round_trip(analysis, shipped_scenarios(), setting=setting)
+    causes = (row.verdict.cause for row in played.rows)
+    counts = Counter(HOLDS if cause is None else code_of(cause) for cause in causes)
+    return dict(sorted(counts.items()))
 
 
 def _counted(found: LintReport) -> dict[Severity, int]:

@@ -1,4 +1,4 @@
-"""The templates below directories."""
+"""The templates below directories, and saved formats that stand there without one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from autoparser.analysis.core.errors import TemplateNotFoundError
 
 SUFFIXES = (".jinja", ".jinja2", ".j2")
+FORMAT = ".format.json"
+"""What names of saved formats end in by convention; any other is named itself."""
 CONFIGURATION = "tokenizer_config.json"
 """The file of a model directory that may hold a template, where no file of its own does."""
 
@@ -31,7 +33,8 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
             raise TemplateNotFoundError(
                 "there is no template in this directory or below it",
                 file=place,
-                hint=f"templates are files named *{SUFFIXES[0]}, or in a {CONFIGURATION}",
+                hint=f"templates are files named *{SUFFIXES[0]}, or in a {CONFIGURATION}; saved"
+                f" formats are named *{FORMAT}",
             )
         found.update(dict.fromkeys(inside))
     return tuple(found)
@@ -41,6 +44,6 @@ def _below(directory: Path) -> Iterator[Path]:
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     with_file = {path.parent for path in files if path.suffix in SUFFIXES}
     for path in files:
-        configured = path.name == CONFIGURATION and path.parent not in with_file
-        if path.suffix in SUFFIXES or configured:
+        alone = path.name == CONFIGURATION or path.name.endswith(FORMAT)
+        if path.suffix in SUFFIXES or (alone and path.parent not in with_file):
             yield path

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from autoparser.analysis.analysis import analyze
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.loading.isolation import NO_LIMITS, Limits, WorkerPool
-from autoparser.analysis.loading.sources import load_template
 from autoparser.analysis.overview.portrait import Portrait, portray
 
-from .record import Record, record_of, recorded
+from .record import Record, record_of, recorded, surveyed_format
 
 Waiting: TypeAlias = tuple[str, str]
 """A source and the digest of its text."""
@@ -25,7 +24,8 @@ class Surveyed:
 
     record: Record
     page: str = ""
-    """What was drawn of it; empty where that was not asked, or it cannot be analysed."""
+    """What was drawn of it; empty where that was not asked, or it can be neither analysed nor
+    rendered."""
 
 
 Survey: TypeAlias = Callable[[Sequence[Waiting]], Iterator[Surveyed]]
@@ -48,7 +48,10 @@ class SurveyLook:
             return Surveyed(record_of(source, digest, linted=self.linted))
         try:
             # No tokenizer: masks that are timed while other workers run say nothing.
-            portrait = portray(analyze(load_template(source)))
+            learnt = surveyed_format(source)
+            if not isinstance(learnt, Analysis):
+                return Surveyed(recorded(source, digest, learnt))
+            portrait = portray(learnt)
             record = recorded(source, digest, portrait.analysis, portrait.lint)
             return Surveyed(record, self.draw(portrait))
         except AutoparserError as error:

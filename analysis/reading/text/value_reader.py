@@ -47,7 +47,8 @@ class ValueReader:
     ) -> None:
         self.tape, self.arguments, self.emit = tape, arguments, emit
         self.schema = SchemaPart.of(None if schema is None else dict(schema))
-        self.names = self.schema.names
+        open_ = self.schema.invites_other_names
+        self.names: frozenset[str] = frozenset() if open_ else self.schema.names
         self.stops, self.rows = tuple(stops), rows
         self.separator = Literal.of(arguments.members.separator)
         self.openings = openings_of(rows)

@@ -37,14 +37,19 @@ def rendered(analysis: Analysis) -> behaviours.Texts:
     return texts
 
 
-def differing(analyses: Mapping[str, Analysis], folder: Path) -> tuple[list[str], int]:
-    """Say what files do otherwise in a process without jinja2, and how many texts were read."""
+def differing(
+    analyses: Mapping[str, Analysis], folder: Path
+) -> tuple[dict[str, list[str]], dict[str, int]]:
+    """Return of each name which questions its file answers otherwise, and how many texts it read.
+
+    The files are read in a process without jinja2, and are left in the folder.
+    """
     expected: dict[str, Any] = {}
-    count = 0
+    counts: dict[str, int] = {}
     for name, analysis in analyses.items():
         analysis.save(folder / f"{name}.format.json")
         texts = rendered(analysis)
-        count += sum(map(len, texts))
+        counts[name] = sum(map(len, texts))
         (folder / f"{name}.texts.json").write_text(json.dumps(texts))
         expected[name] = json.loads(json.dumps(behaviours.behaviour(analysis, texts)))
     subprocess.run(  # noqa: S603 - our own program
@@ -54,10 +59,8 @@ def differing(analyses: Mapping[str, Analysis], folder: Path) -> tuple[list[str]
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     found = {name: json.loads((folder / f"{name}.found.json").read_text()) for name in analyses}
-    wrong = [
-        f"{name}: {question}"
+    wrong = {
+        name: [question for question, answer in answers.items() if found[name][question] != answer]
         for name, answers in expected.items()
-        for question, answer in answers.items()
-        if found[name][question] != answer
-    ]
-    return wrong, count
+    }
+    return wrong, counts

@@ -20,6 +20,8 @@ from autoparser import (
 )
 from autoparser.analysis.core.battery import battery, loose_tools
 from autoparser.analysis.core.format import Opening, TurnFormat
+from autoparser.analysis.core.json_document import json_of
+from autoparser.analysis.describing.format_document import turn_document
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
 CHUNK = 3
@@ -74,7 +76,8 @@ def _with_prompt(learnt: LearntFormat, opening: Opening, texts: Sequence[str]) -
         begun = learnt.begun(tools, **request)
         parser = learnt.parser(tools, call_ids=1, **request)
         found[how] = {
-            "begun": [repr(each) for each in begun],
+            # The order of mappings, which `repr` shows, says nothing.
+            "begun": [[json_of(turn_document(each.format)), repr(each.opening)] for each in begun],
             "read": [repr(parser.parse(text)) for text in texts],
             "grammars": _grammars(learnt, tools, **request),
         }

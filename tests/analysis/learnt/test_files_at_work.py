@@ -16,7 +16,9 @@ FEW = TEMPLATES[::48]
 
 
 def _asked(paths: list[Path], folder: Path) -> tuple[list[str], int]:
-    return differing({path.stem: analyze(load_template(path)) for path in paths}, folder)
+    wrong, texts = differing({path.stem: analyze(load_template(path)) for path in paths}, folder)
+    named = [f"{name}: {question}" for name, questions in wrong.items() for question in questions]
+    return named, sum(texts.values())
 
 
 def test_some_files_do_what_the_analyses_do(tmp_path: Path) -> None:

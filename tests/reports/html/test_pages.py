@@ -185,7 +185,7 @@ def test_a_page_is_whole(name: str) -> None:
 
 def test_the_same_template_gives_the_same_page() -> None:
     name = NAMES[0]
-    again = report_page(portray(analyze(load_template(FOLDER / f"{name}.jinja"))), "1.2.3")
+    again = report_page(portray(analyze(analysed(name).template)), "1.2.3")
     assert again == page_of(name)
 
 

@@ -37,6 +37,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "a user's text that spells the markers cannot be told from turns that were there",
             (compared(forged, "one user message", meant, "three messages"),),
+            line=forged.line_at(start),
         )
 
 

@@ -71,6 +71,7 @@ RULE = Rule(
     __doc__,
     Severity.WARNING,
     check,
+    covers=("AP806",),
     fix="ask with `if message.tool_calls`, not whether the field is there",
     fixable=True,
     concerns=(Concern.ENGINES,),

@@ -1,8 +1,9 @@
 r"""The text depends on settings of Jinja that not every program makes.
 
 transformers renders with `trim_blocks` and `lstrip_blocks`, which take whitespace around blocks
-away; llama.cpp and @huggingface/jinja do so, too. Jinja and minijinja do not unless they are told
-to, and write line breaks and indentation into the prompt.
+away; llama.cpp b11549 and @huggingface/jinja 0.5.11 do so, too. Jinja 3.1.6 and minijinja 3.0.5 do
+not unless they are told to, and write line breaks and indentation into the prompt. That was
+measured; `lint --engines` asks the installed ones, and says what each does at the line.
 
 Before:
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from autoparser.analysis.lint.asked_engines import engines_at
 from autoparser.analysis.lint.engines import compiled, elsewhere, environment
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.rule import Concern, Rule
@@ -48,6 +50,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                     ),
                 ),
                 line=each.line,
+                engines=engines_at(subject, each.line),
             )
             return
 

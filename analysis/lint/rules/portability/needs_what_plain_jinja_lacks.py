@@ -2,7 +2,9 @@
 
 transformers adds to Jinja: a `tojson` that escapes no HTML, loop controls, a generation tag,
 `strftime_now`. Programs and tests that render with Jinja alone differ where a template relies on
-these. llama.cpp and @huggingface/jinja have them all; minijinja has the loop controls alone.
+these. llama.cpp b11549 and @huggingface/jinja 0.5.11 have them all, minijinja 3.0.5 has the loop
+controls alone. That was measured; `lint --engines` asks the installed ones, and says what each does
+at the line.
 
 Before:
 
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.lint.asked_engines import engines_at
 from autoparser.analysis.lint.engines import (
     CLOCK,
     elsewhere,
@@ -56,6 +59,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             f"Jinja alone renders other prompts or none: it lacks {', '.join(lacking)}",
             tuple(evidence),
             line=line,
+            engines=engines_at(subject, line),
         )
 
 

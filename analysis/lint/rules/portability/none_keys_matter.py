@@ -2,8 +2,10 @@
 
 OpenAI's client library gives every message all its keys, most of them None: tool_calls, refusal,
 audio, and content beside calls. transformers drops such keys since 5.23; older releases pass them
-on, as minijinja and @huggingface/jinja do with what they are given, and a conversation becomes
-another prompt, or none. llama.cpp drops them, too, and refuses a name that is null.
+on, and a conversation becomes another prompt, or none. So do minijinja 3.0.5 and
+@huggingface/jinja 0.5.11 with what they are given; llama.cpp b11549 drops them and refuses a name
+that is null. That was measured; `lint --engines` asks the installed ones for the conversation of
+the finding.
 
 Before:
 
@@ -20,8 +22,9 @@ from collections.abc import Iterator
 from typing import cast
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
+from autoparser.analysis.lint.asked_engines import engines_on
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -60,8 +63,14 @@ def check(subject: Subject) -> Iterator[Hit]:
             (compared(given, "with keys that are None", without, "without them"),),
             line=parting_line(given, without),
             cause=given.cause,
+            engines=_asked(subject, what, given, without),
         )
         return
+
+
+def _asked(subject: Subject, what: str, given: Render, without: Render) -> tuple[str, ...]:
+    """Ask engines for the text that comes without the keys, as transformers renders it today."""
+    return engines_on(subject, what, given, without) if without.rendered else ()
 
 
 def _dumped(message: dict[str, Json]) -> dict[str, Json]:

@@ -2,7 +2,9 @@
 
 transformers, and who renders with it, renders templates, which are code from strangers, in Jinja's
 immutable sandbox. There, `append`, `update` and the like raise, and the request fails. minijinja
-and @huggingface/jinja have no such methods either; llama.cpp alone changes lists.
+3.0.5 and @huggingface/jinja 0.5.11 have no such methods either; llama.cpp b11549 alone changes
+lists. That was measured; `lint --engines` asks the installed ones, and says what each does at the
+line.
 
 Before:
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.asked_engines import engines_at
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
@@ -42,6 +45,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f" {render.reason}",
                 (alone(render, what),),
                 line=render.error.line,
+                engines=engines_at(subject, render.error.line),
                 cause=render.cause,
             )
             return

@@ -1,7 +1,8 @@
 """What is written does not exist: a name or a field that nothing defines.
 
-Jinja writes nothing for it, so a misspelt field goes unseen. So do minijinja, llama.cpp and
-@huggingface/jinja; the first and the last fail where its length is asked for.
+Jinja writes nothing for it, so a misspelt field goes unseen. So do minijinja 3.0.5, llama.cpp
+b11549 and @huggingface/jinja 0.5.11; the first and the last fail where its length is asked for.
+That was measured; `lint --engines` asks the installed ones, and says what each does at the line.
 
 Before:
 
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 
 from jinja2 import Undefined
 
+from autoparser.analysis.lint.asked_engines import engines_at
 from autoparser.analysis.lint.engines import elsewhere, environment
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
@@ -43,10 +45,12 @@ def check(subject: Subject) -> Iterator[Hit]:
         names = dict.fromkeys(_MARKED.findall(each.text))
         # Where the marks change more than themselves, a condition looked at them.
         if names and _MARKED.sub("", each.text) == each.usual.text:
+            line = each.usual.line_at(each.text.find(OPEN))
             yield Hit(
                 f"in {each.what} nothing is written for {', '.join(names)}: it is not defined",
                 (alone(each.usual, each.what),),
-                line=each.usual.line_at(each.text.find(OPEN)),
+                line=line,
+                engines=engines_at(subject, line),
             )
             return
 

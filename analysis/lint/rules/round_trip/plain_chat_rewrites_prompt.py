@@ -60,6 +60,7 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write each message alike whatever comes later",
+    covers=("AP609",),
     fixable=True,
     convention=True,
     concerns=(Concern.CACHE,),

@@ -61,7 +61,7 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write a call alike whatever comes later",
-    covers=("AP704",),
+    covers=("AP609", "AP704"),
     fixable=True,
     convention=True,
     concerns=(Concern.CACHE,),

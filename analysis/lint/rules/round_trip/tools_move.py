@@ -48,5 +48,6 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write the tools before the first message",
+    covers=("AP609",),
     concerns=(Concern.CACHE,),
 )

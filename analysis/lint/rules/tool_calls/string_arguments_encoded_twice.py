@@ -1,9 +1,12 @@
 """Arguments that are given as JSON text are encoded a second time.
 
-OpenAI's interface carries a call's arguments as JSON text. vLLM 0.32 and SGLang 0.5.23 decode it
-before they render, so that nothing is lost there; whoever renders a client's messages as they are,
-as a script for training may, hands the text on. The model then reads a quoted string with escaped
-quotes where its own call had an object, and learns within the conversation to write calls that way.
+OpenAI's interface carries a call's arguments as JSON text. vLLM 0.32, SGLang 0.5.23 and llama.cpp
+b11549 decode it before they render, so that nothing is lost there. That was measured: llama.cpp's
+server gives an object to a template that takes one, refuses a text that is not JSON, and hands it
+on as it came only to a template that can do nothing but put it between other texts. Whoever renders
+a client's messages as they are, as a script for training may, hands the text on. The model then
+reads a quoted string with escaped quotes where its own call had an object, and learns within the
+conversation to write calls that way.
 
 Before:
 
@@ -50,5 +53,6 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write arguments that are a string as they are, and use tojson for objects only",
     fixable=True,
+    convention=True,
     concerns=(Concern.ENGINES,),
 )

@@ -1,7 +1,8 @@
 """Arguments that are given as JSON text make the request fail.
 
-OpenAI's interface carries a call's arguments as JSON text. An engine that does not decode them
-before it renders cannot serve a conversation with a call in its history.
+OpenAI's interface carries a call's arguments as JSON text. Whoever does not decode them before the
+render cannot serve a conversation with a call in its history. vLLM 0.32, SGLang 0.5.23 and
+llama.cpp b11549 were measured, and do.
 
 Before:
 

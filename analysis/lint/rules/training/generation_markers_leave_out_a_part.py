@@ -57,5 +57,6 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="put all that the model writes into the generation block",
+    covers=("AP707",),
     concerns=(Concern.TRAINING,),
 )

@@ -53,5 +53,6 @@ RULE = Rule(
     Severity.ERROR,
     check,
     fix="end the generation block after what ends the turn",
+    covers=("AP707",),
     concerns=(Concern.TRAINING,),
 )

@@ -55,5 +55,6 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="begin the generation block after the turn's header",
+    covers=("AP707",),
     concerns=(Concern.TRAINING,),
 )

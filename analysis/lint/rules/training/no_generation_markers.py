@@ -31,9 +31,12 @@ def check(subject: Subject) -> Iterator[Hit]:
         found = marked(subject, dialogue)
         if found is None or found.blocks:
             return
+    render = subject.play(dialogue)
     yield Hit(
         "whoever trains on the model's turns alone gets an empty loss mask from transformers",
-        (alone(subject.play(dialogue), "a question and its answer"),),
+        (alone(render, "a question and its answer"),),
+        # What the model writes is what the tag would hold.
+        line=render.line_of(subject.marks.content),
     )
 
 

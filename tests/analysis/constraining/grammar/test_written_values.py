@@ -244,6 +244,7 @@ def test_a_text_that_is_read_as_another_of_the_allowed_values_is_not_among_them(
         {"allOf": [{"type": "string", "pattern": "^a+$"}, {"pattern": "^b+$"}]},
         {"allOf": [{"enum": ["a", "b"]}, {"enum": ["c", 1]}]},
         {"type": "string", "pattern": "^a+$", "allOf": [{"pattern": "^b+$"}], "anyOf": [{}, NONE]},
+        {"anyOf": [NONE, {"type": "integer", "if": {}, "then": TEXT, "else": TEXT}]},
     ],
 )
 def test_a_member_that_no_value_meets_is_left_out(never: Json, dialect: GrammarDialect) -> None:
@@ -251,6 +252,8 @@ def test_a_member_that_no_value_meets_is_left_out(never: Json, dialect: GrammarD
     grammar = grammar_of(TAGS, schema)
     text = written(TAGS, schema, {"b": 1})
     assert grammar.accepts(text.rstrip("\n"), dialect=dialect).accepted
+    with pytest.raises(SchemaError, match="no value meets this schema"):
+        grammar_of(TAGS, {**schema, "required": ["a"]}).accepts("", dialect=dialect)
 
 
 def test_a_name_that_is_made_up_stands_where_the_format_sorts_it() -> None:

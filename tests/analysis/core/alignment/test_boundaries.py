@@ -49,6 +49,8 @@ def test_common_prefix(texts: tuple[str, ...], expected: str, reason: str) -> No
         (("</a>\n", "</b>\n"), "\n", "tags that end alike"),
         (("1</v>\n</p>", '"</v>\n</p>'), "</v>\n</p>", "several tags"),
         (("x[/INST]", "y[/POST]"), "", "a word in square brackets is not cut"),
+        (("f <p k=", "g <q k="), "", "nor a tag that a slot follows"),
+        (('f <- {"', ', "'), '"', "an arrow is not a tag"),
     ],
 )
 def test_common_suffix(texts: tuple[str, ...], expected: str, reason: str) -> None:

@@ -203,6 +203,15 @@ def test_a_turn_of_calls_ends_whatever_its_arguments_are() -> None:
     assert [str(end.after) for end in format_.ends] == ["content", "calls"]
 
 
+@pytest.mark.parametrize("sign", ["<-", "<=", "with", "<<"])
+def test_signs_before_arguments_do_not_hide_that_they_are_one_value(sign: str) -> None:
+    called = calls(f"\n::do {{{{ f.name }}}} {sign} {{{{ f.arguments|tojson }}}}")
+    found = analyze(turn(CONTENT, called, end="<end>"))
+    assert found.check.ok
+    assert found.format.calls is not None
+    assert found.format.calls.arguments.members.open == "{"
+
+
 def test_prompts_name_reasoning_that_no_turn_shows() -> None:
     prompt = "<bot>{% if deep %}<why>{% else %}<why></why>{% endif %}"
     format_ = analyze(turn(CONTENT, opening="<bot>", prompt=prompt)).format

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from autoparser import ChatTemplate
+from autoparser import ChatTemplate, load_template
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.lint import Subject
+from autoparser.analysis.lint import Subject, lint, rule_of
 from autoparser.analysis.lint.lint_renders import NOON
 from autoparser.analysis.lint.other_jinjas import (
     JinjaAnswer,
@@ -21,6 +21,7 @@ from autoparser.analysis.lint.other_jinjas import (
     installed_jinjas,
 )
 
+FIXTURES = Path(__file__).parents[4] / "fixtures" / "lint"
 PLAIN = "{%- for m in messages %}{{- m.role + ': ' + (m.content or '') + '\n' }}{%- endfor %}"
 HI: Mapping[str, object] = {"messages": [{"role": "user", "content": "Hi"}], "tools": None}
 
@@ -113,3 +114,35 @@ def test_every_conversation_is_asked_or_counted(jinjas: Mapping[str, OtherJinja]
     assert found.alike == found.asked > 0
     assert set(found.not_asked) == {"the template refuses them"}
     assert found.asked + sum(found.not_asked.values()) == len(subject.matrix)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("AP802", "renders it as it is meant"),
+        ("AP804", "fails: UnknownMethod: sequence has no method named append in 6 of 6"),
+        ("AP806", "fails: InvalidOperation: cannot calculate length of value of type none"),
+    ],
+)
+def test_rules_of_other_environments_say_what_engines_answered(
+    jinjas: Mapping[str, OtherJinja], code: str, said: str
+) -> None:
+    asked = jinja(jinjas, "minijinja")
+    template = load_template(FIXTURES / code / "fires.jinja")
+    (finding,) = lint(Subject(template, jinjas=[asked]), [rule_of(code)]).findings
+    (words,) = finding.hit.engines
+    assert words.startswith(f"{asked.label} {said}")
+    (alone,) = lint(Subject(template), [rule_of(code)]).findings
+    assert alone.hit.engines == ()
+    assert alone.message == finding.message
+
+
+def test_a_line_that_no_alike_conversation_runs_is_not_said_to_work(
+    jinjas: Mapping[str, OtherJinja],
+) -> None:
+    raw = "{%- raw %}\nx{% endraw %}\n"
+    late = "{%- for m in messages %}\n{{- m.content }}{{- m.contents }}\n{%- endfor %}"
+    subject = Subject(ChatTemplate(raw + late), jinjas=[jinja(jinjas, "minijinja")])
+    (finding,) = lint(subject, [rule_of("AP805")]).findings
+    (words,) = finding.hit.engines
+    assert words.endswith("renders no conversation with it that would tell")

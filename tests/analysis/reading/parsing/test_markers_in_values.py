@@ -117,3 +117,22 @@ def test_a_marker_in_a_long_value_does_not_cut_it() -> None:
     for title in ("<tool_call> " + "x" * 40_000, ("<tool_call> " + "y" * 9_000) * 4):
         message = parsed(TAGGED, head.format(title) + tail)
         assert titles(message) == [title]
+
+
+@pytest.mark.parametrize(
+    ("others", "arguments"),
+    [
+        ({"additionalProperties": {"type": "string"}}, {"note": "a", "more": "b"}),
+        ({"patternProperties": {"^m": {"type": "string"}}}, {"note": "a", "more": "b"}),
+        ({}, {"note": "a;\nmore:text = b"}),
+    ],
+)
+def test_a_name_that_a_schema_invites_begins_an_argument(
+    others: dict[str, object], arguments: dict[str, str]
+) -> None:
+    parameters = {"type": "object", "properties": {"note": {"type": "string"}}, **others}
+    parser = analysis_of("arguments-type-flags").parser(
+        [{"name": "book", "parameters": parameters}]
+    )
+    read = parser.parse("<do>book\nnote:text = a;\nmore:text = b;\n</do>")
+    assert [json.loads(call.arguments) for call in read.tool_calls] == [arguments]
