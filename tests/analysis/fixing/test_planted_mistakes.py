@@ -100,6 +100,6 @@ def test_it_is_mended(mistake: PlantedMistake) -> None:
 
 
 def test_there_are_enough() -> None:
-    assert len(MISTAKES) >= 30
-    assert len({each.template for each in MISTAKES}) == 11
+    assert len(MISTAKES) >= 25
+    assert len({each.template for each in MISTAKES}) >= 10
     assert len({each.rule for each in MISTAKES}) >= 20

@@ -49,6 +49,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write the result as it is",
-    fixable=True,
     covers=("AP521",),
 )
