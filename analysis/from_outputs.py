@@ -15,7 +15,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Message, Tool
 from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, Slot, TurnFormat
+from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import Check, Failure
 from autoparser.analysis.inference.examples import (
     Example,
@@ -31,6 +31,8 @@ from autoparser.analysis.inference.outputs import (
     OfferedTools,
     OutputError,
     Proposal,
+    begins_call,
+    ends_call,
     holds_call,
     misread,
     proposals,
@@ -195,20 +197,6 @@ def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool
 
 def _without_id(_name: str, _number: int) -> str:
     return ""
-
-
-_SHORTEST_OPENING = 2
-"""What opens calls with fewer characters may stand in any sentence."""
-
-
-def _begins_call(content: str, format_: TurnFormat) -> bool:
-    """Whether content holds what opens the calls of a format: a call was cut, or is garbled."""
-    calls = format_.calls
-    if calls is None:
-        return False
-    first = calls.row[0]
-    opening = (calls.section_open + ("" if isinstance(first, Slot) else first)).strip()
-    return len(opening) >= _SHORTEST_OPENING and opening in content
 
 
 def _check(readings: Sequence[LoggedReading]) -> Check:
@@ -379,8 +367,10 @@ def _reading(
         return replace(found, problem=f"it is read with a fault: {parsed.status}")
     if holds_call(message.content, offered) or holds_call(message.reasoning, offered):
         return replace(found, problem="a call stands in it that is written otherwise")
-    if _begins_call(message.content, format_):
+    if format_.calls is not None and begins_call(message.content, format_.calls):
         return replace(found, problem="a call begins in it that cannot be read")
+    if format_.calls is not None and ends_call(message.content, format_.calls):
+        return replace(found, problem="a call ends in it that nothing opens")
     if written is None or written.rstrip() != expected.rstrip():
         return replace(found, problem="its message is written otherwise")
     return found

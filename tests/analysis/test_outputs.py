@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from markupsafe import escape
 
 from autoparser import AutoparserError, ChatTemplate, analyze, load_format
 from autoparser.analysis.core.evidence_kind import EvidenceKind
@@ -158,6 +159,79 @@ def test_a_call_that_was_cut_after_what_opens_it_is_named() -> None:
     lines = [f"-> look {json.dumps({'city': city})}<|eot|>" for city in ("Oslo", "Rome", "Lima")]
     found = learnt([*lines, "Well. -> lo"])
     assert [each.output.place for each in found.odd] == ["line 4"]
+
+
+def test_a_call_whose_opening_is_garbled_is_named() -> None:
+    lines = [f"@go look {json.dumps({'city': city})} @end<|eot|>" for city in ("Oslo", "Rome")]
+    found = learnt([*lines, 'Well. @gook {"city": "Lima"} @end<|eot|>', "At the @end, sun.<|eot|>"])
+    assert [each.output.place for each in found.odd] == ["line 3"]
+
+
+GUESTS = yaml.safe_load("""\
+- type: function
+  function:
+    name: host
+    parameters:
+      type: object
+      properties: {room: {type: string}, guest: {type: object}, beds: {type: integer}}
+""")
+
+
+def test_objects_are_escaped_as_the_strings_beside_them_are() -> None:
+    guests = ({"name": "Bo"}, {"name": "Ann", "age": 9}, {"tags": ["{", "a > b"]})
+    lines = [
+        f'<host room="{escape(room)}" guest="{escape(json.dumps(guest))}" beds="{beds}"/>'
+        for room, guest, beds in zip(("a & b", "blue", '"red"'), guests, (2, 3, 10), strict=True)
+    ]
+    outputs = [LoggedOutput(f"{line}<|eot|>") for line in lines]
+    found = learn_outputs(analyze(ChatTemplate(CHAT)), outputs, GUESTS)
+    read = [each.message.calls[0].arguments for each in found.readings if each.message]
+    assert found.ok
+    assert [each["guest"] for each in read] == [*guests]
+
+
+def typed(city: str, days: int) -> str:
+    values = f"(str city){city}(/str)(num days){days}(/num)"
+    return f"<<do look>>{values}<</do>><|eot|>"
+
+
+def test_tags_tell_the_types_of_values() -> None:
+    swapped = "<<do look>>(num days)7(/num)(str city)Rio(/str)<</do>><|eot|>"
+    noted = [
+        f"<<do note>>(str text){text}(/str)(num urgent){urgent}(/num)<</do>><|eot|>"
+        for text, urgent in (("Buy milk", "true"), ("Call Ann", "false"))
+    ]
+    towns = (("Oslo", 3), ("San José", 12), ("Lima", 4))
+    found = learnt([*(typed(*each) for each in towns), swapped, *noted])
+    assert found.ok, [(each.output.place, each.problem) for each in found.odd]
+    assert called(found, typed("Bonn", 1)) == [("look", {"city": "Bonn", "days": 1})]
+
+
+def call(city: str, days: int) -> str:
+    return f"[do look(city='{city}', days={days})]<|eot|>"
+
+
+FRAMED = {
+    "a field of an object": ('{"mull": "', '"}\n'),
+    "a heading": ("## Mulling\n", "\n## Reply\n"),
+}
+
+
+@pytest.mark.parametrize("name", FRAMED)
+def test_reasoning_that_no_bracketed_marker_opens(name: str) -> None:
+    opening, closing = FRAMED[name]
+    thoughts = ("Rain, perhaps.", "Ask the tool; it knows.", "Nothing to do.", "Is Oslo near?")
+    rests = (call("Oslo", 3), f"Look.{call('Rome', 1)}", "Welcome.<|eot|>", call("Lima", 2))
+    lines = [f"{opening}{one}{closing}{rest}" for one, rest in zip(thoughts, rests, strict=True)]
+    found = learnt([*lines, f"One moment.{call('Bonn', 9)}"])
+    assert [each.message.reasoning for each in found.readings if each.message] == [*thoughts, ""]
+
+
+def test_answers_that_are_all_framed_alike_are_content() -> None:
+    replies = ("Sun.", "Rain, then.", "Fog; take care.")
+    lines = [f'{{"reply": "{each}"}}<|eot|>' for each in replies]
+    found = learnt([*lines, call("Oslo", 3), call("Rome", 1)])
+    assert not any(each.message.reasoning for each in found.readings if each.message)
 
 
 WORDED = """\

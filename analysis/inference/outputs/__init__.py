@@ -1,5 +1,6 @@
 """A format learnt from unlabelled outputs: the tools that were offered say where calls stand."""
 
+from .call_fragments import begins_call, ends_call
 from .given_outputs import given_outputs
 from .object_calls import holds_call, misread
 from .offered import OfferedTools
@@ -11,6 +12,8 @@ __all__ = [
     "OfferedTools",
     "OutputError",
     "Proposal",
+    "begins_call",
+    "ends_call",
     "given_outputs",
     "holds_call",
     "misread",

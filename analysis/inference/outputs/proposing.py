@@ -89,7 +89,10 @@ def _proposal(
     ends: Sequence[str],
 ) -> Proposal:
     fronts = _fronts(sighted, ends)
-    block = None if read is not None else find_reasoning([front for front in fronts if front])
+    block = None
+    if read is None:
+        answers = [front for front, seen in zip(fronts, sighted, strict=True) if not seen.calls]
+        block = find_reasoning([front for front in fronts if front], answers)
     examples: list[Example] = []
     for output, seen, front in zip(outputs, sighted, fronts, strict=True):
         before = _message(front, block, read)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from autoparser.analysis.core.alignment import edge_units, is_unit
 
+from .framed_beginnings import FramedBeginning, framed_beginning
 from .majority import shared_beginning, shared_end
 
 __all__ = ["ReasoningBlock", "find_reasoning"]
@@ -43,16 +44,33 @@ class ReasoningBlock:
         return inner, text[end:].removeprefix(after)
 
 
-def find_reasoning(texts: Sequence[str]) -> ReasoningBlock | None:
-    """Find the block that most of these texts begin with; `texts` are what stands before calls."""
+def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> ReasoningBlock | None:
+    """Find the block that most of these texts begin with; `texts` are what stands before calls.
+
+    `answers` are those of them that no call follows.
+    """
     units = [(text, edge_units(text)) for text in texts if text.strip()]
     firsts = Counter(row[0] for _, row in units if row and is_unit(row[0]))
     for opening, count in firsts.most_common(1):
         begun = [(text, row[1:]) for text, row in units if row[0] == opening]
         if count >= _FEWEST and (closing := _closing(begun)):
             return _block(opening, closing, [text for text, _ in begun])
+    framed = framed_beginning([text for text, _ in units])
+    if framed is not None and not _all_there_is(framed, answers):
+        begun_alike = [text for text, _ in units if text.startswith(framed.opening)]
+        return _block(framed.opening, framed.closing, begun_alike)
     closing = _closing(units)
     return _block("", closing, [text for text, _ in units]) if closing else None
+
+
+def _all_there_is(framed: FramedBeginning, answers: Sequence[str]) -> bool:
+    """Whether the block is a whole answer mostly, as where all answers are JSON: content."""
+    rests = [
+        answer.partition(framed.closing)[2]
+        for answer in answers
+        if answer.startswith(framed.opening) and framed.closing in answer
+    ]
+    return 2 * sum(not rest.strip() for rest in rests) > len(rests)
 
 
 def _closing(begun: Sequence[tuple[str, Sequence[str]]]) -> str:
