@@ -70,7 +70,8 @@ def _kept(kept: Path | None) -> dict[str, list[TriedFix]]:
 
 
 def _tried_fix(row: dict[str, Any]) -> TriedFix:
-    return TriedFix(**{**row, "reason": None if row["reason"] is None else Unfixed(row["reason"])})
+    reason: Any = row.pop("reason")
+    return TriedFix(**row, reason=None if reason is None else Unfixed(reason))
 
 
 def _all_tried(codes: Sequence[str], path: Path) -> list[TriedFix]:

@@ -66,15 +66,19 @@ TOOLS = [
 ]
 QUESTION = {"role": "user", "content": " What is it? "}
 ANSWER = {"role": "assistant", "content": " It is this.\n", "reasoning_content": " Easy. "}
-CALL = {"type": "function", "id": "c00000001", "function": {"name": "lookup", "arguments": {}}}
-ASKED = {"role": "assistant", "content": "Wait.", "tool_calls": [CALL, CALL]}
+CALL: dict[str, Any] = {
+    "type": "function",
+    "id": "c00000001",
+    "function": {"name": "lookup", "arguments": {}},
+}
+ASKED: dict[str, Any] = {"role": "assistant", "content": "Wait.", "tool_calls": [CALL, CALL]}
 RESULT = {
     "role": "tool",
     "content": "a Word of many letters",
     "tool_call_id": "c00000001",
     "name": "lookup",
 }
-CONVERSATIONS = (
+CONVERSATIONS: tuple[list[dict[str, Any]], ...] = (
     [QUESTION],
     [QUESTION, ANSWER],
     [{"role": "system", "content": "Be brief."}, QUESTION, ANSWER, QUESTION],

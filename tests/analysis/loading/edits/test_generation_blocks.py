@@ -68,6 +68,7 @@ def test_blocks_are_written_and_the_text_stays(what: str) -> None:
     text, owners, expected = TABLE[what]
     placed = {(text.rindex(each), text.rindex(each) + len(each)): it for each, it in owners.items()}
     written = with_generation_blocks(text, statement_tree(text), placed, scopes=True)
+    assert written is not None
     assert written == expected
     said = {"role": "assistant", "text": "So.", "x": "Hm."}
     given = {"m": said, "messages": [said, {"role": "user", "text": "Why?"}], "x": True}
