@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
-from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part, RefusedMessageError, TurnFormat
-from autoparser.analysis.core.schema import type_of
 from autoparser.analysis.core.verdicts import Check, Failure
 from autoparser.analysis.inference.examples import Example, ShownFormat, learn_examples, turn_text
 from autoparser.analysis.reading.parsing import OutputParser, message_of
-from autoparser.analysis.taught_analysis import checked, taught_analysis
+from autoparser.analysis.taught_analysis import checked, taught_analysis, tools_called
 
 __all__ = ["ExampleVerdict", "TaughtFormat", "learn"]
 
@@ -80,16 +79,19 @@ class TaughtFormat:
         return not self.odd
 
 
-def learn(analysis: Analysis, examples: Sequence[Example]) -> TaughtFormat:
+def learn(
+    analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind = EvidenceKind.EXAMPLE
+) -> TaughtFormat:
     """Learn from examples what the template's renders do not show.
 
     What examples show of calls and reasoning counts more than renders; the header, the prompts and
-    the ends are the template's. Raises ExampleError where no example holds what it means.
+    the ends are the template's. `kind` is what says what the outputs mean. Raises ExampleError
+    where no example holds what it means.
     """
     base = analysis.format
     found = learn_examples(examples, base)
     shown = {part for each in examples for part in Part if _has(each.message, part)}
-    taught = taught_analysis(analysis, found.format, frozenset(shown), EvidenceKind.EXAMPLE)
+    taught = taught_analysis(analysis, found.format, frozenset(shown), kind)
     verdicts = tuple(_verdict(each, taught.format, base, taught) for each in examples)
     return TaughtFormat(checked(taught, _check(verdicts)), verdicts, _worded(found))
 
@@ -115,28 +117,8 @@ def _verdict(
         written = format_.write(example.message)
     except (RefusedMessageError, KeyError):
         written = None
-    parser = taught.parser(_offered(example), prompt=example.prompt or None)
+    parser = taught.parser(tools_called(example.message), prompt=example.prompt or None)
     return ExampleVerdict(example, _reads(parser, example), written, expected, prompted)
-
-
-def _offered(example: Example) -> list[Json] | None:
-    """Offer what an example calls: where no marker opens a call, its name does."""
-    calls = {call.name: call for call in example.message.calls}
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": name,
-                "parameters": {
-                    "type": "object",
-                    "properties": {
-                        key: {"type": str(type_of(value))} for key, value in call.arguments.items()
-                    },
-                },
-            },
-        }
-        for name, call in calls.items()
-    ] or None
 
 
 def _reads(parser: OutputParser, example: Example) -> bool:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Formats, Part, TurnFormat
+from autoparser.analysis.core.schema import type_of
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.describing.view import view_of
 from autoparser.analysis.learnt import SavedFormat
 
-__all__ = ["checked", "taught_analysis", "with_calls_of", "with_saved"]
+__all__ = ["checked", "taught_analysis", "tools_called", "with_calls_of", "with_saved"]
 
 
 def taught_analysis(
@@ -62,6 +64,26 @@ def _called(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
         calls=format_.calls,
         not_rendered=format_.not_rendered,
     )
+
+
+def tools_called(message: Message) -> list[Json] | None:
+    """Return tools that a message calls: where no marker opens a call, its name does."""
+    calls = {call.name: call for call in message.calls}
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "parameters": {
+                    "type": "object",
+                    "properties": {
+                        key: {"type": str(type_of(value))} for key, value in call.arguments.items()
+                    },
+                },
+            },
+        }
+        for name, call in calls.items()
+    ] or None
 
 
 def with_saved(analysis: Analysis, saved: SavedFormat) -> Analysis:

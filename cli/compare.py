@@ -77,19 +77,24 @@ def compare(
         str | None,
         typer.Option(metavar="REVISION", help="That of B, in the place of --revision."),
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show every difference, and what was asked.")
+    ] = False,
     exit_zero: ExitZeroOption = False,
 ) -> int:
     """Compare what two templates do, not how they are written.
 
     Compared are the format of a turn, its markers and switches, the renders of a battery of
     conversations under every value of a switch and with every kind of content, and whether sampled
-    turns come back in the next prompt. The report ends with what was asked and what was not. What
+    turns come back in the next prompt. --full shows all, and what was asked and what was not. What
     --switch sets is set in every render and round trip, in both. Where one of the two is a saved
     format, what was learnt is compared, and nothing is rendered.
 
     Exit code: 0 if nothing that was asked differs, 1 if anything does, 2 if there is nothing to
     compare.
     """
+    if full and form is not ComparisonForm.TEXT:
+        raise AutoparserError(f"--full is of text, and {form} holds all", hint="leave out one")
     for source in (left, right):
         keep_source(source, output)
 
@@ -111,7 +116,7 @@ def compare(
         say("comparing")
         found = compared(*analyses, setting)
     with result_to(output) as outlet:
-        _give(found, form, outlet)
+        _give(found, form, outlet, full=full)
     return 0 if found.equal or exit_zero else DIFFERS
 
 
@@ -158,13 +163,13 @@ def _give_formats(found: FormatComparison, form: ComparisonForm, outlet: Outlet)
             outlet.text(comparison_page(found, __version__))
 
 
-def _give(found: Comparison, form: ComparisonForm, outlet: Outlet) -> None:
+def _give(found: Comparison, form: ComparisonForm, outlet: Outlet, *, full: bool) -> None:
     from autoparser.reports import comparison_document, comparison_markdown, comparison_report
     from autoparser.reports.html import comparison_page
 
     match form:
         case ComparisonForm.TEXT:
-            outlet.report(comparison_report(found, outlet.width))
+            outlet.report(comparison_report(found, outlet.width, in_full=full))
         case ComparisonForm.JSON:
             outlet.json(comparison_document(found))
         case ComparisonForm.MARKDOWN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -24,13 +24,17 @@ from .options import (
     ToolsOption,
     format_option,
 )
-from .output import keep_source, print_report, report_width, result_to
+from .output import keep_source, print_report, report_width, result_to, say
 from .source import NamedSource
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.core.conversation import Tool
+    from autoparser.analysis.inference.examples import Example
+    from autoparser.analysis.inference.outputs import LoggedOutput
+    from autoparser.analysis.suggested_labels import SuggestedReader
 
 __all__ = ["learn"]
 
@@ -59,7 +63,7 @@ def learn(
         typer.Option(
             metavar="FILE",
             help="A log: a line is a raw output, as text or a JSON string, or {completion: …,"
-            " prompt: …}; needs --tools.",
+            " prompt: …}; with --tools, or a response_template beside the template.",
         ),
     ] = None,
     tools: ToolsOption = None,
@@ -94,17 +98,13 @@ def learn(
         raise AutoparserError(
             "examples and outputs are two ways to learn", hint="leave one of them out"
         )
-    if outputs is not None and tools is None:
-        raise AutoparserError(
-            "outputs say nothing without the tools that were offered", hint="add --tools FILE"
-        )
     asked_for = NamedSource(source, name, revision, encoder, template_place)
     keep_source(source, output)
     to_file = form is LearntForm.FILE or (form is None and output is not None)
     read = (
         _from_examples(examples)
         if examples is not None
-        else _from_outputs(outputs or Path(), tools or Path())
+        else _from_outputs(outputs or Path(), tools)
     )
     learnt = read(asked_for.analysis(asked_for.template(tokenizer)))
     with result_to(output) as outlet:
@@ -144,21 +144,69 @@ def _from_examples(path: Path) -> Callable[[Analysis], _Learnt]:
 
     def learnt(analysis: Analysis) -> _Learnt:
         found = taught(analysis, given)
+        _name_contradictions(analysis, given)
         return _Learnt(found.analysis, found.ok, partial(taught_report, found))
 
     return learnt
 
 
-def _from_outputs(path: Path, tools: Path) -> Callable[[Analysis], _Learnt]:
+def _name_contradictions(analysis: Analysis, given: Sequence[Example]) -> None:
+    """Say on standard error which examples the model's own files read otherwise."""
+    reader = _suggested(analysis)
+    odd = () if reader is None else reader.contradicted(given)
+    if reader is not None and odd:
+        words = f"its response_template reads {len(odd)} of {len(given)} examples otherwise"
+        say(f"{reader.file}: {words}, the first {odd[0].place}: the examples count")
+
+
+def _suggested(analysis: Analysis) -> SuggestedReader | None:
+    from autoparser.analysis.suggested_labels import suggested_reader
+
+    opening = analysis.formats.default.opening
+    return suggested_reader(analysis.template, "" if opening is None else opening.text)
+
+
+def _from_outputs(path: Path, tools: Path | None) -> Callable[[Analysis], _Learnt]:
+    """Learn from outputs that nobody has labelled, by the tools or by the model's own files."""
     from autoparser.analysis.from_outputs import learn_outputs
-    from autoparser.analysis.inference.outputs import given_outputs
+    from autoparser.analysis.inference.outputs import OutputError, given_outputs
     from autoparser.reports import inferred_report
 
-    offered = read_tools(tools)
+    offered = None if tools is None else read_tools(tools)
     given = given_outputs(read_log(path), str(path))
 
     def learnt(analysis: Analysis) -> _Learnt:
-        found = learn_outputs(analysis, given, offered)
+        if offered is None:
+            return _from_suggestions(analysis, given, ())
+        try:
+            found = learn_outputs(analysis, given, offered)
+        except OutputError:
+            if _suggested(analysis) is None:
+                raise
+            return _from_suggestions(analysis, given, offered)
         return _Learnt(found.analysis, found.ok, partial(inferred_report, found))
 
     return learnt
+
+
+def _from_suggestions(
+    analysis: Analysis, given: Sequence[LoggedOutput], offered: Sequence[Tool]
+) -> _Learnt:
+    """Learn from outputs whose meaning the model's own files suggest; the outputs confirm it."""
+    from autoparser.analysis.core.evidence_kind import EvidenceKind
+    from autoparser.analysis.from_examples import learn as taught
+    from autoparser.reports import taught_report
+
+    reader = _suggested(analysis)
+    if reader is None:
+        raise AutoparserError(
+            "outputs say nothing without the tools that were offered",
+            hint="add --tools FILE, or a response_template to the tokenizer_config.json beside"
+            " the template, which is read where transformers is installed",
+        )
+    labelled = reader.labelled(given, offered)
+    read = f"its response_template reads {len(labelled)} of {len(given)} outputs"
+    say(f"{reader.file}: {read}, and suggests what they mean")
+    found = taught(analysis, labelled, EvidenceKind.OUTPUT)
+    ok = found.ok and len(labelled) == len(given)
+    return _Learnt(found.analysis, ok, partial(taught_report, found))

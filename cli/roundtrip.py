@@ -27,13 +27,13 @@ from .options import (
     TokenizerOption,
     is_json,
 )
-from .output import Outlet, keep_source, print_report, report_width, result_to, warn
+from .output import keep_source, print_report, report_width, result_to, warn
 from .source import NamedSource
 from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.history.roundtrip import EngineProfile, RoundTrip, Scenario
+    from autoparser.analysis.history.roundtrip import EngineProfile, Scenario
     from autoparser.analysis.learnt import LearntFormat
 
 __all__ = ["roundtrip"]
@@ -76,6 +76,10 @@ def roundtrip(
         ),
     ] = None,
     switch: SwitchOption = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Show every scenario, and one that breaks for each cause."),
+    ] = False,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
@@ -110,20 +114,24 @@ def roundtrip(
     For each scenario the model writes a turn as the format has it, or departs from it; the turn
     is parsed, put into the history, and the next prompt is rendered. If that does not begin
     with the last prompt and the sampled text, a prefix cache is lost: the report says where,
-    why, and what would fix it.
+    why, and what would fix it, on one screen; --full has every scenario.
 
     Exit code: 0, or 1 if there is a verdict that --fail-on names, or something breaks and no edit
     is found for --to template, 2 if there is nothing to play.
     """
     from autoparser.analysis.history.roundtrip import failing, round_trip
+    from autoparser.reports import roundtrip_document, roundtrip_report, roundtrip_screen
 
     as_json = is_json(form, as_json)
+    if full and as_json:
+        raise AutoparserError("--full is of text, and JSON holds all", hint="leave out one")
     wanted = _checked_kinds(fail_on or [])
     if to is not None:
-        _refuse_beside({"--json": as_json, "--fail-on": fail_on, "--switch": switch}, "--to")
+        edited = {"--json": as_json, "--fail-on": fail_on, "--full": full, "--switch": switch}
+        _refuse_beside(edited, "--to")
     if log is not None:
-        asked = {"--json": as_json, "--fail-on": fail_on, "--profile": profile, "--to": to}
-        _refuse_beside({**asked, "--switch": switch, "--scenario": scenario}, "--log")
+        logged = {"--json": as_json, "--fail-on": fail_on, "--full": full, "--profile": profile}
+        _refuse_beside({**logged, "--to": to, "--switch": switch, "--scenario": scenario}, "--log")
     chosen = _chosen(scenarios, scenario or [])
     engine = None if profile is None else _profile(profile)
     setting = read_switches(switch or [])
@@ -148,7 +156,13 @@ def roundtrip(
         progress=_progress,
     )
     with result_to(output) as outlet:
-        _give(analysis, found, outlet, as_json=as_json, in_full=bool(scenario))
+        if as_json:
+            outlet.json(roundtrip_document(analysis, found))
+        elif full or scenario:
+            in_full = bool(scenario)
+            outlet.report(roundtrip_report(analysis, found, outlet.width, in_full=in_full))
+        else:
+            outlet.report(roundtrip_screen(analysis, found, outlet.width))
     return FOUND if failing(found.rows, wanted) else 0
 
 
@@ -252,14 +266,3 @@ def _progress(done: int, total: int) -> None:
     if sys.stderr.isatty():
         line = f"\r{done} of {total} scenarios" if done < total else "\r\033[K"
         typer.echo(line, nl=False, err=True)
-
-
-def _give(
-    analysis: Analysis, found: RoundTrip, outlet: Outlet, *, as_json: bool, in_full: bool
-) -> None:
-    from autoparser.reports import roundtrip_document, roundtrip_report
-
-    if as_json:
-        outlet.json(roundtrip_document(analysis, found))
-    else:
-        outlet.report(roundtrip_report(analysis, found, outlet.width, in_full=in_full))

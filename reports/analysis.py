@@ -84,7 +84,8 @@ SECTIONS: Mapping[str, Callable[[LearntFormat, int], Lines]] = {
 }
 """What a report is made of, by name, in its order."""
 
-_OF_FORMAT = ("summary", "findings", "markers", "switches", "settings", "call", "turn", "stops")
+_OF_FORMAT = ("summary", "findings", "markers", "switches", "settings", "call", "turn")
+"""Without the stops, which the summary names."""
 
 
 def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text:

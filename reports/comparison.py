@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,12 +15,13 @@ from autoparser.analysis.overview.comparison import (
     AskedRenders,
     Comparison,
     FactChange,
+    FindingChange,
     FormatComparison,
     RenderChange,
 )
 
 from .comparison_asked import asked_rows, equal_words
-from .layout import Lines, Row, heading, prose, report_text, rows, sentence
+from .layout import Lines, Row, blank, heading, prose, report_text, rows, sentence
 from .setting_words import setting_words, value_words
 from .verdict import whole
 from .visible import LEGEND, shown, visible
@@ -44,22 +46,32 @@ SETTINGS_NAMED = 3
 """Settings that are named for one difference."""
 WAYS = 12
 """Ways of differing that are shown."""
+FIRST, FIRST_WAYS = 4, 2
+"""Differences of a section, and ways of differing, that are shown at first."""
 ABSENT = "(none)"
 NOT_RENDERED = "Renders, round trips and findings were not asked: a saved format has no template."
 _LEFT, _RIGHT = "red", "green"
 
 
-def comparison_report(found: Comparison, width: int) -> Text:
-    """Report on a comparison in lines of at most `width` cells."""
-    drawn = [
-        *_head(found, width),
-        *_facts(found.facts, width),
-        *_renders(found, width),
-        *_trips(found, width),
-        *_findings(found, width),
-        *_asked(found, width),
-    ]
-    return report_text(drawn)
+def comparison_report(found: Comparison, width: int, *, in_full: bool = False) -> Text:
+    """Report on a comparison in lines of at most `width` cells.
+
+    Without `in_full` each section shows its first differences and counts the others, round trips
+    are counted by what became of them, and what was asked is left out where anything differs.
+    """
+    drawn = _head(found, width)
+    if in_full or found.equal:
+        drawn += _facts(found.facts, width)
+        drawn += _renders(found, width)
+        drawn += _trips(found, width)
+        drawn += _findings(found.findings, width)
+        return report_text(drawn + _asked(found, width))
+    drawn += _facts(found.facts, width, FIRST)
+    drawn += _renders(found, width, FIRST_WAYS)
+    drawn += _trips_counted(found, width)
+    drawn += _findings(found.findings, width, FIRST)
+    closing = Text("--full shows all, and what was asked and what was not.", style="dim")
+    return report_text([*drawn, *blank(), *prose(closing, width, indent=0)])
 
 
 def origin_of(analysis: LearntFormat) -> str:
@@ -133,15 +145,19 @@ def _counted_renders(asked: AskedRenders) -> Iterator[str]:
         yield f"{asked.switched_differing} of {asked.switched} renders under switches"
 
 
-def _facts(facts: Sequence[FactChange], width: int) -> Lines:
+def _more(left_out: int, width: int) -> Lines:
+    return prose(Text(f"… {left_out} more", style="dim"), width) if left_out > 0 else []
+
+
+def _facts(facts: Sequence[FactChange], width: int, most: int | None = None) -> Lines:
     drawn: Lines = []
     if facts:
         drawn = [*heading("The format", width), *prose(Text(LEGEND, style="dim"), width)]
-    for aspect, changes in groupby(facts, key=lambda change: change.aspect):
+    for aspect, changes in groupby(facts[:most], key=lambda change: change.aspect):
         drawn += prose(Text(aspect, style="bold"), width)
         for change in changes:
             drawn += _fact(change, width)
-    return drawn
+    return drawn + _more(len(facts) - len(facts[:most]), width)
 
 
 def _fact(change: FactChange, width: int) -> Lines:
@@ -188,6 +204,7 @@ class WaysShown:
     """The ways in which renders differ, with nothing set or under switches, and those shown."""
 
     title: str
+    ways: int
     shown: Sequence[RenderChange]
     left_out: str
     """How many ways are not shown, in words; empty where all are."""
@@ -210,17 +227,22 @@ def _limited(title: str, changes: Sequence[RenderChange]) -> WaysShown:
     ways = f"{len(changes)} way{'s' * (len(changes) != 1)}"
     left_out = len(changes) - WAYS
     words = f"{left_out} more way{'s' * (left_out != 1)}: --format json has all of them"
-    return WaysShown(f"{title}, in {ways}", changes[:WAYS], words if left_out > 0 else "")
+    return WaysShown(
+        f"{title}, in {ways}", len(changes), changes[:WAYS], words if left_out > 0 else ""
+    )
 
 
-def _renders(found: Comparison, width: int) -> Lines:
+def _renders(found: Comparison, width: int, most: int | None = None) -> Lines:
     drawn: Lines = []
     for ways in ways_shown(found):
         drawn += heading(ways.title, width)
-        for change in ways.shown:
+        for change in ways.shown[:most]:
             drawn += prose(way_words(change, found.asked), width, hang=2)
             drawn += rows(list(_sides(change, width)), width, indent=4, words=False)
-        drawn += prose(ways.left_out, width) if ways.left_out else []
+        if most is not None:
+            drawn += _more(ways.ways - most, width)
+        elif ways.left_out:
+            drawn += prose(ways.left_out, width)
     return drawn
 
 
@@ -256,18 +278,37 @@ def _trips(found: Comparison, width: int) -> Lines:
         )
         for change in found.trips
     ]
-    title = f"Round trips: {len(found.trips)} of {found.played} verdicts differ"
-    return [*heading(title, width), *rows(pairs, width)]
+    return [*_trips_heading(found, width), *rows(pairs, width)]
 
 
-def _findings(found: Comparison, width: int) -> Lines:
-    if not found.findings:
+def _trips_heading(found: Comparison, width: int) -> Lines:
+    return heading(f"Round trips: {len(found.trips)} of {found.played} verdicts differ", width)
+
+
+def _trips_counted(found: Comparison, width: int) -> Lines:
+    """Count the round trips by their verdicts before and after."""
+    if not found.trips:
         return []
+    became = Counter((change.left, change.right) for change in found.trips)
+    pairs = [
+        (f"{count}", sentence((left, _LEFT), " → ", (right, _RIGHT)))
+        for (left, right), count in became.most_common(FIRST)
+    ]
+    rest = _more(len(became) - FIRST, width)
+    return [*_trips_heading(found, width), *rows(pairs, width), *rest]
+
+
+def _findings(findings: Sequence[FindingChange], width: int, most: int | None = None) -> Lines:
+    """List what the rules find anew, then what they find no more."""
+    if not findings:
+        return []
+    ordered = sorted(findings, key=lambda change: not change.appeared)
     pairs = [
         (
             f"{'+' if change.appeared else '-'} {visible(change.finding.code)}",
             Text(visible(change.finding.message), style=_RIGHT if change.appeared else _LEFT),
         )
-        for change in found.findings
+        for change in ordered[:most]
     ]
-    return [*heading("Findings that appeared (+) or vanished (-)", width), *rows(pairs, width)]
+    title = heading("Findings that appeared (+) or vanished (-)", width)
+    return [*title, *rows(pairs, width), *_more(len(ordered) - len(pairs), width)]

@@ -5,7 +5,7 @@ Contract: the texts of the spans, one after the other, are exactly what the form
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Message, Presence
@@ -18,9 +18,9 @@ from autoparser.analysis.core.format import (
 )
 from autoparser.analysis.describing.view import MarkerRegistry
 
-from .example_call import ExampleSpan, example_call
+from .example_call import ExampleSpan, call_spans, example_call
 
-__all__ = ["example_message", "turn_spans"]
+__all__ = ["example_message", "taken_apart", "turn_spans"]
 
 
 _FULL = Message("Let me look.", "Two cities, so two lookups.")
@@ -132,3 +132,13 @@ def _calls(calls: CallFormat, message: Message) -> Iterator[ExampleSpan]:
             yield ExampleSpan("separator", calls.separator)
         yield ExampleSpan(f"call {position + 1}", calls.write_call(call, position), written=True)
     yield ExampleSpan("calls close", calls.section_close)
+
+
+def taken_apart(format_: TurnFormat, message: Message, span: ExampleSpan) -> Sequence[ExampleSpan]:
+    """Return the parts of a call that a message's turn has as one span; another span as it is."""
+    calls = format_.calls
+    if calls is None or not span.label.startswith("call ") or not span.written:
+        return [span]
+    position = int(span.label.removeprefix("call ")) - 1
+    written = calls.written(format_.with_naming_ids(message).calls)
+    return call_spans(calls, written[position], position)

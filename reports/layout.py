@@ -93,12 +93,20 @@ def rows(
 
 
 def wrapped(text: Text, width: int, *, words: bool) -> Lines:
-    """Break one line into lines of at most ``width`` cells."""
+    """Break one line into lines of at most ``width`` cells.
+
+    Without ``words`` no character is lost: a line is left before a bracket or a space in its second
+    half, so that a tag or a word is not cut in two, else where it is full.
+    """
     cuts = _cuts(text.plain, width, words=words)
     pieces = list(text.divide(cuts)) if cuts else [text]
     for piece in pieces[:-1] if words else ():
         piece.rstrip()
     return pieces
+
+
+_OPENERS = "<[{("
+"""Brackets: a line is better broken before one than inside of what it opens."""
 
 
 def _cuts(plain: str, width: int, *, words: bool) -> list[int]:
@@ -107,10 +115,20 @@ def _cuts(plain: str, width: int, *, words: bool) -> list[int]:
     for at, character in enumerate(plain):
         size = cell_len(character)
         if cells + size > width and at > start and not (words and character == " "):
-            start = space if words and space > start else at
+            full = at if words else _joint(plain, start, at)
+            start = space if words and space > start else full
             cuts.append(start)
             cells = cell_len(plain[start:at])
         cells += size
         if character == " ":
             space = at + 1
     return cuts
+
+
+def _joint(plain: str, start: int, end: int) -> int:
+    """Return where a line that is full at ``end`` is left."""
+    for kind in (_OPENERS, " "):
+        for at in range(end, start + (end - start) // 2, -1):
+            if plain[at] in kind and plain[at - 1] not in kind:
+                return at
+    return end

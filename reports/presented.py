@@ -34,7 +34,9 @@ _PRESENTERS: Mapping[str, Callable[[Any, int, bool], Text]] = {
     "grammar": lambda value, width, _: reports.turn_report(value.turn, width),
     "findings": lambda value, width, _: reports.lint_findings_report(value.findings, width),
     "finding": lambda value, width, _: reports.lint_findings_report([value], width),
-    "round trip": lambda value, width, full: reports.roundtrip_report(
-        None, value, width, in_full=full
+    "round trip": lambda value, width, full: (
+        reports.roundtrip_report(None, value, width, in_full=True)
+        if full
+        else reports.roundtrip_screen(None, value, width)
     ),
 }

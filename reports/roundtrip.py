@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -28,7 +28,15 @@ from .setting_words import setting_words
 from .verdict import sandbox_words, whole
 from .visible import LEGEND, quoted, visible
 
-__all__ = ["ABOUT", "conditions_of", "roundtrip_report"]
+__all__ = [
+    "ABOUT",
+    "FAULTS",
+    "cause_lines",
+    "conditions_of",
+    "roundtrip_report",
+    "summary_lines",
+    "template_lines",
+]
 
 _STYLES = {
     Outcome.HOLDS: "green",
@@ -68,25 +76,26 @@ ABOUT: dict[Cause, str] = {
 def roundtrip_report(
     analysis: Analysis | None, found: RoundTrip, width: int, *, in_full: bool = False
 ) -> Text:
-    """Report on round trips in lines of at most ``width`` cells.
+    """Report on round trips, scenario by scenario, in lines of at most ``width`` cells.
 
     What holds is named in a sentence, and each cause is shown with the first scenario that has
     it; ``in_full`` gives what holds its lines, and shows every scenario that breaks. Without the
     analysis, nothing is said of the template.
     """
     drawn = [
-        *([] if analysis is None else _template(analysis, width)),
-        *_summary(found, width),
+        *([] if analysis is None else template_lines(analysis, width)),
+        *summary_lines(found, width),
         *blank(),
         *_table(found, width, in_full=in_full),
         *_conditions(found, width),
         *_left_out(found, width),
-        *_causes(found, width, in_full=in_full),
+        *cause_lines(found, list(Cause), width, in_full=in_full),
     ]
     return report_text(drawn)
 
 
-def _template(analysis: Analysis, width: int) -> Lines:
+def template_lines(analysis: Analysis, width: int) -> Lines:
+    """Say which template was played, and whether it is understood."""
     origin = visible(analysis.template.origin or "a text")
     drawn = prose(sentence(f"{origin}: ", whole(analysis.check)), width, indent=0)
     forbidden = sandbox_words(analysis.check)
@@ -98,7 +107,8 @@ def _template(analysis: Analysis, width: int) -> Lines:
     return drawn
 
 
-def _summary(found: RoundTrip, width: int) -> Lines:
+def summary_lines(found: RoundTrip, width: int) -> Lines:
+    """Count what holds and what breaks, and say what the verdicts rest on."""
     outcomes = [row.verdict.outcome for row in found.rows]
     counts = [
         sentence((f"{outcomes.count(kind)} {_many(kind, outcomes.count(kind))}", style))
@@ -285,8 +295,11 @@ def _left_out(found: RoundTrip, width: int) -> Lines:
     return [*heading("Scenarios that do not apply", width), *rows(pairs, width)]
 
 
-def _causes(found: RoundTrip, width: int, *, in_full: bool) -> Lines:
-    broken = [row for row in found.rows if row.verdict.cause is not None]
+def cause_lines(
+    found: RoundTrip, causes: Collection[Cause], width: int, *, in_full: bool = False
+) -> Lines:
+    """Show the first scenario of each of these causes, or every one, and what would fix it."""
+    broken = [row for row in found.rows if row.verdict.cause in causes]
     order = list(FAULTS)
     broken.sort(key=lambda row: order.index(row.verdict.fault or Culprit.TEMPLATE))
     drawn: Lines = []

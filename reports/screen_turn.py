@@ -13,8 +13,8 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import CallFormat, CallLimit, Part, TurnFormat
 from autoparser.analysis.learnt import LearntFormat
 
-from .example import example_message, turn_spans
-from .example_call import ExampleSpan, call_spans
+from .example import example_message, taken_apart, turn_spans
+from .example_call import ExampleSpan
 from .layout import Lines, Row, heading, joined, prose, rows, sentence
 from .setting_words import doubt, setting_words
 from .turn import cut_at_prompt, turn_notes
@@ -70,7 +70,7 @@ def _part_rows(learnt: LearntFormat, message: Message) -> Iterator[Row]:
     if before:
         yield from _lines("prompt", [ExampleSpan("", span.text) for span in before], PROMPT)
     for part, group in groupby(_by_part(after), key=lambda pair: pair[0]):
-        inner = [each for _, span in group for each in _taken_apart(format_, message, span)]
+        inner = [each for _, span in group for each in taken_apart(format_, message, span)]
         yield from _lines(part, inner, MARKUP)
 
 
@@ -91,15 +91,6 @@ def _by_part(spans: Sequence[ExampleSpan]) -> Iterator[tuple[str, ExampleSpan]]:
         left = inner if part else span.text
         if left:
             yield part, replace(span, text=left)
-
-
-def _taken_apart(format_: TurnFormat, message: Message, span: ExampleSpan) -> Sequence[ExampleSpan]:
-    calls = format_.calls
-    if calls is None or not span.label.startswith("call ") or not span.written:
-        return [span]
-    position = int(span.label.removeprefix("call ")) - 1
-    written = calls.written(format_.with_naming_ids(message).calls)
-    return call_spans(calls, written[position], position)
 
 
 def _lines(label: str, spans: Sequence[ExampleSpan], markup: str) -> Iterator[Row]:

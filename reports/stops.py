@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from rich.text import Text
 
@@ -12,7 +12,7 @@ from autoparser.analysis.learnt import LearntFormat
 from .layout import Lines, Row, heading, joined, prose, rows, sentence
 from .visible import quoted
 
-__all__ = ["stops_section", "stops_words"]
+__all__ = ["stops_section", "stops_told", "stops_words"]
 
 INSIDE = "inside turns, too"
 INSIDE_WORDS = (
@@ -23,15 +23,29 @@ INSIDE_WORDS = (
 
 def stops_words(learnt: LearntFormat) -> Text:
     """Name what ends turns, by its place where calls end otherwise than content."""
+    return _by_place(learnt, lambda stop: quoted(stop.text))
+
+
+def stops_told(learnt: LearntFormat) -> Text:
+    """Name what ends turns as `stops_words` does, and what an engine must know of each."""
+    words = _by_place(learnt, _told)
+    return sentence(words, f". {INSIDE_WORDS}") if _any_inside(learnt) else words
+
+
+def _by_place(learnt: LearntFormat, words: Callable[[StopText], Text]) -> Text:
     texts = learnt.stop_texts
-    if not texts.after_calls or texts.after_calls == texts.after_content:
-        named = _named(learnt.formats.united.stop_strings)
-        return named or Text("none: nothing closes a turn")
     content, calls = (
-        _named([stop.text for stop in stops]) or Text("nothing")
+        joined([words(stop) for stop in stops], ", ") or Text("nothing")
         for stops in (texts.after_content, texts.after_calls)
     )
-    return sentence(content, " after content, ", calls, " after calls")
+    if texts.after_calls and texts.after_calls != texts.after_content:
+        return sentence(content, " after content, ", calls, " after calls")
+    told = {stop.text: stop for stop in texts.after_content}
+    named = [
+        words(told[text]) if text in told else quoted(text)
+        for text in learnt.formats.united.stop_strings
+    ]
+    return joined(named, ", ") or Text("none: nothing closes a turn")
 
 
 def stops_section(learnt: LearntFormat, width: int) -> Lines:
@@ -45,16 +59,16 @@ def stops_section(learnt: LearntFormat, width: int) -> Lines:
     if not pairs:
         return []
     drawn = [*heading("Where a turn ends", width), *rows(pairs, width)]
-    inside = any(stop.inside for stop in (*texts.after_content, *texts.after_calls))
-    return drawn + (prose(INSIDE_WORDS, width) if inside else [])
+    return drawn + (prose(INSIDE_WORDS, width) if _any_inside(learnt) else [])
 
 
-def _named(texts: Sequence[str]) -> Text:
-    return joined([quoted(text) for text in texts], ", ")
+def _any_inside(learnt: LearntFormat) -> bool:
+    texts = learnt.stop_texts
+    return any(stop.inside for stop in (*texts.after_content, *texts.after_calls))
 
 
 def _told(stop: StopText) -> Text:
     words = quoted(stop.text)
     if stop.last != stop.text:
-        words = sentence(words, ", complete at ", quoted(stop.last))
-    return sentence(words, f", {INSIDE}") if stop.inside else words
+        words = sentence(words, " (complete at ", quoted(stop.last), ")")
+    return sentence(words, f" ({INSIDE})") if stop.inside else words

@@ -38,7 +38,7 @@ from .layout import Lines, Row, rows, sentence
 from .provenance import provenance_words
 from .setting_words import doubt, setting_words
 from .settings import gate_words
-from .stops import stops_words
+from .stops import stops_told
 from .value_samples import value_samples
 from .verdict import basis, sandbox_words, verdict
 from .visible import quoted, visible
@@ -89,7 +89,7 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
     if isinstance(analysis, Analysis):
         yield "Parts", content_parts_words(analysis.content_parts)
     yield "Prompt", _prompt(analysis.formats.default.opening)
-    yield "Stop strings", stops_words(analysis)
+    yield "Stop strings", stops_told(analysis)
     wants = wants_words(analysis.shape)
     if wants:
         yield "It wants", Text("; ".join(wants))

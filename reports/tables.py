@@ -49,9 +49,6 @@ def switch_section(analysis: LearntFormat, width: int) -> Lines:
     if not switches:
         return [*heading("Switches", width), *prose("none: no variable changes a render", width)]
     drawn = heading("Switches", width)
-    usual = prompt_under(analysis.formats, {})
-    if usual is not None:
-        drawn += prose(sentence("generation prompt when nothing is set: ", _prompt(usual)), width)
     for switch in switches:
         drawn += rows([(visible(switch.name), Text(switch_words(switch)))], width)
         drawn += rows(list(switch_rows(analysis, switch)), width, indent=4)
@@ -74,6 +71,8 @@ def switch_rows(analysis: LearntFormat, switch: Switch) -> Iterator[Row]:
         yield "any text", Text(f"is written in; {_effects(effects_of_text(switch))}")
     for value in switch.values:
         effects = effects_of(switch, value)
+        if not effects and repr(value) == repr(switch.default):
+            continue  # `switch_words` has said so
         words = Text(_effects(effects))
         prompt = prompt_under(analysis.formats, {switch.name: value})
         if prompt is not None and Effect.GENERATION_PROMPT in effects:

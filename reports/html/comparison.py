@@ -227,4 +227,5 @@ def _findings(found: Comparison) -> Element:
         )
         for change in found.findings
     ]
-    return table("Findings that appeared or vanished", ("change", "rule", "line", "message"), rows)
+    heads = ("change", "rule", "line", "message")
+    return table("Findings that appeared or vanished", heads, rows, "all")

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from autoparser.analysis.core.alignment import diff_split
 from autoparser.analysis.core.verdicts import Check, Failure
 from autoparser.analysis.learnt import LearntFormat
-from autoparser.analysis.lint import HitEvidence, LintFinding, LintReport, Severity, ShownText
+from autoparser.analysis.lint import (
+    HitEvidence,
+    LintFinding,
+    LintReport,
+    Profile,
+    Severity,
+    ShownText,
+)
 from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.reports.places import lines_of, template_place
 from autoparser.reports.setting_words import setting_words
@@ -19,7 +27,7 @@ from .page_parts import badge, definitions, lead, opening
 from .phases import difference
 from .signs import whole
 
-__all__ = ["findings", "self_check", "self_checks"]
+__all__ = ["findings", "released", "self_check", "self_checks"]
 
 _KINDS = {Severity.ERROR: "bad", Severity.WARNING: "doubt", Severity.INFO: "plain"}
 MOST_FAILURES = 12
@@ -27,18 +35,37 @@ LONGEST_LINE = 240
 """Characters of a template's line that are shown."""
 
 
+def released(report: LintReport) -> Sequence[LintFinding]:
+    """Return the findings that a page shows at once: those of lint's usual profile."""
+    return [each for each in report.findings if Profile.RELEASE.has(each)]
+
+
 def findings(report: LintReport, template: ChatTemplate) -> Element:
-    """List what the rules found, the weightiest first, each with its line and what shows it."""
+    """List what the rules found, the weightiest first, each with its line and what shows it.
+
+    As `autoparser lint` does, what is not in its usual profile is folded.
+    """
+    shown = released(report)
+    folded = [each for each in report.findings if each not in shown]
     left_out = [
         (h("code", rule.code), f"{rule.summary}: needs {need.value}")
         for rule, need in report.left_out
     ]
+    nothing = f"No rule found anything that the profile {Profile.RELEASE} shows."
     return fragment(
-        [_finding(each, template) for each in report.findings] or lead("No rule found anything."),
+        [_finding(each, template) for each in shown]
+        or lead(nothing if folded else "No rule found anything."),
+        opening(_counted(len(folded)), *(_finding(each, template) for each in folded))
+        if folded
+        else None,
         opening(f"{len(left_out)} rules could not look", definitions(left_out))
         if left_out
         else None,
     )
+
+
+def _counted(folded: int) -> str:
+    return f"{folded} finding{'s' * (folded != 1)} not in the profile {Profile.RELEASE}"
 
 
 def _finding(finding: LintFinding, template: ChatTemplate) -> Element:

@@ -11,6 +11,7 @@ from autoparser.reports.verdict import check_score
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
+from .findings import released
 from .page_parts import badge, definitions
 from .styled import styled
 
@@ -41,7 +42,7 @@ def _badges(portrait: Portrait) -> Iterator[Node]:
         held = sum(row.verdict.holds for row in rows)
         kind = "good" if held == len(rows) else "doubt"
         yield badge(f"round trip {held}/{len(rows)}", kind)
-    count = len(portrait.lint.findings)
+    count = len(released(portrait.lint))
     yield badge(f"{count} finding{'s' * (count != 1)}", "doubt" if count else "good")
     yield from _modes(portrait.analysis)
 

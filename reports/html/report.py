@@ -10,7 +10,7 @@ from autoparser.analysis.learnt import LearntFormat, SavedFormat
 from autoparser.analysis.overview.portrait import GrammarForms, Portrait
 
 from .element import fragment, h
-from .findings import findings, self_checks
+from .findings import findings, released, self_checks
 from .header import name_of, provenance, saved_top, summary, top
 from .page_shell import PageSection, document
 from .parser import grammar, parser
@@ -95,7 +95,7 @@ def _sections(portrait: Portrait, version: str) -> Iterator[PageSection]:
     rows, talk = portrait.round_trip.rows, portrait.conversation
     held = sum(row.verdict.holds for row in rows)
     yield PageSection("screen", "At a glance", screen(analysis))
-    count = len(portrait.lint.findings)
+    count = len(released(portrait.lint))
     yield PageSection(
         "findings", "Findings", findings(portrait.lint, analysis.template), str(count)
     )

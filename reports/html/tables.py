@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoparser.analysis.describing.document import prompt_under
 from autoparser.analysis.learnt import LearntFormat
 from autoparser.reports.tables import marker_rows, switch_rows, switch_words
 from autoparser.reports.visible import visible
@@ -104,15 +103,7 @@ def switches(analysis: LearntFormat) -> Element:
                 h("code", visible(switch.name)), h("br"), h("small", switch_words(switch))
             )
             rows.append(("" if at else name, h("code", value), fragment(styled(words))))
-    usual = prompt_under(analysis.formats, {})
     return fragment(
         lead("Variables that a caller may set, and what each value changes."),
-        None
-        if usual is None
-        else h(
-            "p",
-            "Generation prompt when nothing is set: ",
-            inline(usual) if usual else "empty",
-        ),
         table("Switches", ("switch", "value", "effect"), rows),
     )

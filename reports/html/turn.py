@@ -8,7 +8,7 @@ from itertools import groupby
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format import joints_of
 from autoparser.analysis.learnt import LearntFormat
-from autoparser.reports.example import example_message, turn_spans
+from autoparser.reports.example import example_message, taken_apart, turn_spans
 from autoparser.reports.example_call import ExampleSpan, call_spans, example_call
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.turn import cut_at_prompt, turn_notes
@@ -94,17 +94,8 @@ def _grouped(
 
 
 def _pieces(analysis: LearntFormat, message: Message, span: ExampleSpan) -> Iterator[Node]:
-    if not span.written:
-        yield literal(span.text)
-        return
-    calls = analysis.formats.united.calls
-    for call in message.calls if calls is not None else ():
-        inner = call_spans(calls, call) if calls is not None else []
-        if "".join(each.text for each in inner) == span.text:
-            for each in inner:
-                yield _slot(each.text) if each.written else literal(each.text)
-            return
-    yield _slot(span.text)
+    for each in taken_apart(analysis.formats.united, message, span):
+        yield _slot(each.text) if each.written else literal(each.text)
 
 
 def _slot(text: str) -> Element:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.reports.layout import Lines, wrapped
+from autoparser.reports.layout import Lines
 from autoparser.reports.places import lines_of
 from autoparser.reports.visible import shown
 
@@ -20,8 +20,6 @@ def excerpt_lines(text: str, line: int | None, width: int, indent: int) -> Lines
     number = f"{' ' * indent}{line} | "
     content = Text(shown(lines[line - 1].strip()), style="cyan")
     room = max(width - cell_len(number) - 1, 10)
-    cut = wrapped(content, room, words=False)
-    drawn = Text.assemble((number, "dim"), cut[0] if cut else Text())
-    if len(cut) > 1:
-        drawn.append("…", style="dim")
-    return [drawn]
+    cut = content.cell_len > room
+    content.truncate(room, overflow="crop")
+    return [Text.assemble((number, "dim"), content, ("…" if cut else "", "dim"))]

@@ -26,7 +26,7 @@ def test_a_comparison_is_as_it_was(
     width: str, autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
-    ran = autoparser("compare", LEFT, RIGHT)
+    ran = autoparser("compare", LEFT, RIGHT, *(["--full"] if width == "120" else []))
     assert (ran.code, ran.err) == (1, "")
     path = SNAPSHOTS / f"compare-{width}.txt"
     if os.environ.get("UPDATE_SNAPSHOTS"):

@@ -24,6 +24,7 @@ OF_ITS_OWN = {
     "fail_on",  # which of its findings are failures
     "show",  # the parser alone, every answer
     "python",  # one, several
+    "full",  # all of what the command shows on one screen else
 }
 """Options whose help says more in some command."""
 

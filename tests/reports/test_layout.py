@@ -14,7 +14,11 @@ BROKEN = [
     ("one two three", 8, True, ["one two", "three"]),
     ("incomprehensible", 6, True, ["incomp", "rehens", "ible"]),
     ("a incomprehensible", 6, True, ["a", "incomp", "rehens", "ible"]),
-    ("one two", 5, False, ["one t", "wo"]),
+    ("one two", 5, False, ["one", " two"]),
+    ("twelve eleven", 10, False, ["twelve", " eleven"]),
+    ("a twelve eleven", 7, False, ["a twelv", "e eleve", "n"]),
+    ("=twelve<b>one</b>", 12, False, ["=twelve", "<b>one</b>"]),
+    ("=twelve[[b]]one", 10, False, ["=twelve", "[[b]]one"]),
     ("日本語日本語", 5, False, ["日本", "語日", "本語"]),
     ("", 5, True, [""]),
 ]

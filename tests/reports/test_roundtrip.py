@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from autoparser.analysis.history.roundtrip import (
     round_trip,
     shipped_scenarios,
 )
-from autoparser.reports import roundtrip_document, roundtrip_report
+from autoparser.reports import roundtrip_document, roundtrip_report, roundtrip_screen
 from autoparser.reports.roundtrip import ABOUT, FAULTS
 from tests.analysis.history.roundtrip.vocabularies import tiny
 from tests.fixture_analyses import analysed
@@ -83,6 +84,24 @@ def test_what_holds_is_folded_and_what_breaks_stands_under_whose_fault_it_is(nam
     folded = next(line for line in lines if line.startswith("What comes back as it was sampled"))
     assert folded.startswith(f"What comes back as it was sampled: {holding}: ")
     assert not any(line[41:].startswith("holds") for line in lines)
+
+
+@pytest.mark.parametrize("name", sampled(NAMES, 2))
+def test_the_screen_counts_every_break_and_fits_an_ordinary_terminal(name: str) -> None:
+    analysis, found = played(name)
+    drawn = roundtrip_screen(analysis, found, 80).plain
+    assert len(drawn.splitlines()) <= 40
+    assert all(cell_len(line) <= 80 for line in drawn.splitlines())
+    breaks = [row.verdict for row in found.rows if row.verdict.fault is not None]
+    groups = re.findall(
+        r"^\S.*: (\d+)\n((?:  .+\n)+)", drawn.partition("\nUnder other")[0], re.MULTILINE
+    )
+    assert sum(int(total) for total, _ in groups) == len(breaks)
+    assert sum(int(count) for _, said in groups for count in re.findall(r"\b\d+\b", said)) == len(
+        breaks
+    )
+    first = next((each for culprit in FAULTS for each in breaks if each.fault is culprit), None)
+    assert (first is None) == ("template author" not in drawn)
 
 
 def test_a_note_on_a_setting_is_printed_once() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autoparser import ChatTemplate, analyze
 from autoparser.reports import SECTIONS
-from autoparser.reports.stops import INSIDE_WORDS, stops_words
+from autoparser.reports.stops import INSIDE_WORDS, stops_told, stops_words
 
 CHANNELS = (
     "{% for m in messages %}{% if m.role == 'assistant' %}"
@@ -26,11 +26,14 @@ def text_of(source: str) -> str:
 
 def test_each_place_has_its_end_and_what_stands_inside_is_said() -> None:
     shown = text_of(CHANNELS)
-    assert "after content  `<|end|>`, inside turns, too" in shown
+    assert "after content  `<|end|>` (inside turns, too)" in shown
     assert "after calls    `<|act|>`" in shown
     assert INSIDE_WORDS.split(",", maxsplit=1)[0] in shown
-    words = stops_words(analyze(ChatTemplate(CHANNELS)))
-    assert str(words) == "`<|end|>` after content, `<|act|>` after calls"
+    learnt = analyze(ChatTemplate(CHANNELS))
+    assert str(stops_words(learnt)) == "`<|end|>` after content, `<|act|>` after calls"
+    told = str(stops_told(learnt))
+    assert told.startswith("`<|end|>` (inside turns, too) after content, `<|act|>` after calls. ")
+    assert told.endswith(INSIDE_WORDS)
 
 
 def test_where_nothing_calls_there_is_one_end() -> None:

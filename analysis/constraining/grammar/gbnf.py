@@ -199,9 +199,15 @@ class _GbnfWriter:
         """
         if prose.shape is not None:
             text = self.shaped(_told_apart(prose, prose.shape))
-            closed = [(gbnf_literal(close), then) for close in thens for then in thens[close]]
+            every = {**thens, **({"": ends} if ends else {})}
+            # A rule of its own, close and all: llguidance reads such a rule as one, and else the
+            # first part of the text that may be the longest decides about the others.
+            closed = {
+                close: self.table.add(prose.part, _in_row(text, gbnf_literal(close)))
+                for close in every
+            }
             return _either(
-                [_in_row(text, *each) for each in (*closed, *(("", end) for end in ends))]
+                [_in_row(closed[close], then) for close in every for then in every[close]]
             )
         longest = max(map(len, thens), default=0)
         if longest > _LONGEST:

@@ -7,8 +7,9 @@ Free text that an added token closes is one terminal; whitespace that has to sta
 token is its end. llguidance's mask is quick only while some text at hand may be anything at all,
 so such a place gets a second way that takes any text and leads nowhere: the token is masked until
 the right whitespace stands before it, at no cost. Free text that plain text closes is written as
-signs and the stretches between them (see `stretches`); where it has a shape or edges of its own, or
-closes with a letter, it is a lazy rule. What a reader would take for markup is kept out of both.
+runs between the signs of what closes it (see `stretches`); where it has a shape or edges of its
+own, or closes with a letter, it is a lazy rule. What a reader would take for markup is kept out of
+both.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from autoparser.analysis.reading.expression import IdentityCache
 
 from .json_schema import GuidanceSchema, StringShape, ensure_loaded, guidance_schema, rust_text
 from .rules import (
+    NOTHING,
     ChoiceNode,
     Embedded,
     Exit,
@@ -39,14 +41,16 @@ from .rules import (
     RepeatNode,
     SequenceNode,
     begins_as_escape,
+    sequence,
 )
 from .stretches import (
-    OneSign,
-    Stretch,
+    OneWord,
     StretchedText,
     Symbol,
     Terminal,
+    TextRun,
     any_but,
+    one_of,
     signs_of,
     slices_of,
     stretched,
@@ -80,6 +84,8 @@ class _LarkWriter:
         """Names of whole grammars that were written by others."""
         self.signs: dict[str, None] = {} if begun is None else begun.signs.copy()
         """The signs between which free text is written in stretches."""
+        self.rules: Mapping[str, Node] = {}
+        """The rules by their names."""
         self.unsettled: list[GuidanceSchema] = []
         """Schemas of which llguidance has still to be asked whether it loads them."""
         self.plain: bool = begun is None or begun.plain
@@ -89,6 +95,7 @@ class _LarkWriter:
 
     def take(self, rules: GrammarRules) -> _LarkWriter:
         """Write the root, and the rules that are not written yet."""
+        self.rules = rules.named
         self.root = self.root or self.node(rules.root)
         for name, node in rules.named.items():
             if name not in self.named:
@@ -232,23 +239,56 @@ class _LarkWriter:
         if prose is None:
             return None
         kept_out = [*prose.exclude, *prose.forgiven]
-        cuts = [self._cut(exit_.close, kept_out) for exit_ in node.exits]
+        exits = [each for exit_ in node.exits for each in self._opened(exit_)]
+        cuts = [self._cut(exit_.close, kept_out) for exit_ in exits]
         plain = [piece for before, _ in cuts for piece in before if isinstance(piece, str)]
         signs = signs_of([*kept_out, *plain])
         if not signs:
             return None
         thens: dict[tuple[Symbol, ...], list[str]] = {}
         alone: dict[tuple[Symbol, ...], list[str]] = {}
-        for exit_, (before, rest) in zip(node.exits, cuts, strict=True):
+        for exit_, (before, rest) in zip(exits, cuts, strict=True):
             symbols: list[Symbol] = []
             for piece in before:
                 symbols += [piece] if isinstance(piece, int) else symbols_of(piece, signs)
             ways = alone if exit_.prose is None else thens
             then = _in_row(self.text(rest), self.node(exit_.then))
             ways.setdefault(tuple(symbols), []).append(then)
-        self.signs[signs] = None
         exclude = [symbols_of(text, signs) for text in kept_out]
+        known = {*thens, *map(tuple, exclude)}
+        if any(isinstance(each[0], str) and each not in known for each in alone if each):
+            # A run of the text would go on past such a mark.
+            return None
+        self.signs[signs] = None
         return self._closed(prose, thens, alone, exclude, signs)
+
+    def _opened(self, exit_: Exit) -> Iterator[Exit]:
+        """Return what stands in the place of a text with the texts that it begins with.
+
+        They are cut at signs, too: a reader that has begun a longer text does not go back to the
+        sign that begins it.
+        """
+        if exit_.prose is not None or exit_.close:
+            yield exit_
+            return
+        for text, then in self._beginnings(exit_.then):
+            yield replace(exit_, close=text, then=then)
+
+    def _beginnings(self, node: Node) -> Iterator[tuple[str, Node]]:
+        """Return the texts that a node begins with, and what follows each."""
+        match node:
+            case Ref(name) if name in self.rules:
+                yield from self._beginnings(self.rules[name])
+            case LiteralNode(text):
+                yield text, NOTHING
+            case ChoiceNode(options):
+                for option in options:
+                    yield from self._beginnings(option)
+            case SequenceNode((first, *others)):
+                for text, then in self._beginnings(first):
+                    yield text, sequence(then, *others)
+            case _:
+                yield "", node
 
     def _closed(
         self,
@@ -310,26 +350,25 @@ class _LarkWriter:
             ways = [
                 _in_row("" if step.origin is None else f"{name}_{step.origin}", terminal)
                 for step in steps
-                for terminal in self._terminals(step.terminal, signs)
+                for terminal in self._terminals(step.terminal)
             ]
             self.lines[f"{name}_{at}"] = f": {' | '.join(ways)}"
         return name, found
 
-    def _terminals(self, terminal: Terminal, signs: str) -> list[str]:
-        match terminal:
-            case Stretch(but_not):
-                any_sign = f"{any_but(signs)}+"
-                found = [self.terminal("STRETCH", _but_not(any_sign, but_not))]
-                if but_not:
-                    # The same again, since llguidance does not see that of the first one anything
-                    # is left where one of these texts has just been read.
-                    begun = "|".join(map(escaped, but_not))
-                    found.append(self.terminal("LONGER", f"/(?:{begun}){any_sign}/"))
-                return found
-            case OneSign(some):
-                return [self.terminal("SIGN", f"/[{''.join(map(escaped, some))}]/")]
-            case symbol:
-                return [self._symbol(symbol)]
+    def _terminals(self, terminal: Terminal) -> list[str]:
+        if isinstance(terminal, OneWord):
+            for text in terminal.texts:
+                self.text(text)
+            return [self.terminal("WORD", f"/{'|'.join(map(escaped, terminal.texts))}/")]
+        if not isinstance(terminal, TextRun):
+            return [self._symbol(terminal)]
+        found = [self.terminal("RUN", _run(terminal))]
+        if terminal.but_not or terminal.but_first:
+            # Of such a run llguidance does not see that any text may follow that holds no sign. It
+            # sees it of this one, which leads nowhere.
+            stretch = self.terminal("STRETCH", f"/{any_but(terminal.without + terminal.ends)}+/")
+            found += [] if terminal.is_after_word else [f"{stretch} {self.never}"]
+        return found
 
     def _symbol(self, symbol: Symbol) -> str:
         return _token(symbol) if isinstance(symbol, int) else self.text(symbol)
@@ -475,6 +514,21 @@ def _pattern(node: PatternNode) -> str:
 def _but_not(regex: str, texts: tuple[str, ...]) -> str:
     whole = f"/{_slashes(regex)}/"
     return f"{whole} & ~/{'|'.join(map(escaped, texts))}/" if texts else whole
+
+
+def _run(run: TextRun) -> str:
+    """Write a run of text: up to the next sign that may begin a close."""
+    later = f"{any_but(run.without)}*"
+    if run.is_after_word:
+        return f"/{one_of(sign for sign in run.ends if sign not in run.but_first)}{later}/"
+    if not run.but_not and not run.but_first:
+        return f"/{any_but(run.without)}+/"
+    whole = f"/{any_but(run.without + run.but_first)}{later}/"
+    if not run.but_not:
+        return whole
+    words = "|".join(map(escaped, run.but_not))
+    tail = f"(?:{one_of(run.ends)}{later})?" if run.ends else ""
+    return f"{whole} & ~/(?:{words}){tail}/"
 
 
 def _prose(prose: Prose, *, quick: bool) -> str:

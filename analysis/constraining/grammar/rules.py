@@ -186,10 +186,11 @@ def choice(*options: Node) -> Node:
 
 
 def begins_as_escape(node: Node, pattern: PatternNode) -> bool:
-    """Whether a text begins with the same character as an escape of the pattern before it."""
+    """Whether a text begins as an escape of the pattern before it does, maybe after a blank."""
     if not isinstance(node, LiteralNode):
         return False
-    return any(each[:1] == node.text[:1] for each in pattern.escapes)
+    begins = {node.text[:1], node.text.lstrip()[:1]}
+    return any(each[:1] in begins for each in pattern.escapes)
 
 
 def refers(node: Node) -> bool:

@@ -18,6 +18,7 @@ from autoparser.analysis.core.schema import (
     conjunction,
     kinds_of,
     mapped,
+    names_of,
     place_of,
     references,
     schema_map,
@@ -272,7 +273,30 @@ def _ordered(schema: Json, order: Order) -> Json:
 
 
 def _arranged(schema: Schema, order: Order) -> Schema:
-    properties = schema.get("properties")
-    if not isinstance(properties, dict):
+    """Declare the members of an object in order, with those that are named beside it alone.
+
+    A reader of the schema writes what is declared first: what is only required comes too late.
+    """
+    properties = schema_map(schema, "properties")
+    others = schema.get("additionalProperties", True)
+    if others is not False and schema.keys().isdisjoint(_SEES_NAMES):
+        properties = {**dict.fromkeys(_named(schema), others), **properties}
+    if not properties:
         return schema
     return {**schema, "properties": {key: properties[key] for key in order.arrange([*properties])}}
+
+
+_SEES_NAMES = frozenset(
+    {"patternProperties", "unevaluatedProperties", "minProperties", "maxProperties"}
+)
+"""Keywords that mean or hold something else where one more member is declared."""
+
+
+def _named(schema: Schema) -> Iterator[str]:
+    """Return the members that are declared or required by a schema and what stands beside it."""
+    yield from schema_map(schema, "properties")
+    yield from names_of(schema, "required")
+    for keyword in ("allOf", *_UNIONS):
+        for part in schemas_of(schema, keyword):
+            if isinstance(part, dict):
+                yield from _named(part)

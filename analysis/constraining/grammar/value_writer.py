@@ -128,8 +128,9 @@ class ValueWriter:
             self.reader.hold(schema, JsonType.STRING)
             ways += string_ways(notation.string, schema, exclude)
             if _is_raw(notation.string) and any_text(self.reader, schema, kinds):
-                # Whatever is written on its own is such a text, if it is not made of elements.
-                kinds = frozenset(kind for kind in kinds if _has_elements(notation, kind))
+                # Whatever is written on its own is such a text, if it is not made of elements
+                # and holds nothing between its items that ends a text.
+                kinds = frozenset(kind for kind in kinds if _is_more(notation, kind, exclude))
         by_style: dict[JsonStyle, set[JsonType]] = {}
         for kind in sorted(kinds, key=_ORDER.__getitem__):
             style = kind_style(notation, kind)
@@ -340,7 +341,12 @@ class ValueWriter:
         part: SchemaPart | None,
     ) -> MemberRules:
         """Take the members of an object's schema."""
+        close = container.close + behind
         key = self.key("members", dict(schema), container, (*exclude, behind))
+        last = close.strip()
+        if last and container.entry[-1:] == (Slot.VALUE,) and is_bare(outer.string):
+            # Nothing but this ends the last text, so that its reader stops at any of it.
+            exclude = (*exclude, last)
 
         def entries(name: str, member: Json, made_up: Path) -> list[Path]:
             read_as = None if part is None else part.member(name).kinds or ANY
@@ -359,7 +365,6 @@ class ValueWriter:
             written = all_written or any(container.row(kind) is not None for kind in kinds)
             return bool(kinds) and written and self.reader.may_be_met(member)
 
-        close = container.close + behind
         return MemberRules(self.table, schema, container, entries, writes, close, key)
 
 
@@ -367,10 +372,18 @@ def _place(schema: Json) -> str:
     return place_of(schema, ROOT) if isinstance(schema, dict) else ROOT
 
 
-def _has_elements(notation: Notation, kind: JsonType) -> bool:
-    """Whether values of a type are written as elements, without anything around them."""
+def _is_more(notation: Notation, kind: JsonType, exclude: Sequence[str]) -> bool:
+    """Whether values of a type may be written as what a text without quotes is not.
+
+    They are made of elements, without anything around them, or parted by what ends a text.
+    """
     containers = {JsonType.ARRAY: notation.array, JsonType.OBJECT: notation.object}
-    return kind in containers and not containers[kind].open.strip()
+    if kind not in containers:
+        return False
+    container = containers[kind]
+    return not container.open.strip() or any(
+        each in container.separator for each in exclude if each
+    )
 
 
 def _is_raw(text: Text) -> bool:

@@ -37,6 +37,10 @@ def left_out(calls: CallFormat, arguments: dict[str, Json], schema: Json) -> Lef
             return LeftOut.CLOSED
     members = calls.arguments.members
     part = SchemaPart.of(schema)
+    for name, argument in arguments.items():
+        bare = _is_bare_text(argument, part.member(name), values)
+        if bare and _closer(members, values) in values.write(argument):
+            return LeftOut.CLOSED
     if any(_made_up(value, inner) for value, inner in _objects(arguments, part)):
         if _stands_twice(members) or _stands_twice(values.object):
             return LeftOut.NAMED_TWICE
@@ -58,6 +62,15 @@ def _texts(
             yield from _texts(notation.object, notation, item)
         elif isinstance(item, list) and notation.array.values is None:
             yield from _texts(notation.array, notation, item)
+
+
+def _is_bare_text(value: Json, part: SchemaPart, notation: Notation) -> bool:
+    """Whether a list or an object stands as one text where any text may stand."""
+    if notation.string.open or (part.kinds is not None and JsonType.STRING not in part.kinds):
+        return False
+    if isinstance(value, list):
+        return notation.array.values is not None
+    return isinstance(value, dict) and notation.object.values is not None
 
 
 def _closer(container: Container, notation: Notation) -> str:

@@ -14,7 +14,7 @@ import pytest
 from autoparser import ChatTemplate, analyze, load_template
 from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.inference.check.template_turns import QUESTION
-from autoparser.analysis.lint import Severity
+from autoparser.analysis.lint import Profile, Severity
 from autoparser.analysis.overview.comparison import compare
 from autoparser.analysis.overview.portrait import portray, switch_views
 from autoparser.analysis.overview.survey import SURVEY, Record, SurveyCheck, summary_of
@@ -271,6 +271,22 @@ def test_findings_name_their_place() -> None:
     checked(text)
     summaries = text[text.index('id="findings"') :].split("</summary>")
     assert any("<small>own/x.jinja:2:3</small>" in each for each in summaries[:-1])
+
+
+def test_findings_that_the_usual_profile_of_lint_does_not_show_are_folded() -> None:
+    source = "{% for m in messages %}\n  {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}"
+    portrait = portray(analyze(ChatTemplate(source)))
+    shown = [each for each in portrait.lint.findings if Profile.RELEASE.has(each)]
+    folded = len(portrait.lint.findings) - len(shown)
+    assert shown
+    assert folded > 1
+    text = report_page(portrait, "1")
+    at_once, _, rest = text[text.index('id="findings"') :].partition(
+        f"<summary>{folded} findings not in the profile release</summary>"
+    )
+    assert at_once.count('<b class="tag">AP') == len(shown)
+    assert rest.partition("</section>")[0].count('<b class="tag">AP') == folded
+    assert f">{len(shown)} finding" in text[: text.index('id="findings"')]
 
 
 def test_a_self_check_that_fails_shows_both_texts() -> None:

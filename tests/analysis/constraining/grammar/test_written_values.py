@@ -24,6 +24,9 @@ TAGS = TEMPLATES / "a1-4-namespaced-tags.jinja"
 ELEMENTS = TEMPLATES / "a6-key-is-tag.jinja"
 SORTED = TEMPLATES / "g1-2-escape-token.jinja"
 FLAGS = TEMPLATES / "arguments-type-flags.jinja"
+SORTED_JSON = TEMPLATES / "arguments-sorted.jinja"
+LINES = TEMPLATES / "a1-function-parameter.jinja"
+UNQUOTED = TEMPLATES / "p1-4-unquoted.jinja"
 PYTHON = TEMPLATES / "j8-2-python-dict-in-tags.jinja"
 ASKED = {"role": "user", "content": "Book it."}
 BOTH = pytest.mark.parametrize("dialect", [*GrammarDialect])
@@ -68,6 +71,7 @@ def members(**properties: Json) -> dict[str, Json]:
 
 TEXT: Json = {"type": "string"}
 TREE: Json = {**members(b={"type": "integer"}), "$defs": {}}
+LATER: dict[str, Json] = {"additionalProperties": {}}
 CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
     (ATTRIBUTES, members(b={"type": "integer"}), {"b": 10}),
     (ATTRIBUTES, members(a=TEXT, b={}), {"a": "<&>", "b": [1]}),
@@ -88,6 +92,11 @@ CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
     (TAGS, members(a={}), {"a": {"b": [True, None]}}),
     (ELEMENTS, members(a={}), {"a": "10.0.0.1"}),
     (ELEMENTS, members(a={"type": "array"}), {"a": ["2024-02-29", 2, [1]]}),
+    (ELEMENTS, members(a={}), {"a": ""}),
+    (ELEMENTS, members(ab=TEXT, b={"type": "string", "format": "date"}), {"b": "2024-02-29"}),
+    (UNQUOTED, members(a={}, b={}), {"a": [1, "x"], "b": "y"}),
+    (SORTED_JSON, {**members(b={}), **LATER, "required": ["b", "a"]}, {"b": 1, "a": "x"}),
+    (SORTED_JSON, {**members(b={}), **LATER, "anyOf": [{"required": ["a"]}, {}]}, {"b": 1, "a": 2}),
     (FLAGS, members(a={}, b=TEXT), {"a": "<", "b": "<d"}),
     (PYTHON, members(a=TEXT), {"a": "a\u200bb"}),
     (PYTHON, members(a=TEXT), {"a": "it's \x00\x7f \U000e0001"}),
@@ -103,6 +112,20 @@ def test_what_the_template_writes_is_taken(
     grammar = grammar_of(path, parameters, loosen=True)
     found = grammar.accepts(text.rstrip("\n"), dialect=dialect)
     assert found.accepted, (text, found)
+
+
+def test_text_beside_elements_may_begin_as_they_do() -> None:
+    text = written(ELEMENTS, members(a={}), {"a": "]<b"}).rstrip("\n")
+    assert grammar_of(ELEMENTS, members(a={})).accepts(text).accepted
+
+
+@BOTH
+def test_text_without_quotes_holds_no_sign_that_ends_it(dialect: GrammarDialect) -> None:
+    schema: dict[str, Json] = {**members(a=TEXT, b={"type": "integer"}), "required": ["b"]}
+    grammar = grammar_of(UNQUOTED, schema)
+    for value, taken in (("x", True), ("x)y", False), ("x, y", False)):
+        text = written(UNQUOTED, schema, {"a": value, "b": 1})
+        assert grammar.accepts(text, dialect=dialect).accepted is taken, value
 
 
 OPEN: dict[str, Json] = {
@@ -155,11 +178,12 @@ def test_text_of_a_shape_is_not_held_to_it_where_a_bounded_number_may_stand(
         grammar_of(NAMES, members(a=either)).accepts("", dialect=dialect)
 
 
-def test_text_of_a_shape_stands_beside_any_whole_number() -> None:
-    either: Json = {"anyOf": [{"type": "string", "minLength": 3}, {"type": "integer"}]}
-    grammar = grammar_of(NAMES, members(a=either))
-    for value, taken in ((6, True), (123, True), ("abc", True), ("ab", False)):
-        text = written(NAMES, members(a=either), {"a": value})
+@pytest.mark.parametrize("path", [NAMES, LINES])
+def test_text_of_a_shape_stands_beside_any_whole_number(path: Path) -> None:
+    either: Json = {"anyOf": [{"type": "string", "pattern": "\\s\\w\\w"}, {"type": "integer"}]}
+    grammar = grammar_of(path, members(a=either))
+    for value, taken in ((6, True), (123, True), ("a bc", True), ("ab", False)):
+        text = written(path, members(a=either), {"a": value})
         assert grammar.accepts(text.rstrip("\n")).accepted is taken, value
 
 

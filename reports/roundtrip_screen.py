@@ -1,0 +1,76 @@
+"""Round trips on one screen: how many hold, why the others break, what mends the first cause."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.text import Text
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.history.roundtrip import Cause, RoundTrip
+
+from .layout import Lines, blank, heading, joined, prose, report_text, sentence
+from .roundtrip import FAULTS, cause_lines, conditions_of, summary_lines, template_lines
+
+__all__ = ["roundtrip_screen"]
+
+SETTINGS_SHOWN = 3
+FULL = "--full shows each scenario, --scenario NAME one of them with its texts."
+
+
+def roundtrip_screen(analysis: Analysis | None, found: RoundTrip, width: int) -> Text:
+    """Report on round trips in few lines of at most ``width`` cells: counts, causes, one example.
+
+    `roundtrip_report` has every scenario. Without the analysis, nothing is said of the template.
+    """
+    drawn = [
+        *([] if analysis is None else template_lines(analysis, width)),
+        *summary_lines(found, width),
+        *_why(found, width),
+        *_settings(found, width),
+        *_weightiest(found, width),
+        *blank(),
+        *prose(Text(FULL, style="dim"), width, indent=0),
+    ]
+    return report_text(drawn)
+
+
+def _causes_of(found: RoundTrip) -> dict[str, Counter[Cause]]:
+    """Count the causes below the words for whose fault they are, the most frequent first."""
+    counted: dict[str, Counter[Cause]] = {}
+    for fault, words in FAULTS.items():
+        verdicts = [row.verdict for row in found.rows if row.verdict.fault is fault]
+        causes = Counter(each.cause for each in verdicts if each.cause is not None)
+        if causes:
+            counted[words] = Counter(dict(causes.most_common()))
+    return counted
+
+
+def _why(found: RoundTrip, width: int) -> Lines:
+    drawn: Lines = []
+    for words, causes in _causes_of(found).items():
+        named = joined(
+            [sentence((f"{count} ", "red"), cause.value) for cause, count in causes.items()], ", "
+        )
+        drawn += prose(sentence((f"{words}: {causes.total()}", "bold")), width, indent=0)
+        drawn += prose(named, width)
+    return [*blank(), *drawn] if drawn else []
+
+
+def _settings(found: RoundTrip, width: int) -> Lines:
+    """Say under which settings verdicts differ, and for how many scenarios."""
+    counted = Counter(words for row in found.rows for words in conditions_of(row, found))
+    if not counted:
+        return []
+    drawn = heading("Under other settings", width)
+    for words, count in counted.most_common(SETTINGS_SHOWN):
+        drawn += prose(f"{words}: {count} of {len(found.rows)}", width, hang=2)
+    left_out = len(counted) - SETTINGS_SHOWN
+    return drawn + (prose(f"… {left_out} more: --full", width) if left_out > 0 else [])
+
+
+def _weightiest(found: RoundTrip, width: int) -> Lines:
+    """Show one scenario of the most frequent cause, the template's before others'."""
+    for causes in _causes_of(found).values():
+        return cause_lines(found, [next(iter(causes))], width)
+    return []
