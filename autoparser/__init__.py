@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.loading.sources import load_template
     from autoparser.analysis.loading.template import ChatTemplate, isolated
     from autoparser.analysis.loading.tokens import load_tokenizer
-    from autoparser.analysis.reading.expression import RequestError
+    from autoparser.analysis.reading.expression import RequestError, RequestOptions
     from autoparser.analysis.reading.parsing import (
         CallIds,
         Delta,
@@ -150,6 +150,7 @@ __all__ = [
     "RenderedTokens",
     "Renderer",
     "RequestError",
+    "RequestOptions",
     "RoundTrip",
     "Row",
     "SavedFormat",
@@ -221,7 +222,7 @@ _HOMES = {
     "core.provenance": ("Provenance",),
     "core.verdicts": ("Check", "Failure", "Gate", "GateFault"),
     "describing.export": ("Export", "response_template"),
-    "reading.expression": ("RequestError",),
+    "reading.expression": ("RequestError", "RequestOptions"),
     "learnt": ("LearntFormat", "SavedFormat", "load_format"),
     "loading.fetching": ("fetch",),
     "core.format": ("Begun", "Formats", "RefusedMessageError", "TurnFormat"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +22,6 @@ from .decoding import (
     load_tokenizer_of,
     warn_of_markers,
 )
-from .inputs import read_prompt, read_schema, read_tools
 from .options import (
     EncoderOption,
     EngineName,
@@ -45,9 +45,8 @@ from .options import (
     is_json,
 )
 from .output import keep_source, result_to, warn
-from .request import check_choice, warn_of, warn_of_loosened
+from .request import read_request, warn_of, warn_of_loosened
 from .source import NamedSource
-from .switches import read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.constraining.decode import DecodingReport
@@ -149,11 +148,10 @@ def decode(
     )
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
-    offered = [] if tools is None else read_tools(tools)
-    check_choice(tool_choice, offered)
-    given = None if prompt is None else read_prompt(prompt)
-    switches = read_switches(switch or [])
-    schema = None if json_schema is None else read_schema(json_schema)
+    request = read_request(
+        tools, tool_choice, json_schema, prompt, switch, parallel=not no_parallel
+    )
+    offered, given, setting = request.tools or [], request.prompt, request.setting
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.constraining.decode import (
@@ -166,33 +164,19 @@ def decode(
     from autoparser.analysis.learnt import SavedFormat
 
     analysis = asked_for.learnt(tokenizer, isolate=limits)
-    warn_of(asked_for.label, prompt, analysis, given, offered, switches)
+    warn_of(asked_for.label, analysis, request)
     turns: TemplateTurns | NoTurns
-    asked = given
     if isinstance(analysis, SavedFormat):
         turns = NoTurns("a saved format has no template that would write it again")
         warn(asked_for.label, "a saved format has no template that could judge the answers, too")
     else:
-        turns = analysis.turns(offered, prompt=given, chat_template_kwargs=switches or None)
-        asked = turns.prompt if given is None and turns.prompted.rendered else given
-    grammar = analysis.grammar(
-        offered,
-        prompt=asked,
-        chat_template_kwargs=switches or None,
-        tool_choice=tool_choice,
-        parallel_tool_calls=not no_parallel,
-        json_schema=schema,
-        loosen=loosen,
-    )
+        turns = analysis.turns(offered, prompt=given, chat_template_kwargs=setting)
+        if given is None and turns.prompted.rendered:
+            request = replace(request, prompt=turns.prompt)
+    options = request.options
+    grammar = analysis.grammar(offered, chat_template_kwargs=setting, **options, loosen=loosen)
     warn_of_loosened(asked_for.label, grammar.loosened("lark" if server is None else "gbnf"))
-    parser = analysis.parser(
-        offered,
-        prompt=asked,
-        chat_template_kwargs=switches or None,
-        tool_choice=tool_choice,
-        parallel_tool_calls=not no_parallel,
-        json_schema=schema,
-    )
+    parser = analysis.parser(offered, chat_template_kwargs=setting, **options)
     loaded = None if model is None else load_model_of(model, device or "auto")
     if server is not None:
         ours, named = bytes_tokenizer(grammar)
@@ -200,7 +184,7 @@ def decode(
         ours, named = load_tokenizer_of(
             tokenizer, model, asked_for, analysis, grammar, loaded, stops=free_reasoning
         )
-    begun = analysis.begun(offered, prompt=asked, chat_template_kwargs=switches or None)[0]
+    begun = analysis.begun(offered, prompt=request.prompt, chat_template_kwargs=setting)[0]
     trial = DecodingTrial(begun, grammar, parser, ours, turns, given, free_reasoning)
     fit = MarkerFit() if server is not None else trial.fit
     warn_of_markers(named, fit)
@@ -216,10 +200,10 @@ def decode(
     words = _words(model, server, engine)
     from autoparser.reports import DecodeSetting
 
-    setting = DecodeSetting(
+    told = DecodeSetting(
         named, words, seed, limit, fit.plain, figures, free_reasoning=free_reasoning
     )
-    _give(report, setting, analysis, output, as_json=as_json, show=show)
+    _give(report, told, analysis, output, as_json=as_json, show=show)
     return 0 if report.ok else FAULTS
 
 

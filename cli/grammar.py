@@ -11,7 +11,7 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .inputs import read_output, read_prompt, read_schema, read_tools
+from .inputs import read_output
 from .options import (
     EncoderOption,
     JsonSchemaOption,
@@ -29,9 +29,8 @@ from .options import (
     format_option,
 )
 from .output import Outlet, keep_source, result_to, warn
-from .request import check_choice, warn_of, warn_of_loosened
+from .request import read_request, warn_of, warn_of_loosened
 from .source import STANDARD_INPUT, NamedSource
-from .switches import read_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.constraining.grammar import Grammar
@@ -110,26 +109,21 @@ def grammar(
     """
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
-    offered = None if tools is None else read_tools(tools)
-    check_choice(tool_choice, offered)
-    schema = None if json_schema is None else read_schema(json_schema)
-    asked = None if prompt is None else read_prompt(prompt)
-    switches = read_switches(switch or [])
+    request = read_request(
+        tools, tool_choice, json_schema, prompt, switch, parallel=not no_parallel
+    )
     text = None if accepts is None else _read_answer(accepts, source)
 
     analysis = asked_for.learnt(tokenizer)
     made = analysis.grammar(
-        offered,
-        prompt=asked,
-        chat_template_kwargs=switches or None,
-        tool_choice=tool_choice,
-        parallel_tool_calls=not no_parallel,
-        json_schema=schema,
+        request.tools,
+        chat_template_kwargs=request.setting,
+        **request.options,
         strict=strict,
         lazy=lazy,
         loosen=loosen,
     )
-    warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
+    warn_of(asked_for.label, analysis, request)
     if text is not None:
         loaded = asked_for.tokenizer(tokenizer, analysis.template, segmenting=True)
         with result_to(output) as outlet:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .inputs import read_output, read_prompt, read_schema, read_tools
+from .inputs import read_output
 from .options import (
     EncoderOption,
     JsonOption,
@@ -31,12 +32,10 @@ from .options import (
     is_json,
 )
 from .output import Outlet, keep_source, result_to
-from .request import check_choice, warn_of
+from .request import AskedRequest, read_request, warn_of
 from .source import STANDARD_INPUT, NamedSource
-from .switches import read_switches
 
 if TYPE_CHECKING:
-    from autoparser.analysis.core.format import Begun
     from autoparser.analysis.describing.explaining import Explanation
     from autoparser.analysis.learnt import LearntFormat
     from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
@@ -142,25 +141,16 @@ def parse(
     as_json = is_json(form, as_json)
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
-    offered = None if tools is None else read_tools(tools)
-    check_choice(tool_choice, offered)
-    asked = None if prompt is None else read_prompt(prompt)
-    switches = read_switches(switch or [])
-    schema = None if json_schema is None else read_schema(json_schema)
+    request = read_request(
+        tools, tool_choice, json_schema, prompt, switch, parallel=not no_parallel
+    )
     text = read_output(given)
 
     analysis = asked_for.learnt(tokenizer)
-    parser_of = partial(
-        analysis.parser,
-        offered,
-        tool_choice=tool_choice,
-        parallel_tool_calls=not no_parallel,
-        json_schema=schema,
-    )
-    setting = switches or None
-    parser = parser_of(
-        prompt=asked,
-        chat_template_kwargs=setting,
+    parser = analysis.parser(
+        request.tools,
+        chat_template_kwargs=request.setting,
+        **request.options,
         reasoning=reasoning.value,
         unclosed_reasoning="keep" if keep_reasoning else "calls",
         call_deltas="whole" if whole_calls else "incremental",
@@ -168,12 +158,8 @@ def parse(
         # Only ids that the model wrote are shown; in JSON the other calls are numbered.
         call_ids=lambda _name, _index: "",
     )
-    warn_of(asked_for.label, prompt, analysis, asked, offered, switches)
-    why = None
-    if explain:
-        begun = analysis.begun(offered, prompt=asked, chat_template_kwargs=setting)[0]
-        own = parser_of(prompt=asked, chat_template_kwargs=setting)
-        why = _explained(analysis, begun, own, parser_of, text, complete=not cut)
+    warn_of(asked_for.label, analysis, request)
+    why = _explained(analysis, request, text, complete=not cut) if explain else None
     give = partial(_give_stream, size=chunk or CHUNK) if stream else _give_message
     with result_to(output) as outlet:
         message = give(analysis, parser, text, why, outlet, complete=not cut, as_json=as_json)
@@ -184,26 +170,25 @@ def parse(
 
 
 def _explained(
-    analysis: LearntFormat,
-    begun: Begun,
-    parser: OutputParser,
-    parser_of: Callable[..., OutputParser],
-    text: str,
-    *,
-    complete: bool,
+    analysis: LearntFormat, request: AskedRequest, text: str, *, complete: bool
 ) -> tuple[Explanation, ...]:
     """Explain what is not as the template writes it; the template's other prompts are tried."""
     from autoparser.analysis.describing.explaining import OutputReading, PromptedParser, explain
 
+    def parser_after(prompt: str | None, setting: Mapping[str, object] | None) -> OutputParser:
+        options = replace(request, prompt=prompt).options
+        return analysis.parser(request.tools, chat_template_kwargs=setting, **options)
+
+    prompt, setting = request.prompt, request.setting
+    begun = analysis.begun(request.tools, prompt=prompt, chat_template_kwargs=setting)[0]
     others = [
-        PromptedParser(
-            type(begun)(format_, opening),
-            parser_of(prompt=opening.text, chat_template_kwargs=opening.setting),
-        )
+        PromptedParser(type(begun)(format_, opening), parser_after(opening.text, opening.setting))
         for format_ in analysis.formats
         for opening in format_.openings
     ]
-    return explain(OutputReading(begun, parser, others), text, complete=complete)
+    return explain(
+        OutputReading(begun, parser_after(prompt, setting), others), text, complete=complete
+    )
 
 
 def _give_message(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from autoparser.analysis.lint import Subject
-from autoparser.analysis.lint.lint_renders import LintRenders, Render
+from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .proof_conversation import ProofConversation, proof_conversations
@@ -137,13 +137,8 @@ class _ProofRenders:
         self._renders = LintRenders(template, subject.tokens)
 
     def render(self, each: ProofConversation) -> Render:
-        return self._renders.render(
-            each.messages,
-            tools=each.tools,
-            generation=each.generation,
-            setting=each.setting,
-            as_given=each.as_given,
-        )
+        asked = RenderSetting(each.tools, each.generation, each.setting, as_given=each.as_given)
+        return self._renders.render(each.messages, asked)
 
     def text(self, each: ProofConversation) -> str | None:
         render = self.render(each)

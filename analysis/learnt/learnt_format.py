@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Unpack
 
 from msgspec import convert
 
@@ -22,7 +22,14 @@ from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.format_document import turn_document
 from autoparser.analysis.describing.verdict_document import check_document, gate_document
 from autoparser.analysis.describing.view import MarkerRegistry, View
-from autoparser.analysis.reading.expression import Turn, belonging, build, request_of
+from autoparser.analysis.reading.expression import (
+    Request,
+    RequestOptions,
+    Turn,
+    belonging,
+    build,
+    request_of,
+)
 from autoparser.analysis.reading.parsing import EitherParser, OutputParser, after_reasoning
 from autoparser.shown import Shown
 
@@ -137,11 +144,7 @@ class LearntFormat(Shown, ABC):
         self,
         tools: Sequence[object] | None = None,
         *,
-        prompt: str | None = None,
         chat_template_kwargs: Mapping[str, object] | None = None,
-        tool_choice: object = "auto",
-        parallel_tool_calls: bool = True,
-        json_schema: Mapping[str, object] | None = None,
         reasoning: Literal["separate", "inline", "raw"] = "separate",
         call_deltas: Literal["incremental", "whole"] = "incremental",
         unclosed_reasoning: Literal["calls", "keep"] = "calls",
@@ -149,6 +152,7 @@ class LearntFormat(Shown, ABC):
         tokenizer: object | None = None,
         strip_code_fence: bool = False,
         reasoning_over: bool = False,
+        **asked: Unpack[RequestOptions],
     ) -> OutputParser:
         """Make the parser of what a model writes for a request.
 
@@ -171,14 +175,7 @@ class LearntFormat(Shown, ABC):
         Raises RequestError for tools that are not valid tools, TokenizerError for what is not a
         tokenizer.
         """
-        request = request_of(
-            tools,
-            prompt=prompt,
-            begun=self._begun(tools, chat_template_kwargs),
-            tool_choice=tool_choice,
-            parallel_tool_calls=parallel_tool_calls,
-            json_schema=json_schema,
-        )
+        request = self._request(tools, chat_template_kwargs, **asked)
         model = None if tokenizer is None else _known(tokenizer)
 
         def parser_of(turn: Turn) -> OutputParser:
@@ -203,14 +200,11 @@ class LearntFormat(Shown, ABC):
         self,
         tools: Sequence[object] | None = None,
         *,
-        prompt: str | None = None,
         chat_template_kwargs: Mapping[str, object] | None = None,
-        tool_choice: object = "auto",
-        parallel_tool_calls: bool = True,
-        json_schema: Mapping[str, object] | None = None,
         strict: bool | None = None,
         lazy: bool = False,
         loosen: bool = False,
+        **asked: Unpack[RequestOptions],
     ) -> Grammar:
         """Make the grammar of what a model may write for a request.
 
@@ -225,14 +219,11 @@ class LearntFormat(Shown, ABC):
         return grammar_of(
             self.formats,
             tools,
-            prompt=prompt,
             begun=self._begun(tools, chat_template_kwargs),
-            tool_choice=tool_choice,
-            parallel_tool_calls=parallel_tool_calls,
-            json_schema=json_schema,
             strict=strict,
             lazy=lazy,
             loosen=loosen,
+            **asked,
         )
 
     def backend(
@@ -276,8 +267,7 @@ class LearntFormat(Shown, ABC):
             reasoning_gate_of,
         )
 
-        known = self._begun(None, chat_template_kwargs)
-        request = request_of(None, prompt=prompt, begun=known)
+        request = self._request(None, chat_template_kwargs, prompt=prompt)
         format_ = belonging(self.formats, request)[0].format
         turn = build(self.formats, request)
         if isinstance(tokenizer, GrammarBackend):
@@ -308,8 +298,15 @@ class LearntFormat(Shown, ABC):
         The arguments are those of `parser`. More than one is given where the prompt ends alike
         under settings that write turns otherwise; the default's comes first.
         """
-        known = self._begun(tools, chat_template_kwargs)
-        return belonging(self.formats, request_of(tools, prompt=prompt, begun=known))
+        return belonging(self.formats, self._request(tools, chat_template_kwargs, prompt=prompt))
+
+    def _request(
+        self,
+        tools: Sequence[object] | None,
+        setting: Mapping[str, object] | None,
+        **asked: Unpack[RequestOptions],
+    ) -> Request:
+        return request_of(tools, begun=self._begun(tools, setting), **asked)
 
     def _begun(
         self, tools: Sequence[object] | None, setting: Mapping[str, object] | None

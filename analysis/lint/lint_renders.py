@@ -108,6 +108,19 @@ class AskedRender(NamedTuple):
     render: Render
 
 
+@dataclass(frozen=True, slots=True)
+class RenderSetting:
+    """What messages are rendered with."""
+
+    tools: Sequence[Json] | None = None
+    generation: bool = False
+    switches: Mapping[str, Json] | None = None
+    clock: datetime.datetime = NOON
+    as_given: bool = False
+    """Leave out what transformers does to messages before: it drops the keys whose value is None,
+    and fills the fields of reasoning from each other."""
+
+
 class LintRenders:
     """Renders conversations through one template, as transformers prepares them."""
 
@@ -120,32 +133,12 @@ class LintRenders:
         self._tools: dict[str, list[object] | None] = {}
         self._last_tools: tuple[Sequence[Json] | None, str] = (None, repr(None))
 
-    def render(
-        self,
-        messages: Sequence[Mapping[str, Json]],
-        *,
-        tools: Sequence[Json] | None = None,
-        generation: bool = False,
-        setting: Mapping[str, Json] | None = None,
-        clock: datetime.datetime = NOON,
-        as_given: bool = False,
-    ) -> Render:
-        """Render messages; `as_given` leaves out what transformers does to them before.
-
-        Those are the keys whose value is None, which it drops, and the fields of reasoning,
-        which it fills from each other.
-        """
-        key = repr((messages, self._named(tools), generation, setting, clock, as_given))
+    def render(self, messages: Sequence[Mapping[str, Json]], asked: RenderSetting) -> Render:
+        """Render messages."""
+        key = repr((messages, self._named(asked.tools), replace(asked, tools=None)))
         known = self._known.get(key)
         if known is None:
-            variables = self.variables(
-                messages,
-                tools=tools,
-                generation=generation,
-                setting=setting,
-                clock=clock,
-                as_given=as_given,
-            )
+            variables = self.variables(messages, asked)
             known = self._render(tuple(messages), variables)
             self._known[key] = known
             self._asked.append(AskedRender(variables, known))
@@ -157,25 +150,18 @@ class LintRenders:
         return self._asked
 
     def variables(
-        self,
-        messages: Sequence[Mapping[str, Json]],
-        *,
-        tools: Sequence[Json] | None = None,
-        generation: bool = False,
-        setting: Mapping[str, Json] | None = None,
-        clock: datetime.datetime = NOON,
-        as_given: bool = False,
+        self, messages: Sequence[Mapping[str, Json]], asked: RenderSetting
     ) -> dict[str, object]:
         """Return what such a render is made with, for a render elsewhere."""
-        sent: object = [*messages] if as_given else prepared_messages(messages)
+        sent: object = [*messages] if asked.as_given else prepared_messages(messages)
         return {
-            "strftime_now": clock.strftime,
+            "strftime_now": asked.clock.strftime,
             **self._tokens,
             "messages": sent,
-            "tools": self._prepared(tools),
+            "tools": self._prepared(asked.tools),
             "documents": None,
-            "add_generation_prompt": generation,
-            **(setting or {}),
+            "add_generation_prompt": asked.generation,
+            **(asked.switches or {}),
         }
 
     def _named(self, tools: Sequence[Json] | None) -> str:

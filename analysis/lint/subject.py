@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
@@ -47,7 +48,7 @@ from .conversations import (
 from .forced import ForcedRun, force
 from .jinja_comparison import JinjaComparison
 from .jinja_sending import compare_matrix
-from .lint_renders import NOON, AskedRender, LintRenders, Render
+from .lint_renders import NOON, AskedRender, LintRenders, Render, RenderSetting
 from .need import Need
 from .other_jinjas import OtherJinja
 from .played_conversation import PlayedConversation
@@ -210,14 +211,8 @@ class Subject:
         as_given: bool = False,
     ) -> Render:
         """Render messages exactly as they are given here: for rules about their shape."""
-        return self._renders.render(
-            messages,
-            tools=tools,
-            generation=generation,
-            setting=setting,
-            clock=clock,
-            as_given=as_given,
-        )
+        asked = RenderSetting(tools, generation, setting, clock, as_given)
+        return self._renders.render(messages, asked)
 
     def play(
         self,
@@ -239,37 +234,32 @@ class Subject:
         if system and not shape.system:
             content: Json = shape.user_text(system)
             messages = [{"role": "system", "content": content}, *messages]
-        return self.render(
-            messages,
+        asked = self._usually(tools=tools, generation=generation, setting=setting)
+        return self._renders.render(messages, replace(asked, clock=clock))
+
+    def _usually(
+        self, *, tools: bool, generation: bool, setting: Mapping[str, Json] | None = None
+    ) -> RenderSetting:
+        """Return what conversations in the template's shape are rendered with."""
+        return RenderSetting(
             tools=self.offered if tools else None,
             generation=generation,
-            setting={**self.usual_setting, **(setting or {})},
-            clock=clock,
+            switches={**self.usual_setting, **(setting or {})},
             # What stands for no content must reach the template that asks for it.
-            as_given=shape.empty_content is EmptyContent.NULL,
+            as_given=self.shape.empty_content is EmptyContent.NULL,
         )
 
     def as_transformers(self, played: Render, *, tools: bool, generation: bool) -> Render:
         """Render in transformers' sandbox what `play` rendered, whatever the analysis did."""
         if self.rendering is self.template:
             return played
-        return self._strict.render(
-            played.messages,
-            tools=self.offered if tools else None,
-            generation=generation,
-            setting=self.usual_setting,
-            as_given=self.shape.empty_content is EmptyContent.NULL,
-        )
+        asked = self._usually(tools=tools, generation=generation)
+        return self._strict.render(played.messages, asked)
 
     def variables(self, render: Render, *, tools: bool, generation: bool) -> dict[str, object]:
         """Return what `play` rendered a conversation with, for a render elsewhere."""
-        return self._renders.variables(
-            render.messages,
-            tools=self.offered if tools else None,
-            generation=generation,
-            setting=self.usual_setting,
-            as_given=self.shape.empty_content is EmptyContent.NULL,
-        )
+        asked = self._usually(tools=tools, generation=generation)
+        return self._renders.variables(render.messages, asked)
 
     @cached_property
     def forced(self) -> ForcedRun:
@@ -284,9 +274,8 @@ class Subject:
             self.next_user,
         )
         system: dict[str, Json] = {"role": "system", "content": marks.system}
-        variables = self._renders.variables(
-            [system, *self.shape.messages(dialogue)], tools=self.tools, generation=True
-        )
+        asked = RenderSetting(self.tools, generation=True)
+        variables = self._renders.variables([system, *self.shape.messages(dialogue)], asked)
         return force(self.template, variables)
 
     @cached_property
@@ -326,15 +315,12 @@ class Subject:
 
     def play_whole(self, conversation: WholeConversation) -> PlayedConversation:
         """Render a conversation of the matrix, of this template's or of another's."""
-        shape = self.shape
-        render = self.render(
-            conversation.messages(shape),
-            tools=self.offered if conversation.tools else None,
+        asked = self._usually(
+            tools=conversation.tools,
             generation=conversation.generation,
-            setting={**self.usual_setting, **conversation.setting},
-            # What stands for no content must reach the template that asks for it.
-            as_given=shape.empty_content is EmptyContent.NULL,
+            setting=conversation.setting,
         )
+        render = self._renders.render(conversation.messages(self.shape), asked)
         return PlayedConversation(conversation, render)
 
     @cached_property

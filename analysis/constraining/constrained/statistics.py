@@ -35,12 +35,6 @@ class GrammarStatistics:
     dispatched: Mapping[ConstraintKind, int] = field(default_factory=dict[ConstraintKind, int])
     """Compilations by the kind of the constraint."""
 
-    @property
-    def hit_rate(self) -> float:
-        """Hits among all requests, 0 to 1; 0 where there were none."""
-        requests = self.hits + self.misses
-        return self.hits / requests if requests else 0.0
-
 
 class StatisticsCounter:
     """Counts for all requests of a backend, whatever thread they run in."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Unpack
 
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun, Formats
 from autoparser.analysis.core.schema import Schema, mapped
 from autoparser.analysis.loading.tokens import OpaqueTokens
-from autoparser.analysis.reading.expression import RequestError, build, request_of
+from autoparser.analysis.reading.expression import RequestError, RequestOptions, build, request_of
 
 from .grammar import Grammar
 
@@ -19,14 +19,11 @@ def grammar_of(
     formats: Formats,
     tools: Sequence[object] | None = None,
     *,
-    prompt: str | None = None,
     begun: Begun | None = None,
-    tool_choice: object = "auto",
-    parallel_tool_calls: bool = True,
-    json_schema: Mapping[str, Any] | None = None,
     strict: bool | None = None,
     lazy: bool = False,
     loosen: bool = False,
+    **asked: Unpack[RequestOptions],
 ) -> Grammar:
     """Make the grammar of a request; `begun` is what its prompt belongs to, where that is known.
 
@@ -36,13 +33,8 @@ def grammar_of(
     grammar begins with the calls; with `loosen`, what schemas say and a grammar cannot hold is left
     out of it. Raises RequestError where the request contradicts itself.
     """
-    request = request_of(
-        tools or [],
-        prompt=prompt,
-        begun=begun,
-        tool_choice=tool_choice,
-        parallel_tool_calls=parallel_tool_calls,
-    )
+    json_schema = asked.pop("json_schema", None)
+    request = request_of(tools or [], begun=begun, **asked)
     offered = request.tools or {}
     if request.required and not offered:
         raise RequestError("a call is required, and no tool is offered", hint="offer tools")

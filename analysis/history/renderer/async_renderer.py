@@ -7,84 +7,44 @@ threads would gain nothing over one; what is gained is that the loop goes on mea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine
+from functools import update_wrapper
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from autoparser.analysis.reading.parsing import ParsedMessage
-
-from .media_tokens import Expand
-from .prompt_tokens import RenderedTokens
 from .renderer import Renderer
-from .retention import BridgeRefusal
-from .training_sample import TrainingSample, TrajectoryStep
 
-Ids = Sequence[int]
 _Result = TypeVar("_Result")
 _Given = ParamSpec("_Given")
 
 
 class AsyncRenderer:
-    """Does what a renderer does, without holding up the event loop. Raises what that raises."""
+    """Does what a renderer does, without holding up the event loop. Raises what that raises.
+
+    `render`, `parse_response`, `bridge_to_next_turn` and `training_sample` are those of
+    `Renderer`, and are awaited.
+    """
 
     def __init__(self, renderer: Renderer) -> None:
         """Use a renderer, which nobody else may use meanwhile."""
         self._renderer = renderer
         self._free = asyncio.Lock()
 
-    async def render(
-        self,
-        messages: Sequence[object],
-        tools: Sequence[object] | None = None,
-        *,
-        add_generation_prompt: bool = False,
-        expand: Expand | None = None,
-    ) -> RenderedTokens:
-        """Return the ids of a conversation's prompt."""
-        prompt = add_generation_prompt
-        return await self._run(
-            self._renderer.render, messages, tools, add_generation_prompt=prompt, expand=expand
-        )
+    @staticmethod
+    def _awaited(
+        work: Callable[Concatenate[Renderer, _Given], _Result],
+    ) -> Callable[Concatenate[AsyncRenderer, _Given], Coroutine[Any, Any, _Result]]:
+        """Make the coroutine that does in a thread what a method of `Renderer` does."""
 
-    async def parse_response(
-        self,
-        token_ids: Ids,
-        prompt_ids: Ids = (),
-        *,
-        tools: Sequence[object] | None = None,
-        complete: bool = True,
-    ) -> ParsedMessage:
-        """Read what a model wrote."""
-        return await self._run(
-            self._renderer.parse_response, token_ids, prompt_ids, tools=tools, complete=complete
-        )
+        async def awaited(
+            self: AsyncRenderer, /, *args: _Given.args, **kwargs: _Given.kwargs
+        ) -> _Result:
+            async with self._free:
+                return await asyncio.to_thread(work, self._renderer, *args, **kwargs)
 
-    async def bridge_to_next_turn(
-        self,
-        prev_prompt_ids: Ids,
-        prev_completion_ids: Ids,
-        new_messages: Sequence[object],
-        tools: Sequence[object] | None = None,
-        *,
-        force: bool = False,
-    ) -> RenderedTokens | BridgeRefusal:
-        """Return the next prompt."""
-        return await self._run(
-            self._renderer.bridge_to_next_turn,
-            prev_prompt_ids,
-            prev_completion_ids,
-            new_messages,
-            tools,
-            force=force,
-        )
+        update_wrapper(awaited, work)
+        return awaited
 
-    async def training_sample(
-        self, trajectory: Sequence[TrajectoryStep], tools: Sequence[object] | None = None
-    ) -> TrainingSample:
-        """Return a trajectory as one row of training data."""
-        return await self._run(self._renderer.training_sample, trajectory, tools)
-
-    async def _run(
-        self, work: Callable[_Given, _Result], *args: _Given.args, **kwargs: _Given.kwargs
-    ) -> _Result:
-        async with self._free:
-            return await asyncio.to_thread(work, *args, **kwargs)
+    render = _awaited(Renderer.render)
+    parse_response = _awaited(Renderer.parse_response)
+    bridge_to_next_turn = _awaited(Renderer.bridge_to_next_turn)
+    training_sample = _awaited(Renderer.training_sample)

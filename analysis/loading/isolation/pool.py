@@ -75,12 +75,6 @@ class WorkerPool(ClosedAtExit):
         self._idle.clear()
         self._busy.clear()
 
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """The numbers of the workers' processes."""
-        busy = (worker for _, worker in self._busy.values())
-        return tuple(worker.pid for worker in (*self._idle, *busy))
-
     def map(
         self,
         function: Callable[[Item], Value],

@@ -18,7 +18,7 @@ from .nodes import (
     Turn,
     Word,
 )
-from .request import Request, RequestError, request_of
+from .request import Request, RequestError, RequestOptions, request_of
 from .turn_expression import belonging, build
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Name",
     "Request",
     "RequestError",
+    "RequestOptions",
     "RowCall",
     "RowItem",
     "Section",

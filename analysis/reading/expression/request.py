@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypedDict
 
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError
@@ -33,6 +34,20 @@ class Request:
     start: Start | None = field(default=None)
     required: bool = False
     """Whether a call has to be written."""
+
+
+class RequestOptions(TypedDict, total=False):
+    """What a request says beside its tools; what is left out is as in `request_of`."""
+
+    prompt: str | None
+    """The rendered prompt, or any tail of it that holds the generation prompt; None stands for the
+    template's default one."""
+    tool_choice: object
+    """OpenAI's: "auto", "none", "required", a tool's name, or an object that names it."""
+    parallel_tool_calls: bool
+    """Whether more than one call counts."""
+    json_schema: Mapping[str, Any] | None
+    """What the answer has to be, where it is JSON."""
 
 
 def request_of(

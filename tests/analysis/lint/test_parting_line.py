@@ -8,7 +8,7 @@ import pytest
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint import Subject, lint, rule_of
-from autoparser.analysis.lint.lint_renders import LintRenders, Render
+from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
 from autoparser.analysis.lint.parting_line import line_of_the_lost, line_that_saw, parting_line
 from autoparser.analysis.loading.template import ChatTemplate
 
@@ -35,7 +35,7 @@ SAID: dict[str, Json] = {"role": "user", "content": "Hi"}
 
 
 def rendered(text: str, *messages: Mapping[str, Json]) -> Render:
-    return LintRenders(ChatTemplate(text), {}).render(messages)
+    return LintRenders(ChatTemplate(text), {}).render(messages, RenderSetting())
 
 
 def test_what_is_lost_points_at_the_test_that_would_have_written_it() -> None:

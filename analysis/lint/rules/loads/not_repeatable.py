@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import LintRenders, Render, compared
+from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting, compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -41,7 +41,9 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _anew(subject: Subject) -> Render:
-    return LintRenders(subject.template, subject.tokens).render(question(subject), generation=True)
+    return LintRenders(subject.template, subject.tokens).render(
+        question(subject), RenderSetting(generation=True)
+    )
 
 
 def _line(one: Render, other: Render) -> int | None:

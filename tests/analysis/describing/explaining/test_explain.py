@@ -90,6 +90,14 @@ LINES = (
         ((Deviation.SPACE, 20, " ", ""),),
     ),
     Line(
+        "compact JSON, and the end is missing, which is said once",
+        CALL.replace(": ", ":"),
+        (
+            (Deviation.SPACE, 20, " ", ""),
+            (Deviation.NO_END, len(CALL) - CALL.count(": "), END, ""),
+        ),
+    ),
+    Line(
         "another order",
         CALL.replace(INSIDE, '{"arguments": {"city": "Oslo", "days": 3}, "name": "get_forecast"}')
         + END,

@@ -131,6 +131,15 @@ def test_a_template_that_renders_otherwise_is_told(right: str, wrong: str) -> No
     assert rehearsal.differing(chat(*(part.replace(right, wrong) for part in parts))) is not None
 
 
+def test_a_step_that_held_and_breaks_is_named() -> None:
+    # No conversation of the battery gives arguments as text, so only the scenario's replay tells.
+    either = "(f.arguments if f.arguments is string else f.arguments|tojson)"
+    right = chat(CONTENT, JSON.replace("f.arguments|tojson", either))
+    rehearsal = rehearse(analyze(right), [shipped("arguments as string")])
+    assert rehearsal.differing(right) is None
+    assert rehearsal.differing(chat(CONTENT, JSON)) == "arguments as string, next tool"
+
+
 def test_where_nothing_breaks_nothing_is_edited() -> None:
     template = chat(REASONING, CONTENT, JSON)
     found = preserving_template(analyze(template), [shipped("tool call + both")])
