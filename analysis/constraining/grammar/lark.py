@@ -7,8 +7,9 @@ Free text that an added token closes is one terminal; whitespace that has to sta
 token is its end. llguidance's mask is quick only while some text at hand may be anything at all,
 so such a place gets a second way that takes any text and leads nowhere: the token is masked until
 the right whitespace stands before it, at no cost. Free text that plain text closes is written as
-signs and the stretches between them (see `stretches`); where it has a shape or edges of its own, or
-closes with a letter, it is a lazy rule. What a reader would take for markup is kept out of both.
+runs between the signs of what closes it (see `stretches`); where it has a shape or edges of its
+own, or closes with a letter, it is a lazy rule. What a reader would take for markup is kept out of
+both.
 """
 
 from __future__ import annotations
@@ -43,12 +44,13 @@ from .rules import (
     sequence,
 )
 from .stretches import (
-    OneSign,
-    Stretch,
+    OneWord,
     StretchedText,
     Symbol,
     Terminal,
+    TextRun,
     any_but,
+    one_of,
     signs_of,
     slices_of,
     stretched,
@@ -252,8 +254,12 @@ class _LarkWriter:
             ways = alone if exit_.prose is None else thens
             then = _in_row(self.text(rest), self.node(exit_.then))
             ways.setdefault(tuple(symbols), []).append(then)
-        self.signs[signs] = None
         exclude = [symbols_of(text, signs) for text in kept_out]
+        known = {*thens, *map(tuple, exclude)}
+        if any(isinstance(each[0], str) and each not in known for each in alone if each):
+            # A run of the text would go on past such a mark.
+            return None
+        self.signs[signs] = None
         return self._closed(prose, thens, alone, exclude, signs)
 
     def _opened(self, exit_: Exit) -> Iterator[Exit]:
@@ -344,26 +350,25 @@ class _LarkWriter:
             ways = [
                 _in_row("" if step.origin is None else f"{name}_{step.origin}", terminal)
                 for step in steps
-                for terminal in self._terminals(step.terminal, signs)
+                for terminal in self._terminals(step.terminal)
             ]
             self.lines[f"{name}_{at}"] = f": {' | '.join(ways)}"
         return name, found
 
-    def _terminals(self, terminal: Terminal, signs: str) -> list[str]:
-        match terminal:
-            case Stretch(but_not):
-                any_sign = f"{any_but(signs)}+"
-                found = [self.terminal("STRETCH", _but_not(any_sign, but_not))]
-                if but_not:
-                    # The same again, since llguidance does not see that of the first one anything
-                    # is left where one of these texts has just been read.
-                    begun = "|".join(map(escaped, but_not))
-                    found.append(self.terminal("LONGER", f"/(?:{begun}){any_sign}/"))
-                return found
-            case OneSign(some):
-                return [self.terminal("SIGN", f"/[{''.join(map(escaped, some))}]/")]
-            case symbol:
-                return [self._symbol(symbol)]
+    def _terminals(self, terminal: Terminal) -> list[str]:
+        if isinstance(terminal, OneWord):
+            for text in terminal.texts:
+                self.text(text)
+            return [self.terminal("WORD", f"/{'|'.join(map(escaped, terminal.texts))}/")]
+        if not isinstance(terminal, TextRun):
+            return [self._symbol(terminal)]
+        found = [self.terminal("RUN", _run(terminal))]
+        if terminal.but_not or terminal.but_first:
+            # Of such a run llguidance does not see that any text may follow that holds no sign. It
+            # sees it of this one, which leads nowhere.
+            stretch = self.terminal("STRETCH", f"/{any_but(terminal.without + terminal.ends)}+/")
+            found += [] if terminal.is_after_word else [f"{stretch} {self.never}"]
+        return found
 
     def _symbol(self, symbol: Symbol) -> str:
         return _token(symbol) if isinstance(symbol, int) else self.text(symbol)
@@ -509,6 +514,21 @@ def _pattern(node: PatternNode) -> str:
 def _but_not(regex: str, texts: tuple[str, ...]) -> str:
     whole = f"/{_slashes(regex)}/"
     return f"{whole} & ~/{'|'.join(map(escaped, texts))}/" if texts else whole
+
+
+def _run(run: TextRun) -> str:
+    """Write a run of text: up to the next sign that may begin a close."""
+    later = f"{any_but(run.without)}*"
+    if run.is_after_word:
+        return f"/{one_of(sign for sign in run.ends if sign not in run.but_first)}{later}/"
+    if not run.but_not and not run.but_first:
+        return f"/{any_but(run.without)}+/"
+    whole = f"/{any_but(run.without + run.but_first)}{later}/"
+    if not run.but_not:
+        return whole
+    words = "|".join(map(escaped, run.but_not))
+    tail = f"(?:{one_of(run.ends)}{later})?" if run.ends else ""
+    return f"{whole} & ~/(?:{words}){tail}/"
 
 
 def _prose(prose: Prose, *, quick: bool) -> str:

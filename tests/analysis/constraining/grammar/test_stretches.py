@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -18,7 +20,7 @@ from autoparser.analysis.constraining.grammar.rules import (
     LiteralNode,
     Prose,
 )
-from autoparser.analysis.constraining.grammar.stretches import signs_of, symbols_of
+from autoparser.analysis.constraining.grammar.stretches import signs_of, stretched, symbols_of
 from autoparser.analysis.core.format import Formats
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of
@@ -62,6 +64,7 @@ def closed_well(text: str, close: str, kept_out: Sequence[str], *, may_be_empty:
         ("]<]v[>[</", ("]<]v[>[</", "</b>"), True),
         ("<<a>", ("<b>",), True),
         ("||", ("<b>",), True),
+        ("</a>", ("<b=", "<c|", "</c=", "</b]"), True),
     ],
 )
 def test_the_texts_are_those_that_a_search_finds(
@@ -94,6 +97,41 @@ def test_two_closes_and_an_end_are_told_apart() -> None:
     taken = {"x", "x<e", "x<end>\n", "x\n<call>f", "<call>g", "\n\n<call>f", "<call"}
     refused = {"", "x<end>", "x<call>f", "\n<call>f", "x\n<call>g", "<end>\n", "x<end>y"}
     assert {text for text in taken | refused if accepts(start, text)} == taken
+
+
+def test_a_mark_without_text_is_not_lost_in_a_run_of_text() -> None:
+    prose = Prose(("<end>",))
+    exits = (Exit(prose, "<end>", NOTHING), Exit(None, "<call>", LiteralNode("g")))
+    start = matcher_of(GrammarRules(FreeTextNode(exits), {}))
+    assert accepts(start, "<call>g")
+    assert accepts(start, "a <b>, b<end>")
+    assert not accepts(start, "<call>")
+
+
+def test_words_after_which_the_same_follows_lead_to_one_state() -> None:
+    words = [f"<w{at}>" for at in range(9)]
+    symbols = [symbols_of(text, "<>") for text in ("</a>", *words)]
+    one, nine = (stretched(symbols[:1], symbols[1:upto], "<>") for upto in (2, 10))
+    assert len(nine.steps) == len(one.steps)
+
+
+def test_a_mask_looks_at_the_tokens_with_a_sign_alone() -> None:
+    signs = "<=>|"
+    prose = Prose(("</a>", "<b=", "<c|"), may_be_empty=True)
+    rules = GrammarRules(FreeTextNode((Exit(prose, "</a>", NOTHING),)), {})
+    start = matcher_of(rules, slices_for(rules, ALL_TEXT))
+    for token in ids(byte_tokenizer(), "x < y > z = <d> </e> <b/b </a"):
+        start.compute_logit_bias()
+        assert start.consume_token(token)
+    start.consume_tokens(ids(byte_tokenizer(), ">\n"))
+    # A matcher tells what it has done once it is over.
+    told = re.search(r"Parser: (\{.*?\n\})", start.get_error(), re.DOTALL)
+    assert told is not None
+    done = json.loads(told[1])
+    other = sum(char in signs or not char.isascii() for char in map(chr, range(256)))
+    its_ends = 2
+    assert done["slices_applied"] > 10
+    assert done["trie_nodes_walked"] <= done["slices_applied"] * (other + its_ends)
 
 
 @pytest.mark.parametrize("text", ["ends", "</a b", "<a ", "「a」"])
