@@ -38,8 +38,8 @@ def engines(
         list[str] | None,
         typer.Option(
             metavar="PATH",
-            help="The bin/python of an environment with vLLM or SGLang. May be given several"
-            " times. [default: the one that runs this]",
+            help="The bin/python of an environment with vLLM, SGLang or llama.cpp (the package"
+            " xllamacpp). May be given several times. [default: the one that runs this]",
             show_default=False,
         ),
     ] = None,
@@ -53,7 +53,7 @@ def engines(
     output: OutputOption = None,
     limits: Limits | None = None,
 ) -> int:
-    """Try the parsers of vLLM and SGLang on what a template writes, and rank them.
+    """Try the parsers of vLLM, SGLang and llama.cpp on what a template writes, and rank them.
 
     The answer to "which --tool-call-parser do I pass?". The engines' own parsers read the
     template's turns after its prompts, and hostile ones, at once and streamed. What they give is

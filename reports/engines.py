@@ -29,14 +29,17 @@ _LONGEST = 110
 _AROUND = 12
 """Characters that stay before the place where two texts part."""
 _EXCERPT = 64
+_MARGINS = 4
+"""Cells before an engine's name, and after it."""
 
 
 def engines_report(tried: EnginesTried, width: int) -> Text:
-    """Show the best pairs of each engine."""
+    """Show what to pass to each engine, then the best pairs of each."""
     words = f"{tried.texts} texts, {tried.hostile} of them hostile"
     if tried.not_asked:
         words += f"; {tried.not_asked} messages were not asked about"
-    drawn: Lines = [Text(visible(tried.template), style="bold"), *prose(words, width)]
+    drawn: Lines = [Text(visible(tried.template), style="bold"), *prose(words, width), *blank()]
+    drawn += _to_pass(tried.rankings, width)
     for ranking in tried.rankings:
         drawn += _engine(ranking, width)
     return report_text(drawn)
@@ -44,23 +47,49 @@ def engines_report(tried: EnginesTried, width: int) -> Text:
 
 def parser_flags(pair: ParserPair) -> str:
     """Return what is to be passed on the command line of either engine."""
-    flags = [
-        f"{flag} {name}"
-        for flag, name in (
-            ("--tool-call-parser", pair.tool),
-            ("--reasoning-parser", pair.reasoning),
-        )
-        if name is not None
-    ]
-    return " ".join(flags) or "neither parser"
+    return " ".join(_flags(pair)) or "neither parser"
+
+
+def _flags(pair: ParserPair) -> list[str]:
+    named = (("--tool-call-parser", pair.tool), ("--reasoning-parser", pair.reasoning))
+    return [f"{flag} {name}" for flag, name in named if name is not None]
+
+
+def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Lines:
+    """Return the answer: the flags of each engine, and how well they read."""
+    pairs: list[tuple[str, Text]] = []
+    longest = max((len(each.offered.name) for each in rankings), default=0)
+    for each in rankings:
+        best, auto = each.best, each.auto
+        counts = f"reads {best.whole.right} of {best.total}, streamed {best.streamed_right}"
+        if auto is not None and auto.pair != best.pair:
+            counts += f"; its auto {auto.whole.right}, streamed {auto.streamed_right}"
+        named = [_named(each, best)]
+        if len(named[0]) + longest + _MARGINS > width and best.pair.tool:
+            # A flag and its name stay on one line, to be copied.
+            named = _flags(best.pair)
+        lines = [Text(visible(words), style="bold") for words in named]
+        lines.append(Text(visible(counts), style="green" if best.all_right else ""))
+        labels = [visible(each.offered.name), *[""] * len(lines)]
+        pairs += zip(labels, lines, strict=False)
+    return rows(pairs, width)
+
+
+def _named(ranking: EngineRanking, score: PairScore) -> str:
+    if ranking.offered.named:
+        return parser_flags(score.pair)
+    return "no flag: it makes its own parser of the template"
 
 
 def _engine(ranking: EngineRanking, width: int) -> Lines:
-    counts = f"{ranking.tools} parsers of calls, {ranking.reasoning} of reasoning"
-    drawn = heading(visible(f"{ranking.engine} {ranking.version}"), width)
+    offered = ranking.offered
+    counts = f"{len(offered.tools)} parsers of calls, {len(offered.reasoning)} of reasoning"
+    if not offered.named:
+        counts = "its own parser, which it makes of the template"
+    drawn = heading(visible(ranking.engine), width)
     drawn += prose(visible(f"{counts}; {ranking.python}"), width)
     for score in ranking.pairs[:SHOWN]:
-        drawn += [*blank(), *_pair(score, parser_flags(score.pair), ranking.alike, width)]
+        drawn += [*blank(), *_pair(score, _named(ranking, score), ranking.alike, width)]
     if ranking.auto is not None:
         words = f"auto, by the template's text: {parser_flags(ranking.auto.pair)}"
         drawn += [*blank(), *_pair(ranking.auto, words, (), width)]
@@ -69,6 +98,9 @@ def _engine(ranking: EngineRanking, width: int) -> Lines:
         names = reasons.setdefault(each.reason, [])
         names += [each.name] * (each.name not in names)
     lines = [f"{', '.join(names)} not asked: {_cut(reason)}" for reason, names in reasons.items()]
+    if ranking.left_out:
+        first = next(iter(ranking.left_out.values()))
+        lines.append(f"{len(ranking.left_out)} texts not asked, one of them: {_cut(first)}")
     return [*drawn, *(blank() if lines else []), *_sentences(lines, width)]
 
 
@@ -137,11 +169,12 @@ def engines_document(tried: EnginesTried) -> dict[str, Json]:
 
 def _ranking_document(ranking: EngineRanking) -> dict[str, Json]:
     return {
-        "engine": ranking.engine,
-        "version": ranking.version,
+        "engine": ranking.offered.name,
+        "version": ranking.offered.version,
         "python": ranking.python,
-        "tool_parsers": ranking.tools,
-        "reasoning_parsers": ranking.reasoning,
+        "tool_parsers": len(ranking.offered.tools),
+        "reasoning_parsers": len(ranking.offered.reasoning),
+        "left_out": list(ranking.left_out.values()),
         "pairs": [_pair_document(each) for each in ranking.pairs],
         "auto": None if ranking.auto is None else _pair_document(ranking.auto),
         "alike": [list(names) for names in ranking.alike],

@@ -78,7 +78,7 @@ def _wrong(
 
 
 def _begun(formats: Formats, opening: Opening) -> Begun:
-    owner = next(each for each in formats if any(one is opening for one in each.openings))
+    owner = next(each for each in formats if any(one == opening for one in each.openings))
     return Begun(owner, opening)
 
 

@@ -10,7 +10,7 @@ from .engine_process import (
     ParserPair,
     engines_of,
 )
-from .engine_ranking import EngineRanking, ParserPart, UnusableParser, auto_score, rank_parsers
+from .engine_ranking import EngineRanking, ParserPart, UnusableParser, rank_parsers
 from .engines_tried import EnginesTried, try_engines
 from .parser_score import DeliveryScore, PairScore, ParserFailure, TextDelivery
 
@@ -32,7 +32,6 @@ __all__ = [
     "TextDelivery",
     "UnusableParser",
     "asked_texts",
-    "auto_score",
     "engines_of",
     "rank_parsers",
     "try_engines",

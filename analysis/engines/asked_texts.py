@@ -42,10 +42,14 @@ class AskedText:
     title: str
     prompt: str
     text: str
+    opening: str
+    """What the prompt ends with: all that the template writes for an answer to begin."""
     end: str
     """What ended the turn, and is not in the text."""
     setting: Mapping[str, Json]
     """The template's variables that are set."""
+    others: tuple[Mapping[str, Json], ...]
+    """Other settings of them under which the prompt ends alike."""
     tools: bool
     """Whether tools are offered."""
     meant: Message
@@ -57,9 +61,11 @@ class AskedText:
         """Return what a parser is told."""
         return {
             "prompt": self.prompt,
+            "opening": self.opening,
             "text": self.text,
             "end": self.end,
             "setting": dict(self.setting),
+            "others": [dict(each) for each in self.others],
             "tools": self.tools,
         }
 
@@ -113,6 +119,12 @@ class _Turns:
     def __init__(self, analysis: Analysis, begun: Begun, opening: Opening) -> None:
         self._analysis, self._opening = analysis, opening
         self._format = begun.format
+        self._others = tuple(
+            each.setting
+            for format_ in analysis.formats
+            for each in format_.openings
+            if each.text == opening.text and each.setting != opening.setting
+        )
         self._turns = turns_after(begun.format, opening, analysis.prober())
         self._tools = loose_tools() if opening.tools and self._turns.offers else ()
         # What a prompt may have begun of the turn is no part of how it ends.
@@ -150,8 +162,10 @@ class _Turns:
             case.title,
             self._turns.prompt,
             text,
+            self._opening.text,
             end,
             self._opening.setting,
+            self._others,
             bool(self._tools),
             shown,
             hostile,

@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -23,8 +23,9 @@ from typing import Any
 from autoparser.analysis.core.closed_at_exit import ClosedAtExit
 from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.loading.template import ChatTemplate
 
-ENGINES = ("vllm", "sglang")
+ENGINES = ("vllm", "sglang", "xllamacpp")
 """The packages whose parsers are known how to be asked."""
 START = 300.0
 """Seconds until an engine is imported: they import much, and a disk may be slow."""
@@ -60,9 +61,27 @@ class ParserPair:
 class EngineParsers:
     """What an engine offers."""
 
+    name: str
     version: str
     tools: tuple[str, ...]
     reasoning: tuple[str, ...]
+    steps: tuple[int, ...]
+    """How many tokens can come together in its streams."""
+
+    @property
+    def named(self) -> bool:
+        """Whether any parser is chosen by a name."""
+        return bool(self.tools or self.reasoning)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTexts:
+    """What an engine says of a template and its texts."""
+
+    auto: ParserPair | None = None
+    """What its `auto` would choose; None: it has none."""
+    left_out: Mapping[int, str] = field(default_factory=dict[int, str])
+    """The texts that it cannot be asked about, by their places, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +144,25 @@ class EngineProcess(ClosedAtExit):
                 file=self.python,
                 hint=f"try {self.python} -c 'import {self.engine}'",
             )
-        return EngineParsers(answer["version"], tuple(answer["tools"]), tuple(answer["reasoning"]))
+        return EngineParsers(
+            answer["name"],
+            answer["version"],
+            tuple(answer["tools"]),
+            tuple(answer["reasoning"]),
+            tuple(answer["steps"]),
+        )
 
     def load(
         self,
-        template: str,
+        template: ChatTemplate,
         vocabulary: Sequence[str],
         tools: Sequence[Json],
         texts: Sequence[Mapping[str, Any]],
-    ) -> ParserPair | None:
-        """Give the texts; return what the engine's `auto` would choose, None where it has none."""
+    ) -> LoadedTexts:
+        """Give the texts. An engine that cannot load the template says so of each of them later."""
         given = {
-            "template": template,
+            "template": template.text,
+            "special_tokens": dict(template.special_tokens),
             "vocabulary": [*vocabulary],
             "tools": [*tools],
             "texts": [*texts],
@@ -144,9 +170,13 @@ class EngineProcess(ClosedAtExit):
         }
         self._loaded = {"load": given}
         answer = self._ask(self._loaded, START)
-        if isinstance(answer, ParserError) or answer["auto"] is None:
-            return None
-        return ParserPair(answer["auto"]["tool"], answer["auto"]["reasoning"])
+        if isinstance(answer, ParserError):
+            return LoadedTexts()
+        auto = answer["auto"]
+        return LoadedTexts(
+            None if auto is None else ParserPair(auto["tool"], auto["reasoning"]),
+            {int(at): reason for at, reason in answer["left_out"].items()},
+        )
 
     def read(
         self, pair: ParserPair, texts: Sequence[int], tokens: int

@@ -9,8 +9,8 @@ what is exact to the letter, then for the fewer parsers, then by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import product
 
@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Message, ReadMessage
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .asked_texts import AskedTexts
-from .engine_process import EngineProcess, ParserAnswer, ParserError, ParserPair
+from .engine_process import EngineParsers, EngineProcess, ParserAnswer, ParserError, ParserPair
 from .parser_score import (
     PairScore,
     TextDelivery,
@@ -69,13 +69,8 @@ class UnusableParser:
 class EngineRanking:
     """What came of one engine's parsers."""
 
-    engine: str
-    version: str
+    offered: EngineParsers
     python: str
-    tools: int
-    """How many parsers of calls there are."""
-    reasoning: int
-    """How many parsers of reasoning there are."""
     pairs: tuple[PairScore, ...]
     """The best first."""
     auto: PairScore | None
@@ -83,6 +78,13 @@ class EngineRanking:
     alike: tuple[tuple[str, ...], ...] = ()
     """Names of parsers that read every text alike; the first of them was put into pairs."""
     unusable: tuple[UnusableParser, ...] = ()
+    left_out: Mapping[int, str] = field(default_factory=dict[int, str])
+    """The texts that the engine cannot be asked about, by their places, and why."""
+
+    @property
+    def engine(self) -> str:
+        """The engine and its version."""
+        return f"{self.offered.name} {self.offered.version}"
 
     @property
     def best(self) -> PairScore:
@@ -103,16 +105,6 @@ def rank_parsers(
     return _Ranking(process, analysis, asked, vocabulary).ranked()
 
 
-def auto_score(
-    process: EngineProcess,
-    analysis: Analysis,
-    asked: AskedTexts,
-    vocabulary: Sequence[str] | None = None,
-) -> PairScore | None:
-    """Ask an engine what it chooses by itself, and judge that alone. Raises EngineError."""
-    return _Ranking(process, analysis, asked, vocabulary).auto()
-
-
 class _Ranking:
     """One engine and one template's texts."""
 
@@ -125,34 +117,38 @@ class _Ranking:
     ) -> None:
         self._process, self._texts = process, asked.texts
         self._offered = process.parsers()
-        self._chosen = process.load(
-            analysis.template.text,
+        self._deliveries = [
+            each for each in TextDelivery if not each.tokens or each.tokens in self._offered.steps
+        ]
+        loaded = process.load(
+            analysis.template,
             _likely_tokens(analysis.template) if vocabulary is None else vocabulary,
             loose_tools(),
             [each.to_worker() for each in asked.texts],
         )
+        self._chosen = loaded.auto
+        self._left_out = loaded.left_out
+        self._asked = [at for at in range(len(asked.texts)) if at not in loaded.left_out]
         self._unusable: list[UnusableParser] = []
         self._alike: list[tuple[str, ...]] = []
 
     def ranked(self) -> EngineRanking:
         """Try parsers apart, then the best together."""
-        calling = [at for at, each in enumerate(self._texts) if each.meant.calls]
-        thinking = any(each.meant.reasoning for each in self._texts)
-        every = range(len(self._texts))
+        calling = [at for at in self._asked if self._texts[at].meant.calls]
+        thinking = any(self._texts[at].meant.reasoning for at in self._asked)
         tools = self._best(ParserPart.CALLS, self._offered.tools, calling)
-        reasoning = self._best(ParserPart.REASONING, self._offered.reasoning * thinking, every)
+        thinkers = self._offered.reasoning * thinking
+        reasoning = self._best(ParserPart.REASONING, thinkers, self._asked)
         pairs = [ParserPair(*each) for each in product(tools, reasoning)]
         scored = sorted(map(self._score, pairs), key=_worst_last)
         return EngineRanking(
-            self._process.engine,
-            self._offered.version,
+            self._offered,
             self._process.python,
-            len(self._offered.tools),
-            len(self._offered.reasoning),
             tuple(scored),
             self.auto(),
             tuple(self._alike),
             tuple(self._unusable),
+            self._left_out,
         )
 
     def auto(self) -> PairScore | None:
@@ -206,12 +202,12 @@ class _Ranking:
         return right
 
     def _score(self, pair: ParserPair) -> PairScore:
-        every = range(len(self._texts))
+        texts = [self._texts[at] for at in self._asked]
         scores = [
-            delivery_score(each, self._texts, self._process.read(pair, every, each.tokens))
-            for each in TextDelivery
+            delivery_score(each, texts, self._process.read(pair, self._asked, each.tokens))
+            for each in self._deliveries
         ]
-        failure = shortest_failure(self._texts, scores)
+        failure = shortest_failure(texts, scores)
         return PairScore(pair, scores[0], tuple(scores[1:]), failure)
 
 

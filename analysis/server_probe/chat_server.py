@@ -11,10 +11,10 @@ from autoparser.analysis.core.conversation import Json, ReadMessage
 
 from .chat_replies import choice_of, ended, greedy, message_of, numbers
 from .engine_server import ServedModel, TextNotAskedError, TextRefusedError
-from .known_text import ProbedChat
+from .known_text import KnownText, ProbedChat
 from .probe_client import ProbeClient, ServerReply
 
-__all__ = ["CHAT", "SPARE", "ChatServer", "TokenServer"]
+__all__ = ["CHAT", "SPARE", "ChatServer", "TokenServer", "UnstreamedRung"]
 
 CHAT = "/v1/chat/completions"
 SPARE = 64
@@ -72,3 +72,15 @@ class TokenServer(ChatServer, ABC):
         if written is None:
             raise TextNotAskedError("it does not say which ids it wrote")
         return self.text(written), message
+
+
+class UnstreamedRung:
+    """A way that cannot be asked for a stream: what it cannot see first is why."""
+
+    blind: ClassVar[tuple[str, ...]]
+    streams = False
+
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+        """Raise TextRefusedError."""
+        del chat, known
+        raise TextRefusedError(self.blind[0])

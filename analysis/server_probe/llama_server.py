@@ -14,7 +14,7 @@ from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json, ReadMessage
 
 from .chat_replies import choice_of, ended, greedy, message_of, numbers
-from .chat_server import CHAT, ChatServer
+from .chat_server import CHAT, ChatServer, UnstreamedRung
 from .engine_server import Rung, ServedModel, TextNotAskedError, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
 from .probe_client import ProbeClient
@@ -86,12 +86,11 @@ class LlamaProbe(ChatServer):
 
 
 @dataclass(frozen=True)
-class _ForcedByPrefill:
+class _ForcedByPrefill(UnstreamedRung):
     server: LlamaProbe
     end: int
     rung = Rung.FORCED
     sees_reasoning = True
-    streams = False
     blind = (
         "the stream: a server that goes on with a text leaves the text out of its stream",
         "grammars: nothing was sampled under one",
@@ -130,8 +129,3 @@ class _ForcedByPrefill:
     def _prompt(self, chat: ProbedChat, begun: Mapping[str, Json]) -> str:
         said = [*chat.messages, {"role": "assistant", **begun}]
         return self.server.prompt(replace(chat, messages=said))
-
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
-        """Raise TextRefusedError: there is no way."""
-        del chat, known
-        raise TextRefusedError(self.blind[0])

@@ -10,7 +10,7 @@ from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
 
 from .chat_replies import choice_of, message_of, message_of_events, numbers
-from .chat_server import CHAT, SPARE, TokenServer
+from .chat_server import CHAT, SPARE, TokenServer, UnstreamedRung
 from .engine_server import Rung, ServedModel, TextNotAskedError, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
 from .probe_client import ProbeClient
@@ -86,11 +86,10 @@ class SglangProbe(TokenServer):
 
 
 @dataclass(frozen=True)
-class _GivenToEndpoints:
+class _GivenToEndpoints(UnstreamedRung):
     server: SglangProbe
     rung = Rung.GIVEN
     sees_reasoning = True
-    streams = False
     blind = (
         "the stream: its endpoints take a whole text",
         "the prompt: its endpoints are not told what it has opened",
@@ -106,11 +105,6 @@ class _GivenToEndpoints:
         if served.tool_parser is not None:
             content, calls = self.server.called(content, chat.tools, served.tool_parser)
         return ReadMessage(content, reasoning, calls)
-
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
-        """Raise TextRefusedError: there is no way."""
-        del chat, known
-        raise TextRefusedError(self.blind[0])
 
 
 @dataclass(frozen=True)

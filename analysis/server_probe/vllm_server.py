@@ -12,7 +12,7 @@ from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json, ReadMessage
 
 from .chat_replies import choice_of, ended, message_of, message_of_events, numbers
-from .chat_server import CHAT, SPARE, TokenServer
+from .chat_server import CHAT, SPARE, TokenServer, UnstreamedRung
 from .engine_server import Rung, ServedModel, TextRefusedError, TextRung
 from .known_text import KnownText, ProbedChat
 from .probe_client import ProbeClient
@@ -148,11 +148,10 @@ class _GivenToDerenderer:
 
 
 @dataclass(frozen=True)
-class _ForcedAsChoice:
+class _ForcedAsChoice(UnstreamedRung):
     server: VllmProbe
     rung = Rung.FORCED
     sees_reasoning = False
-    streams = False
     blind = (
         "the stream: where the reasoning is left out, it may leave out calls as well",
         "the reasoning: a grammar holds from the beginning only where that is left out",
@@ -167,11 +166,6 @@ class _ForcedAsChoice:
         message = message_of(reply)
         ended(choice_of(reply.object))
         return message
-
-    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
-        """Raise TextRefusedError: it would not be the stream that clients see."""
-        del chat, known
-        raise TextRefusedError(self.blind[0])
 
     def _body(self, chat: ProbedChat, text: str) -> dict[str, Json]:
         choice: Json = {"choice": [text]}

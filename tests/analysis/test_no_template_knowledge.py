@@ -154,9 +154,11 @@ ALLOWED: dict[tuple[str, str], str] = {
         ("lint/other_jinjas/installed_jinjas.py", name): SERVED
         for name in ("llama.cpp", "llama_worker.py")
     },
+    ("engines/engine_worker/llama_reader.py", "llama.cpp"): SERVED,
+    ("engines/engine_worker/llama_reader.py", "[DONE]"): LAST_EVENT,
     **{("lint/other_jinjas/asking.py", token): BLANK for token in ("<s>", "</s>")},
     **{
-        ("lint/other_jinjas/jinja_workers/blank_model.py", said): BLANK
+        ("engines/engine_worker/scripted_model.py", said): BLANK
         for said in (
             "<0x",
             "<unk>",

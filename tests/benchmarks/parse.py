@@ -6,12 +6,14 @@ between machines, microseconds cannot. Nothing is written to a file.
 
 `growth` is the mean at 64k over that at 4k, `ratio` the median at 64k over ours.
 
-The peers are optional, and are skipped visibly: ResponseParser of transformers, and SGLang's
-parsers, from an installed SGLang or, where there is none, from the copy that the package
-llm-router-utils holds: `pip install '.[benchmark]'`, in an environment of its own, since that
-package asks for another transformers than the tests. It also asks for an xgrammar, and through it
-for torch, neither of which its parsers need: `pip install --no-deps llm-router-utils` and what
-its import then asks for is enough.
+`--short` measures 4k alone.
+
+The peers are optional, and are skipped visibly: ResponseParser of transformers, vLLM's parsers from
+an installed vLLM, and SGLang's parsers, from an installed SGLang or, where there is none, from the
+copy that the package llm-router-utils holds: `pip install '.[benchmark]'`, in an environment of its
+own, since that package asks for another transformers than the tests. It also asks for an xgrammar,
+and through it for torch, neither of which its parsers need: `pip install --no-deps
+llm-router-utils` and what its import then asks for is enough.
 """
 
 from __future__ import annotations
@@ -202,10 +204,42 @@ def sglang_start(kind: Stream) -> Start:
     return calls
 
 
+def vllm_start(kind: Stream) -> Start:
+    """Make vLLM's parsers as its server does; what ids a chunk has is looked up, not measured."""
+    manager = importlib.import_module("vllm.parser").ParserManager
+    protocol = importlib.import_module("vllm.entrypoints.openai.chat_completion.protocol")
+    tokens = importlib.import_module("autoparser.analysis.engines.engine_worker.marker_tokens")
+    tokenizer = tokens.LookedUpTokens()
+    served = manager.get_parser(
+        tool_parser_name="qwen3_coder" if kind is TAGGED else "hermes",
+        reasoning_parser_name="qwen3" if kind is REASONING else None,
+        enable_auto_tools=True,
+        tokenizer=tokenizer,
+    )
+    messages = [{"role": "user", "content": "Hello."}]
+    prompt = tokenizer.encode("<|im_start|>assistant\n")
+    known: dict[str, Any] = {}
+
+    def start() -> Feed:
+        request = protocol.ChatCompletionRequest(model="m", messages=messages, tools=TOOLS)
+        parser = served(tokenizer, request.tools)
+        request = parser.adjust_request(request) or request
+
+        def feed(chunk: str) -> object:
+            if chunk not in known:
+                known[chunk] = tokenizer.encode(chunk)
+            return parser.parse_delta(chunk, known[chunk], request, prompt, finished=False)
+
+        return feed
+
+    return start
+
+
 PEERS: tuple[tuple[str, Callable[[Stream], Start], str], ...] = (
     ("autoparser", own, ""),
     ("transformers ResponseParser", transformers_start, "transformers"),
     ("SGLang", sglang_start, "sglang"),
+    ("vLLM", vllm_start, "vllm"),
 )
 
 
@@ -258,15 +292,35 @@ def _seconds(run: Callable[[], object]) -> float:
     return perf_counter() - begun
 
 
+def short_rows(kind: Stream) -> list[str]:
+    """Measure one kind of text at 4k alone, for peers that 64k takes too long."""
+    lines: list[str] = []
+    own_median: float | None = None
+    for name, make, package in PEERS:
+        try:
+            cost = cost_of(make(kind), kind.text(SHORT))
+        except Exception as error:  # noqa: BLE001 - whatever keeps a peer from starting is shown
+            lines.append(f"{kind.name:<18}{name:<30}skipped, {package}: {error!r}"[:110])
+            continue
+        own_median = own_median or cost.median
+        figures = f"{cost.median:>9.2f}{cost.mean:>9.2f}{cost.median / own_median:>8.1f}x"
+        lines.append(f"{kind.name:<18}{name:<30}{figures}")
+    return lines
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the table; with `--short` the one of 4,000 characters."""
     logging.disable(logging.WARNING)
-    columns = ("med 4k", "med 64k", "mean 4k", "mean 64k", "max 64k", "growth", "ratio")
+    short = sys.argv[1:] == ["--short"]
+    columns = ["med 4k", "med 64k", "mean 4k", "mean 64k", "max 64k", "growth", "ratio"]
+    if short:
+        columns = ["med 4k", "mean 4k", "ratio"]
     sys.stdout.write(f"{f'µs a delta of {CHUNK}':<48}{''.join(f'{c:>9}' for c in columns)}\n")
     for kind in STREAMS:
-        sys.stdout.write("\n".join(rows(kind)) + "\n")
+        sys.stdout.write("\n".join(short_rows(kind) if short else rows(kind)) + "\n")
         sys.stdout.flush()
-    sys.stdout.write("\n" + "\n".join([one_shot(), *building()]) + "\n")
+    if not short:
+        sys.stdout.write("\n" + "\n".join([one_shot(), *building()]) + "\n")
 
 
 if __name__ == "__main__":

@@ -9,10 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from autoparser.analysis.engines import engine_process
 from tests.cli.conftest import ROOT, Run
 
 TEMPLATE = "fixtures/templates/j1-json-in-tags.jinja"
 FAKES = ROOT / "tests" / "analysis" / "engines" / "fakes"
+
+
+@pytest.fixture(autouse=True)
+def _no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for these engines alone, whatever else is installed."""
+    monkeypatch.setattr(engine_process, "ENGINES", ("vllm", "sglang"))
 
 
 @pytest.fixture
@@ -26,6 +33,11 @@ def test_the_ranking_says_what_to_pass(autoparser: Run) -> None:
     ran = autoparser("engines", TEMPLATE)
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
+    # What to pass is said first.
+    at = lines.index("  vllm    --tool-call-parser careful --reasoning-parser tags")
+    assert at < 5
+    assert lines[at + 2] == "  sglang  --tool-call-parser careful --reasoning-parser tags"
+    assert "; its auto " in lines[at + 3]
     assert max(map(len, lines)) <= 80
     best = lines.index("  --tool-call-parser careful --reasoning-parser tags")
     assert lines[best - 3] == "vllm 0.0.fake"

@@ -259,6 +259,9 @@ def test_a_survey_has_a_row_for_a_format(
     ours, theirs = (json.loads(each) for each in records.read_text().splitlines())
     assert ours["round_trip"] == theirs["round_trip"] != {}
     records.unlink()
+    assert autoparser(*survey, moved.saved, "--reports", tmp_path / "pages").code == 0
+    assert len(list((tmp_path / "pages").glob("*.html"))) == 2  # the index, and its page
+    records.unlink()
     moved.template.unlink()
     formats = tmp_path / "formats"
     formats.mkdir()

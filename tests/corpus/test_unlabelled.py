@@ -12,7 +12,9 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["templates/j6-numbered-calls", "novel/keywords"])
+@pytest.mark.parametrize(
+    "name", ["templates/j6-numbered-calls", "novel/keywords", "novel/elements-by-type"]
+)
 def test_twenty_outputs_show_a_format_and_spoilt_ones_are_named(name: str) -> None:
     found = unlabelled_readings(FIXTURES / f"{name}.jinja", noise=True, counts=(20,))
     assert found is not None

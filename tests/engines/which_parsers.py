@@ -12,15 +12,16 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from itertools import compress
+from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
-from autoparser import analyze, load_template
+from autoparser import Analysis, analyze, load_template
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.engines import (
+    AskedTexts,
     EngineProcess,
-    EngineRanking,
     PairScore,
     asked_texts,
     engines_of,
@@ -28,90 +29,125 @@ from autoparser.analysis.engines import (
 )
 from tests.corpus.outcomes import corpus_paths
 
-from .llama_readings import OWN, llama_record
-
+MOST = 0.9
 Record = Mapping[str, Any]
 
 
-def records(
-    paths: Sequence[Path], processes: Sequence[EngineProcess], until: float, *, llama: bool
-) -> Iterator[Record]:
-    """Ask the engines about one template after the other, until a time.
-
-    With `llama`, llama.cpp's own server is started for each, and asked as well.
-    """
-    for path in paths:
-        if time.monotonic() > until:
-            return
-        try:
-            analysis = analyze(load_template(path), isolate=True)
-            asked = asked_texts(analysis)
-        except AutoparserError as error:
-            yield {"template": path.name, "error": str(error)}
-            continue
-        if not any(each.meant.calls for each in asked.texts):
-            yield {"template": path.name, "error": "no calls"}
-            continue
-        for process in processes:
-            yield _record(path.name, rank_parsers(process, analysis, asked))
-        if llama:
-            try:
-                yield llama_record(path, asked.texts)
-            except (AssertionError, AutoparserError) as error:
-                # What the server said when it did not start.
-                yield {"template": path.name, "error": str(error).splitlines()[-1]}
+PROCESSES: dict[str, EngineProcess] = {}
+"""The engines of this process of the run; they end with it, since their input closes."""
+KNOWN: set[tuple[str, str | None]] = set()
+"""The templates that an engine was asked about, and those that none can be."""
 
 
-def _record(name: str, ranking: EngineRanking) -> Record:
+def _begin(pythons: Sequence[str], known: Sequence[Record]) -> None:
+    """Start the engines of some Pythons."""
+    KNOWN.update((each["template"], each.get("engine")) for each in known)
+    for python in pythons:
+        for engine in engines_of(python):
+            process = EngineProcess(engine, python)
+            offered = process.parsers()
+            PROCESSES[f"{offered.name} {offered.version}"] = process
+
+
+def records(path: Path) -> Sequence[Record]:
+    """Ask about one template all engines that were not."""
+    left = [each for name, each in PROCESSES.items() if (path.name, name) not in KNOWN]
+    if not left or (path.name, None) in KNOWN:
+        return []
+    try:
+        analysis = analyze(load_template(path), isolate=True)
+        asked = asked_texts(analysis)
+    except AutoparserError as error:
+        return [{"template": path.name, "error": str(error)}]
+    if not any(each.meant.calls for each in asked.texts):
+        return [{"template": path.name, "error": "no calls"}]
+    return [_record(path.name, process, analysis, asked) for process in left]
+
+
+def _record(name: str, process: EngineProcess, analysis: Analysis, asked: AskedTexts) -> Record:
+    began = time.monotonic()
+    ranking = rank_parsers(process, analysis, asked)
+    hostile = [each.hostile for at, each in enumerate(asked.texts) if at not in ranking.left_out]
     return {
         "template": name,
-        "engine": f"{ranking.engine} {ranking.version}",
-        "best": _pair(ranking.best),
-        "auto": None if ranking.auto is None else _pair(ranking.auto),
+        "engine": ranking.engine,
+        "named": ranking.offered.named,
+        "left_out": len(ranking.left_out),
+        "seconds": round(time.monotonic() - began, 1),
+        "best": _pair(ranking.best, hostile),
+        "auto": None if ranking.auto is None else _pair(ranking.auto, hostile),
     }
 
 
-def _pair(score: PairScore) -> Record:
+def _pair(score: PairScore, hostile: Sequence[bool]) -> Record:
     failure = score.failure
+    streams = [each.verdicts for each in score.streamed]
+    streamed = [all(each.right for each in row) for row in zip(*streams, strict=True)]
+    whole = [each.right for each in score.whole.verdicts]
     return {
         "tool": score.pair.tool,
         "reasoning": score.pair.reasoning,
         "total": score.total,
-        "right": score.whole.right,
-        "streamed": score.streamed_right,
-        "all": score.all_right,
-        "failure": None if failure is None else [failure.title, str(failure.delivery)],
+        "right": sum(whole),
+        "streamed": sum(streamed),
+        "unanswered": sum(each.part == "message" for each in score.whole.verdicts),
+        "hostile": sum(hostile),
+        "hostile_right": sum(compress(whole, hostile)),
+        "hostile_streamed": sum(compress(streamed, hostile)),
+        "failure": None
+        if failure is None
+        else [failure.title, str(failure.delivery), failure.verdict.part, failure.verdict.got],
     }
 
 
 def table(found: Sequence[Record]) -> Iterator[str]:
     """Count by engine, for the best pair and for what `auto` chooses."""
     asked = [each for each in found if "error" not in each]
-    yield "| engine | choice | templates | right at once | streamed | all at once | nine in ten |"
-    yield "|---|---|---|---|---|---|---|"
+    yield (
+        "| engine | choice | templates | right at once | streamed | hostile, at once | streamed"
+        " | all | nine in ten |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
     for engine in dict.fromkeys(each["engine"] for each in asked):
         of = [each for each in asked if each["engine"] == engine]
         for choice, words in (("best", "the best pair"), ("auto", "its `auto`")):
             pairs = [each[choice] for each in of if each[choice] is not None]
             if pairs:
-                own = pairs[0]["tool"] == OWN
-                yield _row(engine, "its own, of the template" if own else words, pairs)
+                yield _row(engine, words if of[0]["named"] else "its own, of the template", pairs)
 
 
 def _row(engine: str, words: str, pairs: Sequence[Record]) -> str:
-    total = sum(each["total"] for each in pairs)
-    streams = [each["streamed"] for each in pairs if each["streamed"] is not None]
-    shares = f"{sum(each['right'] for each in pairs) / total:.0%}"
-    shares += f" | {sum(streams) / total:.0%}" if streams else " | not asked"
-    whole = sum(each["right"] == each["total"] for each in pairs)
-    most = sum(_least(each) >= 0.9 * each["total"] for each in pairs)
-    return f"| {engine} | {words} | {len(pairs)} | {shares} | {whole} | {most} |"
+    columns = [("right", "total"), ("streamed", "total")]
+    columns += [("hostile_right", "hostile"), ("hostile_streamed", "hostile")]
+    shares = [
+        f"{sum(each[part] for each in pairs) / sum(each[of] for each in pairs):.0%}"
+        for part, of in columns
+    ]
+    least = [min(each["right"], each["streamed"]) / (each["total"] or 1) for each in pairs]
+    whole, most = sum(each == 1 for each in least), sum(each >= MOST for each in least)
+    cells = [engine, words, str(len(pairs)), *shares, str(whole), str(most)]
+    return f"| {' | '.join(cells)} |"
 
 
-def _least(pair: Record) -> int:
-    """Return what was read right both at once and streamed; where nothing streamed, at once."""
-    counts: list[int | None] = [pair["right"], pair["streamed"]]
-    return min(each for each in counts if each is not None)
+def counts(found: Sequence[Record]) -> Iterator[str]:
+    """Say what was asked, and how long it took."""
+    asked = [each for each in found if "error" not in each]
+    names = {each["template"] for each in found}
+    yield f"{len(names)} templates, {len({each['template'] for each in asked})} of them write calls"
+    for engine in dict.fromkeys(each["engine"] for each in asked):
+        of = [each for each in asked if each["engine"] == engine]
+        texts, left = sum(each["best"]["total"] for each in of), sum(map(_left_out, of))
+        seconds = sum(each["seconds"] for each in of)
+        unanswered = sum(each["best"].get("unanswered", 0) for each in of)
+        yield (
+            f"{engine}: {texts} texts, {left} not asked, {unanswered} not answered or not let be"
+            f" written, {seconds:.0f} seconds"
+        )
+
+
+def _left_out(record: Record) -> int:
+    count: int = record["left_out"]
+    return count
 
 
 def worst(found: Sequence[Record], most: int) -> Iterator[str]:
@@ -134,37 +170,37 @@ def worst(found: Sequence[Record], most: int) -> Iterator[str]:
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--python", action="append", default=[], help="an engine's Python")
-    asked.add_argument("--templates", type=int, default=40, help="how many, evenly spread")
-    asked.add_argument("--llama", action="store_true", help="ask llama.cpp's server, too")
-    asked.add_argument("--minutes", type=float, default=20.0)
+    asked.add_argument("--every", type=int, default=13, help="ask about every so many templates")
+    asked.add_argument("--jobs", type=int, default=1, help="templates at a time")
+    asked.add_argument("--minutes", type=float, default=60.0)
     asked.add_argument("--records", type=Path, default=Path("which-parsers.jsonl"))
     asked.add_argument("--table", action="store_true")
     given = asked.parse_args()
     if not given.table:
         _ask(given)
-    lines = given.records.read_text("utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
-    print("\n".join([*table(found), "", *worst(found, 12)]))  # noqa: T201
+    found = _known(given.records)
+    print("\n".join([*counts(found), "", *table(found), "", *worst(found, 12)]))  # noqa: T201
+
+
+def _known(path: Path) -> list[Record]:
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
 
 
 def _ask(given: argparse.Namespace) -> None:
-    paths = corpus_paths()
-    sample = paths[:: max(1, len(paths) // given.templates)]
-    known: set[str] = set()
-    if given.records.exists():
-        lines = given.records.read_text("utf-8").splitlines()
-        known = {json.loads(line)["template"] for line in lines}
-    with ExitStack() as stack, given.records.open("a", encoding="utf-8") as file:
-        processes = [
-            stack.enter_context(EngineProcess(engine, python))
-            for python in given.python or [sys.executable]
-            for engine in engines_of(python)
-        ]
-        left = [path for path in sample if path.name not in known]
-        until = time.monotonic() + 60 * given.minutes
-        for record in records(left, processes, until, llama=given.llama):
-            file.write(json.dumps(record) + "\n")
+    """Ask about what no record is of, until the time is up."""
+    until = time.monotonic() + 60 * given.minutes
+    pythons = given.python or [sys.executable]
+    with (
+        Pool(given.jobs, _begin, (pythons, _known(given.records))) as pool,
+        given.records.open("a", encoding="utf-8") as file,
+    ):
+        for found in pool.imap_unordered(records, corpus_paths()[:: given.every]):
+            # The records of a template are there together or not at all.
+            file.write("".join(json.dumps(each) + "\n" for each in found))
             file.flush()
+            if time.monotonic() > until:
+                break
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
     python -c PROGRAM sglang
 
-One JSON object a line is read, and each is answered with one. `{}` names the engine's version and
-its parsers. `{"load": {"template", "vocabulary", "tools", "texts", "seconds"}}` gives what is to be
-read, and is answered with what the engine's `auto` would choose for the template. `{"tool",
-"reasoning", "texts", "tokens"}` has a pair of parsers read some of the texts, that many tokens at a
-time, or all at once where it is 0, with one answer for each text: what was read, or the error. A
-text that takes more seconds of processor time is given up; what hangs beyond Python's reach is for
-the caller to end.
+One JSON object a line is read, and each is answered with one. `{}` names the engine, its version,
+its parsers, and how many tokens of a stream come together. `{"load": {"template", "special_tokens",
+"vocabulary", "tools", "texts", "seconds"}}` gives what is to be read, and is answered with what the
+engine's `auto` would choose for the template, and with the texts that it cannot be asked about, by
+their places. `{"tool", "reasoning", "texts", "tokens"}` has a pair of parsers read some of the
+texts, that many tokens at a time, or all at once where it is 0, with one answer for each text: what
+was read, or the error. A text that takes more seconds of processor time is given up; what hangs
+beyond Python's reach is for the caller to end.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from importlib import import_module, metadata
 from typing import Any
 
 from .asked_engine import AskedEngine, Reading
+from .llama_reader import LlamaCpp
 from .sglang_reader import Sglang
 from .vllm_reader import Vllm
 
@@ -36,7 +38,11 @@ def _give_up(*_: object) -> None:
     raise TookTooLong
 
 
-ENGINES: Mapping[str, Callable[[], AskedEngine]] = {"vllm": Vllm, "sglang": Sglang}
+ENGINES: Mapping[str, Callable[[], AskedEngine]] = {
+    "vllm": Vllm,
+    "sglang": Sglang,
+    "xllamacpp": LlamaCpp,
+}
 
 
 def answers(
@@ -86,12 +92,13 @@ def main(name: str) -> None:
             if "load" in asked:
                 loaded = asked["load"]
                 answer["auto"] = engine.load(loaded)
+                answer["left_out"] = engine.left_out(loaded)
             elif "texts" in asked:
                 answer["read"] = list(answers(engine, loaded, asked))
             else:
                 tools, reasoning = engine.parsers()
-                named = {"tools": [*tools], "reasoning": [*reasoning]}
-                answer = {**named, "version": version(name)}
+                named = {"tools": [*tools], "reasoning": [*reasoning], "steps": [*engine.steps]}
+                answer = {**named, "name": engine.name, "version": version(name)}
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is its answer
             answer["error"] = f"{type(error).__name__}: {error}"
         output.write(json.dumps(answer) + "\n")

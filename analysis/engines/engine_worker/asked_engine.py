@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 USER = {"role": "user", "content": "Please look into it."}
+STEPS = (1, 6)
+"""Tokens that come together, where an engine's parsers can be given any."""
 Reading = Mapping[str, Any]
 """`reasoning`, `content` and `calls`, each a name and its arguments as text."""
 
@@ -13,12 +15,26 @@ Reading = Mapping[str, Any]
 class AskedEngine(Protocol):
     """What is asked of an engine."""
 
+    @property
+    def name(self) -> str:
+        """Return what it is called."""
+        ...
+
+    @property
+    def steps(self) -> Sequence[int]:
+        """Return how many tokens can come together in its streams."""
+        ...
+
     def parsers(self) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of its parsers of calls and of reasoning."""
         ...
 
     def load(self, loaded: Mapping[str, Any]) -> Reading | None:
         """Take the tools of the request; return what `auto` chooses, None where there is none."""
+        ...
+
+    def left_out(self, loaded: Mapping[str, Any]) -> Mapping[int, str]:
+        """Return the texts that it cannot be asked about, by their places, and why."""
         ...
 
     def reader(

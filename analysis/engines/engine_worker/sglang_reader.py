@@ -9,12 +9,15 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-from .asked_engine import USER, Reading, message
+from .asked_engine import STEPS, USER, Reading, message
 from .marker_tokens import KnownTokens, LookedUpTokens
 
 
 class Sglang:
     """The engine."""
+
+    name = "sglang"
+    steps = STEPS
 
     def __init__(self) -> None:
         parser = import_module("sglang.srt.function_call.function_call_parser")
@@ -60,6 +63,11 @@ class Sglang:
             asked: bool = serving._get_reasoning_from_request(server, request)  # noqa: SLF001
             return self._template.force_reasoning or asked
         return self._template.force_reasoning or None
+
+    def left_out(self, loaded: Mapping[str, Any]) -> Mapping[int, str]:
+        """Return nothing: any text can be given to a parser."""
+        del loaded
+        return {}
 
     def reader(
         self, tool: str | None, reasoning: str | None

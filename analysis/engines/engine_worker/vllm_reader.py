@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from .asked_engine import USER, Reading, message
+from .asked_engine import STEPS, USER, Reading, message
 from .marker_tokens import LookedUpTokens
 
 
 class Vllm:
     """vLLM's parsers, put together by its own manager as its server does."""
+
+    name = "vllm"
+    steps = STEPS
 
     def __init__(self) -> None:
         self._protocol = import_module("vllm.entrypoints.openai.chat_completion.protocol")
@@ -28,6 +31,11 @@ class Vllm:
         """Take the tools; vLLM has no `auto`."""
         self._tools = loaded["tools"]
         return None
+
+    def left_out(self, loaded: Mapping[str, Any]) -> Mapping[int, str]:
+        """Return nothing: any text can be given to a parser."""
+        del loaded
+        return {}
 
     def reader(
         self, tool: str | None, reasoning: str | None

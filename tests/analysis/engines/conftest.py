@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from autoparser.analysis.engines import engine_process
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -14,3 +16,5 @@ ROOT = Path(__file__).parents[3]
 def fake_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = (str(Path(__file__).with_name("fakes")), str(ROOT))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    # What else is installed here is asked elsewhere.
+    monkeypatch.setattr(engine_process, "ENGINES", ("vllm", "sglang"))

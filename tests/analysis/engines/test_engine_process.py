@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from autoparser import ChatTemplate
 from autoparser.analysis.core.battery import loose_tools
 from autoparser.analysis.core.conversation import ReadCall, ReadMessage
 from autoparser.analysis.engines import (
@@ -19,8 +21,16 @@ from autoparser.analysis.engines import (
 )
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
-TEXTS = [
-    {"prompt": "p", "text": text, "end": "<end>", "setting": {}, "tools": True}
+TEXTS: list[dict[str, Any]] = [
+    {
+        "prompt": "p",
+        "opening": "p",
+        "text": text,
+        "end": "<end>",
+        "setting": {},
+        "others": [],
+        "tools": True,
+    }
     for text in (CALL, "Hello.")
 ]
 
@@ -29,7 +39,7 @@ TEXTS = [
 def engine(fake_engines: None) -> Iterator[EngineProcess]:
     del fake_engines
     with EngineProcess("sglang", text_seconds=0.1) as process:
-        process.load("", ["<tool_call>"], loose_tools(), TEXTS)
+        process.load(ChatTemplate("{{ messages }}"), ["<tool_call>"], loose_tools(), TEXTS)
         yield process
 
 

@@ -34,7 +34,7 @@ def _engines(fake_engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_best_pair_reads_everything_and_others_fail_where_they_must() -> None:
     with EngineProcess("sglang") as process:
         ranking = rank_parsers(process, tags(), asked_texts(tags()))
-    assert (ranking.tools, ranking.reasoning) == (9, 2)
+    assert (len(ranking.offered.tools), len(ranking.offered.reasoning)) == (9, 2)
     assert ranking.best.pair == ParserPair("careful", "tags")
     assert ranking.best.all_right
     assert ranking.best.failure is None

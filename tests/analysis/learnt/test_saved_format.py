@@ -21,6 +21,8 @@ from autoparser import (
 )
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part
+from autoparser.analysis.learnt import template_of_format
+from autoparser.analysis.taught_analysis import with_saved
 
 from .asking import ROOT
 
@@ -147,3 +149,15 @@ def test_the_page_gives_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monkey
     failed = doctest.DocTestRunner(verbose=False).run(test, out=told.append).failed
     assert test.examples
     assert not failed, "".join(told)
+
+
+def test_a_format_at_its_template_has_the_gate_of_the_analysis(tmp_path: Path) -> None:
+    text = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")
+    template = tmp_path / "x.jinja"
+    template.write_text(text, "utf-8")
+    analysis = analyze(load_template(template))
+    analysis.save(tmp_path / "x.json")
+    saved = load_format(tmp_path / "x.json")
+    again = with_saved(analyze(template_of_format(saved)), saved)
+    assert again.gate == analysis.gate
+    assert again.gate.asked
