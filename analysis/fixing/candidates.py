@@ -15,6 +15,7 @@ from autoparser.analysis.lint import LintFinding, Subject
 from autoparser.analysis.loading.edits import (
     TemplateEdit,
     adding_edits,
+    after_its_loop,
     also_compared,
     asking_also,
     default_edit,
@@ -23,7 +24,7 @@ from autoparser.analysis.loading.edits import (
     template_edits,
 )
 
-from .proof_conversation import RESPELLED_ROLES
+from .proof_conversation import RESPELLED_ROLES, closer_of
 
 __all__ = ["FixCandidate", "fix_candidates"]
 
@@ -31,18 +32,27 @@ GENERATION = "add_generation_prompt"
 ALWAYS = 60
 """So many characters longer an edit may be that leaves no condition which is always the same."""
 
+NEAR = 64
+"""So many characters further is as near: of what stands in one statement the smallest is first."""
+
 
 @dataclass(frozen=True, slots=True)
 class FixCandidate:
     """Edits that are made together."""
 
     edits: tuple[TemplateEdit, ...]
+    later: bool = False
+    """Whether it is taken only where nothing else serves."""
 
     @property
     def size(self) -> int:
         """Characters that are taken away or written; more where a condition decides nothing."""
         always = sum(edit.text in ("true", "false") for edit in self.edits)
-        return sum(edit.size for edit in self.edits) + ALWAYS * always
+        return sum(edit.size for edit in self.edits) + ALWAYS * (always + self.later)
+
+    def and_also(self, other: FixCandidate) -> FixCandidate:
+        """Return the edits of both."""
+        return FixCandidate((*self.edits, *other.edits), self.later or other.later)
 
     def overlaps(self, other: FixCandidate) -> bool:
         """Say whether both change the same text."""
@@ -53,16 +63,22 @@ def fix_candidates(subject: Subject, finding: LintFinding, text: str) -> list[Fi
     """Return what may fix a finding, nearest to the places that the renders name first."""
     places = [*_places(subject, finding, text)]
     single = [*template_edits(text), *adding_edits(text), *asking_also(text, GENERATION)]
-    single = [*dict.fromkeys([*_prompts(subject, text), *single])]
-    alone = [FixCandidate((edit,)) for edit in single]
+    alone = [*_prompts(subject, text), *(FixCandidate((edit,)) for edit in dict.fromkeys(single))]
     anywhere = [*(FixCandidate((edit,)) for edit in _defaults(subject)), *_roles(text)]
+    closer = closer_of(subject)
+    if closer:
+        anywhere += map(FixCandidate, after_its_loop(text, closer))
     near = sorted(
-        [*alone, *_alike(text, single)],
-        key=lambda each: min(
-            (abs(edit.start - at) for edit in each.edits for at in places), default=0
-        ),
+        [*alone, *_alike(text, single)], key=lambda each: (_distance(each, places), each.size)
     )
     return [*dict.fromkeys([*anywhere, *near])]
+
+
+def _distance(candidate: FixCandidate, places: Sequence[int]) -> int:
+    """Return how far the nearest of some places is, as coarsely as a statement is long."""
+    return min(
+        (abs(edit.start - at) // NEAR for edit in candidate.edits for at in places), default=0
+    )
 
 
 def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
@@ -79,6 +95,21 @@ def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
         for asked in subject.asked:
             if asked.render.rendered and asked.render.text in shown:
                 yield from _written_at(subject, asked.variables, parting)
+    yield from _decided_at(subject, shown)
+
+
+def _decided_at(subject: Subject, shown: Iterable[str]) -> Iterator[int]:
+    """Return the places of tests that came out otherwise in one of the renders than in another."""
+    held: dict[int, set[tuple[bool | None, ...]]] = defaultdict(set)
+    asked = {each.render.text: each.variables for each in subject.asked if each.render.rendered}
+    for variables in (asked[text] for text in shown if text in asked):
+        trace = subject.rendering.step_through(variables)
+        tests: dict[int, set[bool | None]] = {number: set() for number in range(len(trace.sites))}
+        for step in trace.steps:
+            tests[step.site].add(step.held)
+        for site, found in tests.items():
+            held[trace.sites[site].start].add(tuple(sorted(found, key=repr)))
+    yield from (start for start, ways in held.items() if len(ways) > 1)
 
 
 def _written_at(subject: Subject, variables: Mapping[str, object], at: int) -> Iterator[int]:
@@ -153,20 +184,22 @@ def _respelling(known: str, other: str) -> TemplateEdit:
     )
 
 
-def _prompts(subject: Subject, text: str) -> Iterator[TemplateEdit]:
+def _prompts(subject: Subject, text: str) -> Iterator[FixCandidate]:
     """Write what a turn begins with where a generation prompt is asked for, and only there."""
     header = subject.format.header
     if not header:
         return
     condition = f"{{%- if {GENERATION} %}}"
-    for written in dict.fromkeys((header, header.strip(), header.lstrip(), header.rstrip())):
+    for written in dict.fromkeys((header, header.rstrip(), header.lstrip(), header.strip())):
+        later = written != header
         prompt = f"{condition}{{{{- {jinja_text(written)} }}}}{{%- endif %}}"
-        yield TemplateEdit(
-            len(text), len(text), f"{'' if text.endswith(chr(10)) else chr(10)}{prompt}"
-        )
+        line = "" if text.endswith("\n") else "\n"
+        yield FixCandidate((TemplateEdit(len(text), len(text), f"{line}{prompt}"),), later)
         end = len(text.removesuffix("\n"))
-        yield TemplateEdit(end, end, prompt.replace("{%- if", "{% if", 1))
-    yield from _asked_for(subject, text, header)
+        spaced = prompt.replace("{%- if", "{% if", 1)
+        yield FixCandidate((TemplateEdit(end, end, spaced),), later)
+    for edit in _asked_for(subject, text, header):
+        yield FixCandidate((edit,))
 
 
 def _asked_for(subject: Subject, text: str, header: str) -> Iterator[TemplateEdit]:

@@ -18,7 +18,7 @@ from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSet
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .proof_conversation import ProofConversation, proof_conversations
-from .render_faults import IN_OTHER_WORDS, NO_PROMPT, REWRITTEN, Fault, faults_of, worse
+from .render_faults import IN_OTHER_WORDS, NO_PROMPT, REWRITTEN, UNCLOSED, Fault, faults_of, worse
 
 __all__ = ["EditProof", "ProvenEdit"]
 
@@ -88,10 +88,13 @@ class EditProof:
         if not wrong or not after.rendered or self._left_out(at):
             return None
         faults = faults_of(each, after.text, edited.text)
+        known = self._known(each)
         if not before.rendered:
             meant = each.plainly is not None or before.crashed
-            return faults if meant and not faults else None
-        if worse(wrong, faults):
+            return faults if meant and not worse(known, faults) else None
+        if worse(
+            {fault: max(wrong.get(fault, 0), known.get(fault, 0)) for fault in faults}, faults
+        ):
             return None
         if wrong.get((IN_OTHER_WORDS, "")):
             # It was not written as it is meant, so that no part of it has to stay.
@@ -100,9 +103,20 @@ class EditProof:
             return None
         if _less(wrong, faults, REWRITTEN) or _within(before.text, after.text):
             return faults
+        if _only_altered(each, before.text, after.text):
+            return faults
+        if _less(wrong, faults, UNCLOSED) and _within(after.text, before.text):
+            return faults
         # A prompt that nobody asked for is the one thing that may be taken away.
         unasked = not each.generation and (NO_PROMPT, "") in wrong
         return faults if unasked and before.text.startswith(after.text) else None
+
+    def _known(self, each: ProofConversation) -> Mapping[Fault, int]:
+        """Return what is wrong as well where the same is said in plain words."""
+        plain = each.plainly
+        if plain is None:
+            return {}
+        return faults_of(plain, self._original.text(plain), self._original.text)
 
     def _left_out(self, at: int) -> bool:
         """Whether a switch is set so that a text is left out, or kept, that otherwise is not."""
@@ -122,6 +136,17 @@ def _less(before: Mapping[Fault, int], after: Mapping[Fault, int], kind: str) ->
         for faults in (before, after)
     )
     return new < old
+
+
+def _only_altered(each: ProofConversation, before: str, after: str) -> bool:
+    """Say whether nothing goes but another form of the texts that are read now."""
+    rest, read = after, 0
+    for _, words in each.texts:
+        more = after.count(words) - before.count(words) if words.strip() else 0
+        if more > 0:
+            rest = rest.replace(words, "", more)
+            read += more * len(words)
+    return bool(read) and _within(rest, before) and len(before) - len(rest) <= read
 
 
 def _within(short: str, long: str) -> bool:

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
-from autoparser.analysis.lint import LintFinding, Rule, Subject, all_rules, lint
+from autoparser.analysis.lint import LintFinding, Rule, RuleGroup, Subject, all_rules, lint
 from autoparser.analysis.lint.project.ignores import ignores_of
-from autoparser.analysis.loading.edits import TemplateEdit, edited, in_newlines
+from autoparser.analysis.lint.rules.training.no_generation_markers import RULE as UNMARKED
+from autoparser.analysis.loading.edits import TemplateEdit, changed_lines, edited, in_newlines
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .candidates import FixCandidate, fix_candidates
 from .edit_proof import EditProof, ProvenEdit
+from .marked_template import marked_templates, marks_what_the_model_writes
 
 __all__ = ["FindingFix", "FixedTemplate", "Unfixed", "fix_template"]
 
@@ -26,7 +28,7 @@ MOST_STEPS = 4
 """So many edits are put together for one finding."""
 AT_ONCE = 24
 """So many are tried before one further from the finding's place is."""
-MOST_TRIED = 144
+MOST_TRIED = 240
 """So many are tried at each step."""
 
 
@@ -103,6 +105,8 @@ def _subject(template: ChatTemplate) -> Subject:
 
 
 def _fixed(template: ChatTemplate, finding: LintFinding) -> tuple[FindingFix, ChatTemplate]:
+    if finding.rule is UNMARKED:
+        return _marked(template, finding)
     search = _FixSearch(template, finding)
     found = search.found()
     if isinstance(found, Unfixed):
@@ -110,6 +114,40 @@ def _fixed(template: ChatTemplate, finding: LintFinding) -> tuple[FindingFix, Ch
     edits, proof = found
     fixed = replace(template, text=edited(template.text, edits))
     return FindingFix(finding, edits, proof, None, search.tried), fixed
+
+
+def _marked(template: ChatTemplate, finding: LintFinding) -> tuple[FindingFix, ChatTemplate]:
+    """Write generation blocks, by which no text changes."""
+    subject = _subject(template)
+    proof, known, tried, reason = EditProof(subject), _codes(subject), 0, Unfixed.NO_EDIT
+    for marked in marked_templates(subject.analysis):
+        tried += 1
+        proven = _proven_marks(subject, proof, marked)
+        if proven is None:
+            reason = max(reason, Unfixed.NOT_PROVEN, key=[*Unfixed].index)
+            continue
+        after = _subject(marked)
+        if _hits(after, finding.rule):
+            reason = max(reason, Unfixed.NOT_GONE, key=[*Unfixed].index)
+        # That older engines do not know the tag is the price of it, not a mistake.
+        elif any(rule.group is not RuleGroup.PORTABILITY for rule in _news(after, known)):
+            reason = Unfixed.NEW
+        else:
+            edits = changed_lines(template.text, marked.text)
+            return FindingFix(finding, edits, proven, None, tried), marked
+    return FindingFix(finding, (), None, reason, tried), template
+
+
+def _proven_marks(subject: Subject, proof: EditProof, marked: ChatTemplate) -> ProvenEdit | None:
+    """Return the proof that no text changes and that what the model writes is marked."""
+    try:
+        marked.check_syntax()
+    except AutoparserError:
+        return None
+    if not marks_what_the_model_writes(subject.analysis, marked):
+        return None
+    found = proof.proven(replace(subject.rendering, text=marked.text))
+    return found if found is not None and not found.changed else None
 
 
 class _FixSearch:
@@ -151,7 +189,7 @@ class _FixSearch:
         reason = Unfixed.NO_EDIT
         apart = [each for each in candidates if not each.overlaps(chosen)][:MOST_TRIED]
         for at in range(0, len(apart), AT_ONCE):
-            both = [FixCandidate((*chosen.edits, *it.edits)) for it in apart[at : at + AT_ONCE]]
+            both = [chosen.and_also(each) for each in apart[at : at + AT_ONCE]]
             self.tried += len(both)
             touching = [each for each in both if self._differs(self._edited(each), base)]
             for each in sorted(touching, key=lambda it: it.size):
@@ -200,7 +238,7 @@ class _FixSearch:
         """Whether a rule finds something that it did not find before."""
         if self._known is None:
             self._known = _codes(self._subject)
-        return not _codes(_subject(template)) <= self._known
+        return bool(_news(_subject(template), self._known))
 
     def _least(
         self, chosen: FixCandidate, proof: ProvenEdit
@@ -233,3 +271,8 @@ def _codes(subject: Subject) -> set[str]:
     """Return the codes of all that is found, whatever covers it."""
     report = lint(subject)
     return {code for each in report.findings for code in (each.code, *each.also)}
+
+
+def _news(subject: Subject, known: set[str]) -> set[Rule]:
+    """Return the rules that find what is not known, for itself and not as a part of what is."""
+    return {each.rule for each in lint(subject).findings if each.code not in known}

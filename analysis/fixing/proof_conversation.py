@@ -22,7 +22,7 @@ from autoparser.analysis.lint.conversations import Voice, WholeConversation
 from autoparser.analysis.lint.edges import padded
 from autoparser.analysis.overview.comparison.compared_requests import every
 
-__all__ = ["RESPELLED_ROLES", "ProofConversation", "proof_conversations"]
+__all__ = ["RESPELLED_ROLES", "ProofConversation", "closer_of", "proof_conversations"]
 
 RESPELLED_ROLES: Mapping[str, str] = {"developer": "system"}
 """Roles of OpenAI's protocol that mean the same, the newer first."""
@@ -44,6 +44,8 @@ class ProofConversation:
     explicit: bool = False
     """Whether a switch is set that need not be."""
     as_given: bool = False
+    closer: str = ""
+    """What closes a section of calls, where a template writes it after several alone."""
     plainly: ProofConversation | None = None
     """The conversation that says the same in plain words."""
 
@@ -57,6 +59,12 @@ def proof_conversations(subject: Subject) -> tuple[ProofConversation, ...]:
     """Return all conversations by which edits of a template are proven, each once."""
     found = (*_matrix(subject), *_padded(subject), *_requests(subject), *_in_other_words(subject))
     return tuple({_key(each): each for each in (*found, *_written_out(subject))}.values())
+
+
+def closer_of(subject: Subject) -> str:
+    """Return what closes a section of calls, where it is written after several alone."""
+    calls = subject.format.calls
+    return "" if calls is None else calls.later_close.strip()
 
 
 def _key(each: ProofConversation) -> str:
@@ -77,6 +85,7 @@ def _whole(
         {**usual, **each.setting},
         any(usual.get(name, ...) != value for name, value in each.setting.items()),
         subject.shape.empty_content is EmptyContent.NULL,
+        closer_of(subject),
     )
 
 
@@ -162,6 +171,7 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
             request.generation,
             subject.usual_setting,
             as_given=shape.empty_content is EmptyContent.NULL,
+            closer=closer_of(subject),
         )
 
 
@@ -291,6 +301,6 @@ def _written_out(subject: Subject) -> Iterator[ProofConversation]:
                 for rest in ((), (User("So?"),)):
                     dialogue: Dialogue = (*before.dialogue, said, *rest)
                     written = replace(each, dialogue=dialogue)
-                    # What the template makes of it is its affair: no text is looked for.
+                    # What the template makes of this text is its affair: it is not looked for.
                     named = _whole(subject, written, f"all in the content: {each.name}")
-                    yield replace(named, texts=())
+                    yield replace(named, texts=_whole(subject, before).texts)

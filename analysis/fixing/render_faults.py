@@ -17,7 +17,16 @@ from autoparser.analysis.core.conversation import Json
 
 from .proof_conversation import ProofConversation
 
-__all__ = ["IN_OTHER_WORDS", "NO_PROMPT", "REWRITTEN", "Fault", "RenderedBy", "faults_of", "worse"]
+__all__ = [
+    "IN_OTHER_WORDS",
+    "NO_PROMPT",
+    "REWRITTEN",
+    "UNCLOSED",
+    "Fault",
+    "RenderedBy",
+    "faults_of",
+    "worse",
+]
 
 Fault: TypeAlias = tuple[str, str]
 """What is wrong, and the text or the place that it is about."""
@@ -28,6 +37,7 @@ RenderedBy: TypeAlias = Callable[[ProofConversation], str | None]
 
 REWRITTEN = "an earlier turn is rewritten"
 NO_PROMPT = "no generation prompt"
+UNCLOSED = "a section of calls is not closed once"
 IN_OTHER_WORDS = "what says the same is written otherwise"
 
 
@@ -37,6 +47,8 @@ def faults_of(each: ProofConversation, text: str | None, rendered: RenderedBy) -
         return {("refused", ""): 1}
     found = Counter(dict(_texts(each, text, rendered)))
     found.update(dict(_calls(each, text, rendered)))
+    if each.closer:
+        found[UNCLOSED, ""] = _unclosed(each, text, rendered)
     found.update(dict(_history(each, text, rendered)))
     if each.plainly is not None:
         found[IN_OTHER_WORDS, ""] = text != rendered(each.plainly)
@@ -85,6 +97,14 @@ def _calls(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator
         yield ("a call is lost", name), max(0, times - read)
 
 
+def _unclosed(each: ProofConversation, text: str, rendered: RenderedBy) -> int:
+    """Count the closers that are missing, or too many; the tools' description may show some."""
+    said = [at for at, message in enumerate(each.messages) if message.get("tool_calls")]
+    asked = rendered(_until(each, said[0], generation=False)) if said and said[0] else ""
+    read = text.count(each.closer) - (asked or "").count(each.closer)
+    return abs(len(said) - read) if said else 0
+
+
 def _history(
     each: ProofConversation, text: str, rendered: RenderedBy
 ) -> Iterator[tuple[Fault, int]]:
@@ -97,6 +117,10 @@ def _history(
         told = rendered(_until(each, at, generation=False))
         if told is not None:
             yield (REWRITTEN, str(at)), not text.startswith(told.rstrip())
+    if not each.generation:
+        told = rendered(_gone_on(each))
+        if told is not None:
+            yield (REWRITTEN, "as the last"), not told.startswith(text.rstrip())
     other = rendered(replace(each, generation=not each.generation))
     if other is not None:
         without, prompted = (other, text) if each.generation else (text, other)
@@ -107,6 +131,13 @@ def _history(
 
 def _until(each: ProofConversation, at: int, *, generation: bool) -> ProofConversation:
     return replace(each, messages=each.messages[:at], generation=generation, plainly=None)
+
+
+def _gone_on(each: ProofConversation) -> ProofConversation:
+    """Let the next message follow."""
+    answered = bool(each.messages) and each.messages[-1]["role"] != "assistant"
+    following = {"role": "assistant" if answered else "user", "content": "Then so be it."}
+    return replace(each, messages=(*each.messages, following), plainly=None)
 
 
 def worse(before: Mapping[Fault, int], after: Mapping[Fault, int]) -> bool:

@@ -22,7 +22,7 @@ With `--stops`, an engine runs along each turn, and has to stop where it is over
 what becomes of images, videos and audio is held against transformers' renders. With `--files`,
 saved formats are loaded in a process without jinja2, and do what the analyses do. With `--fix`,
 every finding of a rule that can be fixed is tried by itself; `--rule` names the rules, `--diffs`
-shows each diff.
+shows each diff, `--kept` goes on where a run was cut short.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def _fixed(asked: argparse.Namespace) -> Callable[[Sequence[Path], int], tuple[s
     """Return what fixes findings, of some rules where they are named."""
 
     def judged(paths: Sequence[Path], processes: int) -> tuple[str, bool]:
-        return fix_table(fixes(paths, processes, asked.rule), diffs=asked.diffs), True
+        found = fixes(paths, processes, asked.rule, asked.kept)
+        return fix_table(found, diffs=asked.diffs), True
 
     return judged
 
@@ -194,6 +195,7 @@ def _options() -> argparse.Namespace:
     )
     options.add_argument("--fix", action="store_true", help="fix what lint finds")
     options.add_argument("--rule", action="append", default=[], help="with --fix: these")
+    options.add_argument("--kept", type=Path, help="with --fix: go on from what this file keeps")
     options.add_argument("--diffs", action="store_true", help="with --fix: show each diff")
     options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")
     options.add_argument("--family", action="append", default=[], help="with --scoreboard: these")

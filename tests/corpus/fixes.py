@@ -1,16 +1,19 @@
 """Findings of the corpus that `autoparser fix` may fix, each tried by itself.
 
 A finding counts as fixed where the edited template passed every render of the proof. Of the others
-the table says how far the edits came. Rules that do not run by default are tried, too.
+the table says how far the edits came. Rules that do not run by default are tried, too. What was
+found of each template can be kept in a file, by which a run that was cut short goes on.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.fixing import Unfixed, fix_template
@@ -37,11 +40,38 @@ class TriedFix:
     diff: str
 
 
-def fixes(paths: Sequence[Path], processes: int, codes: Sequence[str] = ()) -> list[TriedFix]:
+def fixes(
+    paths: Sequence[Path], processes: int, codes: Sequence[str] = (), kept: Path | None = None
+) -> list[TriedFix]:
     """Try to fix every finding of these rules, or of all that are fixable."""
     chosen = [rule.code for rule in all_rules() if rule.fixable]
     ask = partial(_all_tried, [code for code in chosen if not codes or code in codes])
-    return [each for found in of_each(ask, paths, processes, chunk=1) for each in found]
+    done = _kept(kept)
+    left = [path for path in paths if path.stem not in done]
+    for at in range(0, len(left), 2 * processes):
+        some = left[at : at + 2 * processes]
+        found = of_each(ask, some, processes, chunk=1)
+        done |= {path.stem: each for path, each in zip(some, found, strict=True)}
+        if kept is not None:
+            with kept.open("a", encoding="utf-8") as file:
+                for path in some:
+                    row = [path.stem, [asdict(each) for each in done[path.stem]]]
+                    file.write(json.dumps(row) + "\n")
+    return [each for path in paths for each in done[path.stem]]
+
+
+def _kept(kept: Path | None) -> dict[str, list[TriedFix]]:
+    if kept is None or not kept.exists():
+        return {}
+    rows: list[tuple[str, list[dict[str, Any]]]] = [
+        json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()
+    ]
+    return {name: [_tried_fix(each) for each in found] for name, found in rows}
+
+
+def _tried_fix(row: dict[str, Any]) -> TriedFix:
+    reason: Any = row.pop("reason")
+    return TriedFix(**row, reason=None if reason is None else Unfixed(reason))
 
 
 def _all_tried(codes: Sequence[str], path: Path) -> list[TriedFix]:

@@ -63,13 +63,14 @@ class HistoryRenders:
 
     def text(self, messages: Messages, *, generation: bool = False) -> str:
         """Render prepared messages. Raises TemplateRenderError."""
-        return self.template.render_prepared(self._variables(messages, generation))
+        return self.template.render_prepared(self.variables(messages, generation))
 
     def generation_text(self, messages: Messages, *, generation: bool = False) -> str:
         """Render with marks around generation blocks. Raises TemplateRenderError."""
-        return self.template.render_generation(self._variables(messages, generation))
+        return self.template.render_generation(self.variables(messages, generation))
 
-    def _variables(self, messages: Messages, generation: bool) -> dict[str, object]:
+    def variables(self, messages: Messages, generation: bool) -> dict[str, object]:
+        """Return what a template is rendered with."""
         return {
             "strftime_now": self.clock,
             **self.template.special_tokens,

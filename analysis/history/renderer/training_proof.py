@@ -7,7 +7,7 @@ the renderer is a deviation, which has a name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -62,22 +62,22 @@ class Proof:
         return self.masked == self.conversations - self.refused
 
 
-def proved(analysis: Analysis, patched: ChatTemplate, *, briefly: bool = False) -> Proof:
+def proved(
+    analysis: Analysis, patched: ChatTemplate, *, briefly: bool = False, written: bool = False
+) -> Proof:
     """Render the battery by both. Raises TrainingTemplateError where a text differs.
 
-    `briefly` takes one message of each kind of turn, without a generation prompt.
+    `briefly` takes one message of each kind of turn, without a generation prompt; `written` leaves
+    out conversations of which the template writes no word of some message's calls.
     """
-    tools = offered(battery_tools(), analysis.shape)
-    renders = HistoryRenders.of(analysis.template, tools, {})
+    asked = _AskedTurns(analysis)
+    renders = asked.renders
     # One clock for both, so that no second lies between them.
     others = HistoryRenders(patched, renders.tools, renders.switches, renders.clock)
-    joints = Joints(analysis.formats.united)
-    fields = fields_of(analysis.shape)
-    words = choose_sentinels(analysis.template.text)
     conversations = refused = masked = 0
     deviations: dict[tuple[object, ...], MismarkedTurn] = {}
-    for dialogue, generation in _asked(briefly=briefly):
-        messages = prepared(analysis.shape.messages(dialogue, words.system))
+    for dialogue, generation in asked.conversations(briefly=briefly, written=written):
+        messages = asked.messages(dialogue)
         text = renders.attempt(messages, generation=generation)
         other = others.attempt(messages, generation=generation)
         if text != other:
@@ -90,15 +90,69 @@ def proved(analysis: Analysis, patched: ChatTemplate, *, briefly: bool = False) 
         if text is None:
             refused += 1
             continue
-        whole = attribute(
-            renders, messages, joints, generation=generation, reasoning_fields=fields, text=text
-        )
+        whole = asked.attributed(messages, text, generation=generation)
         marked = _marked(others, messages, text, generation=generation)
         found = list(_deviations(whole, marked, dialogue, messages))
         masked += not found
         for each in found:
             deviations.setdefault((each.conversation, each.message, each.turn), each)
     return Proof(conversations, refused, masked, tuple(deviations.values()))
+
+
+class _AskedTurns:
+    """Conversations of the battery, as one template is asked for them."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._shape = analysis.shape
+        self._calls = analysis.formats.united.calls is not None
+        tools = offered(battery_tools(), analysis.shape)
+        self.renders = HistoryRenders.of(analysis.template, tools, {})
+        self._joints = Joints(analysis.formats.united)
+        self._fields = fields_of(analysis.shape)
+        self._system = choose_sentinels(analysis.template.text).system
+
+    def messages(self, dialogue: Dialogue) -> Messages:
+        return prepared(self._shape.messages(dialogue, self._system))
+
+    def conversations(self, *, briefly: bool, written: bool) -> Iterator[tuple[Dialogue, bool]]:
+        """Return the conversations, each with whether a generation prompt follows."""
+        for dialogue, generation in _asked(briefly=briefly):
+            said = self._calls or not any(isinstance(it, Turn) and it.calls for it in dialogue)
+            if said or not written:
+                yield dialogue, generation
+
+    def attributed(self, messages: Messages, text: str, *, generation: bool) -> Attributed:
+        """Say whose each character of a render is."""
+        return attribute(
+            self.renders,
+            messages,
+            self._joints,
+            generation=generation,
+            reasoning_fields=self._fields,
+            text=text,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AttributedTurns:
+    """A conversation of the proof, and whose each character of its text is."""
+
+    variables: Mapping[str, object]
+    """What it is rendered with."""
+    roles: tuple[object, ...]
+    whole: Attributed
+
+
+def attributed_turns(analysis: Analysis) -> Iterator[AttributedTurns]:
+    """Return one conversation of each kind that the template takes, and writes every word of."""
+    asked = _AskedTurns(analysis)
+    for dialogue, _ in asked.conversations(briefly=True, written=True):
+        messages = asked.messages(dialogue)
+        text = asked.renders.attempt(messages)
+        if text is not None:
+            whole = asked.attributed(messages, text, generation=False)
+            roles = tuple(message.get("role") for message in messages)
+            yield AttributedTurns(asked.renders.variables(messages, False), roles, whole)
 
 
 def _marked(

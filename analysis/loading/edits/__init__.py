@@ -1,18 +1,28 @@
 """Small edits of a template's text, found by its syntax; what they are good for, renders say."""
 
 from .additions import adding_edits, also_compared, asking_also, jinja_text, replaced_value
+from .generation_blocks import Authorship, Ownership, exploded, with_generation_blocks
+from .moved_closer import after_its_loop
 from .simplifications import default_edit, template_edits
-from .template_edit import TemplateEdit, edited, in_newlines
+from .statement_tree import statement_tree
+from .template_edit import TemplateEdit, changed_lines, edited, in_newlines
 
 __all__ = [
+    "Authorship",
+    "Ownership",
     "TemplateEdit",
     "adding_edits",
+    "after_its_loop",
     "also_compared",
     "asking_also",
+    "changed_lines",
     "default_edit",
     "edited",
+    "exploded",
     "in_newlines",
     "jinja_text",
     "replaced_value",
+    "statement_tree",
     "template_edits",
+    "with_generation_blocks",
 ]

@@ -14,7 +14,14 @@ from autoparser.analysis.loading.template import TemplateToken, template_tokens
 from .expressions import FilterChain, filter_chains, joined, statements, stretches
 from .template_edit import TemplateEdit
 
-__all__ = ["adding_edits", "also_compared", "asking_also", "jinja_text", "replaced_value"]
+__all__ = [
+    "adding_edits",
+    "also_compared",
+    "asking_also",
+    "jinja_text",
+    "replaced_value",
+    "string_value",
+]
 
 
 def jinja_text(text: str) -> str:
@@ -24,6 +31,11 @@ def jinja_text(text: str) -> str:
     )
     quote = "'" if "'" not in inner else '"'
     return quote + inner.replace(quote, "\\" + quote) + quote
+
+
+def string_value(literal: str) -> str:
+    """Return the text of a string of Jinja, which may hold newlines as they are."""
+    return literal[1:-1].encode("ascii", "backslashreplace").decode("unicode-escape")
 
 
 def adding_edits(text: str) -> tuple[TemplateEdit, ...]:

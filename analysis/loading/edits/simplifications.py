@@ -64,7 +64,8 @@ def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Template
     """Leave out neighbouring operations on a value; or do so for a string alone."""
     for chain in filter_chains(tokens):
         for first, (start, end, kind) in enumerate(chain.operations):
-            if kind not in "|(":
+            sliced = kind == "[" and ":" in text[start:end]
+            if kind not in "|(" and not sliced:
                 continue
             value = text[chain.start : start].rstrip()
             for _, last, _ in chain.operations[first:]:

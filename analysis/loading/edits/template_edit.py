@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import NamedTuple
 
-__all__ = ["TemplateEdit", "edited", "in_newlines"]
+__all__ = ["TemplateEdit", "changed_lines", "edited", "in_newlines"]
 
 
 class TemplateEdit(NamedTuple):
@@ -31,6 +33,18 @@ def edited(text: str, edits: Iterable[TemplateEdit]) -> str:
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
+
+
+def changed_lines(text: str, other: str) -> tuple[TemplateEdit, ...]:
+    """Return the edits, each of whole lines, that make one text the other."""
+    old, new = text.splitlines(keepends=True), other.splitlines(keepends=True)
+    at = [0, *accumulate(map(len, old))]
+    found = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return tuple(
+        TemplateEdit(at[start], at[end], "".join(new[begin:stop]))
+        for what, start, end, begin, stop in found
+        if what != "equal"
+    )
 
 
 def in_newlines(text: str) -> str:

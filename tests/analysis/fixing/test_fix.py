@@ -9,6 +9,7 @@ import pytest
 from autoparser import AutoparserError, ChatTemplate, load_encoder
 from autoparser.analysis.fixing import FixedTemplate, Unfixed, fix_template
 from autoparser.analysis.lint import all_rules, rule_of
+from autoparser.analysis.loading.template import GENERATION_CLOSE, GENERATION_OPEN
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "lint"
 
@@ -40,12 +41,27 @@ def test_the_smallest_edit_is_made(code: str) -> None:
     assert fix.finding.code == code
 
 
+REWRITTEN = ("AP306", "AP311", "AP317")
+"""What fires there would have to be written anew; `planted.yaml` has what small edits mend."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [rule.code for rule in all_rules() if rule.fixable])
 def test_every_fixable_rule_is_fixed_where_it_fires(code: str) -> None:
     found = fixed(shipped(code), code)
-    assert found.changed
-    assert [fix.reason for fix in found.fixes] == [None]
+    assert [fix.reason is None for fix in found.fixes] == [code not in REWRITTEN]
+    assert found.changed is (code not in REWRITTEN)
+
+
+def test_markers_change_no_text_and_hold_what_the_model_writes() -> None:
+    found = fixed(shipped("AP701"), "AP701")
+    (fix,) = found.fixes
+    assert fix.proof is not None
+    assert fix.proof.changed == 0
+    messages = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
+    given = found.template.variables(messages)
+    marked = found.template.render_generation(given)
+    assert marked.split(GENERATION_OPEN)[1].split(GENERATION_CLOSE)[0] == "So.<|end|>"
 
 
 def test_what_is_right_is_left_alone() -> None:

@@ -70,4 +70,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write the content as it is",
+    fixable=True,
 )

@@ -45,5 +45,6 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write the content before the calls, whether there are calls or not",
+    fixable=True,
     concerns=(Concern.TRAINING,),
 )

@@ -94,4 +94,5 @@ RULE = Rule(
     Severity.ERROR,
     check,
     fix="write it whatever else is in the conversation",
+    fixable=True,
 )

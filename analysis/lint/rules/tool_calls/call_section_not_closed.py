@@ -53,5 +53,6 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="close the section after the loop, not in it",
+    fixable=True,
     concerns=(Concern.ENGINES,),
 )

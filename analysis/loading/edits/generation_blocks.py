@@ -1,0 +1,315 @@
+r"""Generation blocks around what a model writes of a template's text.
+
+What is the model's is told by others, by renders: of each text and each operand of an output, how
+its stretches were used. What is written here is but syntax. Of
+
+    {{ '<a>' + m.text + '</s>\n' }}
+
+with `m.text` and the first four characters of `'</s>\n'` the model's comes
+
+    {{ '<a>' }}{% generation %}{{- m.text + '</s>' }}{% endgeneration %}{{- '\n' }}
+
+A stretch that others' messages are written by, too, stands in a block only where the message is the
+assistant's, and beside it as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+
+from .additions import jinja_text, string_value
+from .statement_tree import ItemKind, StatementBody, TemplateItem
+
+__all__ = ["Authorship", "Ownership", "exploded", "with_generation_blocks"]
+
+
+class Authorship(StrEnum):
+    """Whose a stretch of a template is, by all that it was seen to write."""
+
+    MODEL = "the model's"
+    OTHERS = "not the model's"
+    SHARED = "the model's in its own messages alone"
+    UNSEEN = "never written"
+    MIXED = "parts of it"
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Whose a stretch is; where it is a fixed text, from which character to which."""
+
+    authorship: Authorship
+    cut: tuple[int, int] | None = None
+
+
+Owners = Mapping[tuple[int, int], Ownership]
+"""By the place of a text or of an operand."""
+
+
+def exploded(text: str, tree: StatementBody) -> tuple[str, dict[int, tuple[int, int]]]:
+    """Write every operand as an output of its own.
+
+    Also returns which place of the original what begins at a place of the new text is of.
+    """
+    pieces: list[str] = []
+    places: dict[int, tuple[int, int]] = {}
+    at = length = 0
+    for item in _leaves(tree):
+        pieces.append(text[at : item.start])
+        length += len(pieces[-1])
+        if item.kind is ItemKind.TEXT:
+            places[length] = (item.start, item.end)
+            pieces.append(text[item.start : item.end])
+            length += len(pieces[-1])
+        else:
+            for each, written in _outputs(text, item):
+                places[length] = each
+                pieces.append(written)
+                length += len(written)
+        at = item.end
+    return "".join([*pieces, text[at:]]), places
+
+
+def _outputs(text: str, item: TemplateItem) -> Iterator[tuple[tuple[int, int], str]]:
+    if len(item.operands) < 2:  # noqa: PLR2004 - nothing to take apart
+        yield (
+            item.operands[0] if item.operands else (item.start, item.end),
+            text[item.start : item.end],
+        )
+        return
+    begin, end = _delimiters(text, item)
+    for at, (left, right) in enumerate(item.operands):
+        last = at == len(item.operands) - 1
+        yield (left, right), f"{'{{' if at else begin} {text[left:right]} {end if last else '}}'}"
+
+
+def _delimiters(text: str, item: TemplateItem) -> tuple[str, str]:
+    begin = text[item.start : item.start + 3]
+    end = text[item.end - 3 : item.end]
+    return begin if begin[2] in "-+" else "{{", end if end[0] in "-+" else "}}"
+
+
+def _leaves(body: StatementBody) -> Iterator[TemplateItem]:
+    for item in body.items:
+        if item.kind in (ItemKind.TEXT, ItemKind.OUTPUT):
+            yield item
+        for inner in item.bodies:
+            yield from _leaves(inner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    lead: str
+    """What stands before it and is in none: comments, whitespace that is not written."""
+    text: str
+    authorship: Authorship
+
+
+def with_generation_blocks(
+    text: str, tree: StatementBody, owners: Owners, *, scopes: bool
+) -> str | None:
+    """Return the template with its blocks; None where nothing is the model's.
+
+    With `scopes` a variable may be set inside a block, where it is forgotten after it.
+    """
+    written = _BlockWriter(text, owners, scopes).body(tree, "")
+    return written if written != text else None
+
+
+class _BlockWriter:
+    """Writes the bodies of a template anew, from the outside in."""
+
+    def __init__(self, text: str, owners: Owners, scopes: bool) -> None:
+        self._text = text
+        self._owners = owners
+        self._scopes = scopes
+
+    def body(self, body: StatementBody, message: str) -> str:
+        """Write one body, whose messages a loop calls `message`."""
+        parts: list[_Part] = []
+        at = body.start
+        for item in body.items:
+            lead = self._text[at : item.start]
+            for number, part in enumerate(self._parts(item, message)):
+                parts.append(_Part("" if number else lead, *part))
+            at = item.end
+        tail = self._text[at : body.end]
+        after = self._text[at : body.end + len(_TAG)]
+        return "".join(_written(parts, tail, after, message))
+
+    def _parts(self, item: TemplateItem, message: str) -> Iterator[tuple[str, Authorship]]:
+        if item.kind is ItemKind.OUTPUT and item.operands:
+            yield from self._of_output(item)
+        elif item.kind is ItemKind.TEXT:
+            place = (item.start, item.end)
+            yield from self._of_text(self._text[slice(*place)], place)
+        else:
+            whose = self._whose(item, message)
+            if whose is not Authorship.MIXED:
+                yield self._text[item.start : item.end], whose
+            else:
+                yield self._nested(item, message), Authorship.OTHERS
+
+    def _of_text(self, text: str, place: tuple[int, int]) -> Iterator[tuple[str, Authorship]]:
+        owner = self._owners.get(place, _UNSEEN)
+        if owner.cut is None:
+            yield text, owner.authorship
+            return
+        start, end = owner.cut
+        whole = (
+            (text[:start], Authorship.OTHERS),
+            (text[start:end], owner.authorship),
+            (text[end:], Authorship.OTHERS),
+        )
+        yield from (each for each in whole if each[0])
+
+    def _of_output(self, item: TemplateItem) -> Iterator[tuple[str, Authorship]]:
+        """Put neighbouring operands together that are the same one's."""
+        whose: list[tuple[str, Authorship]] = []
+        for place in item.operands:
+            source = self._text[slice(*place)]
+            if self._owners.get(place, _UNSEEN).cut is None:
+                whose.append((source, self._owners.get(place, _UNSEEN).authorship))
+            else:
+                parts = self._of_text(string_value(source), place)
+                whose += [(jinja_text(text), each) for text, each in parts]
+        runs = [(key, [*run]) for key, run in groupby(whose, key=lambda each: each[1])]
+        if len(runs) == 1:
+            yield self._text[item.start : item.end], runs[0][0]
+            return
+        begin, end = _delimiters(self._text, item)
+        for at, (authorship, run) in enumerate(runs):
+            inner = " + ".join(text for text, _ in run)
+            close = end if at == len(runs) - 1 else "}}"
+            yield f"{'{{-' if at else begin} {inner} {close}", authorship
+
+    def _whose(self, item: TemplateItem, message: str) -> Authorship:
+        """Say whose everything is that an item holds."""
+        if item.kind is ItemKind.TAG:
+            forgotten = item.word == "set" and item.name and not self._scopes
+            return Authorship.OTHERS if forgotten else Authorship.UNSEEN
+        if item.word in ("macro", "set", "call", "filter"):
+            return Authorship.OTHERS
+        inside = {part for body in item.bodies for inner in body.items for part in self._all(inner)}
+        found = inside - {Authorship.UNSEEN}
+        if Authorship.SHARED in found and not message:
+            # Whose it is, is known in the loop over the messages alone.
+            return Authorship.MIXED
+        if not found:
+            return Authorship.UNSEEN
+        if found <= {Authorship.MODEL, Authorship.SHARED}:
+            return Authorship.SHARED if Authorship.SHARED in found else Authorship.MODEL
+        return Authorship.OTHERS if found == {Authorship.OTHERS} else Authorship.MIXED
+
+    def _all(self, item: TemplateItem) -> Iterable[Authorship]:
+        if item.kind not in (ItemKind.TEXT, ItemKind.OUTPUT):
+            return (self._whose(item, "?"),)
+        return {whose for _, whose in self._parts(item, "")}
+
+    def _nested(self, item: TemplateItem, message: str) -> str:
+        """Write the bodies of an item anew, its tags as they are."""
+        inside = item.name if item.word == "for" else message
+        pieces: list[str] = []
+        at = item.start
+        for body in item.bodies:
+            pieces += [self._text[at : body.start], self.body(body, inside)]
+            at = body.end
+        return "".join([*pieces, self._text[at : item.end]])
+
+
+_UNSEEN = Ownership(Authorship.UNSEEN)
+
+
+def _written(parts: Sequence[_Part], tail: str, after: str, message: str) -> Iterator[str]:
+    """Write parts one after the other, with blocks around the model's runs.
+
+    What stands after them begins with `after`, of which `tail` is in the same body.
+    """
+    at, before = 0, ""
+    inside = {Authorship.MODEL, Authorship.SHARED} if message else {Authorship.MODEL}
+    while at < len(parts):
+        end = _run_end(parts, at, inside)
+        yield parts[at].lead
+        before = (before + parts[at].lead)[-_LINE:]
+        if end == at:
+            yield parts[at].text
+            before = (before + parts[at].text)[-_LINE:]
+            at += 1
+            continue
+        run = parts[at:end]
+        inner = run[0].text + "".join(each.lead + each.text for each in run[1:])
+        behind = parts[end].lead + parts[end].text if end < len(parts) else after
+        shared = any(each.authorship is Authorship.SHARED for each in run)
+        block = _block(inner, before, behind, message if shared else "")
+        yield block
+        before, at = block[-_LINE:], end
+    yield tail
+
+
+_TAG = "{%-"
+_LINE = 200
+"""So much of what was written last is looked at, for where a line begins."""
+
+
+def _run_end(parts: Sequence[_Part], at: int, inside: AbstractSet[Authorship]) -> int:
+    """Return where the model's run ends that begins at a part; that part for none."""
+    if parts[at].authorship not in inside:
+        return at
+    end = at
+    while end < len(parts) and parts[end].authorship in {*inside, Authorship.UNSEEN}:
+        end += 1
+    while parts[end - 1].authorship is Authorship.UNSEEN:
+        end -= 1
+    return end
+
+
+def _block(inner: str, before: str, behind: str, message: str) -> str:
+    """Write a block, and whatever whitespace control keeps the text as it was."""
+    control = _control(inner, before, behind)
+    line, left, after = control.line, control.left, control.after
+    right = f" {control.right}%}}{control.apart}"
+    begin = f"generation {after}%}}{line}{inner}{line}{{%{control.spaced} endgeneration"
+    if not message:
+        return f"{{%{left} {begin}{right}"
+    asked = f"{{%{left} if {message}['role'] == 'assistant' %}}{line}"
+    other = f"{{%{'-' if line else ''} else {after}%}}{line}{inner}{line}"
+    within = "-" if line else ""
+    return f"{asked}{{%{within} {begin} %}}{line}{other}{{%{control.spaced} endif{right}"
+
+
+@dataclass(frozen=True, slots=True)
+class _WhitespaceControl:
+    """What the tags of a block do to the whitespace around them."""
+
+    left: str
+    after: str
+    spaced: str
+    right: str
+    line: str
+    """What begins a line of its own for a tag; empty where that would be written."""
+    apart: str
+
+
+def _control(inner: str, before: str, behind: str) -> _WhitespaceControl:
+    indent = before.rpartition("\n")[2]
+    opening = inner[:3] in _STRIPPING
+    closing = inner[-3:] in ("-}}", "-%}")
+    follows = behind.lstrip()[:3] in _STRIPPING
+    alone = "\n" in before and not indent.strip() and opening and inner[-1:] == "}" and follows
+    line = f"\n{indent}" if alone else ""
+    last = inner.rpartition("\n")[2]
+    # A tag takes a newline after it, as the one before it did if that was a tag, too.
+    kept = behind.startswith("\n") and inner[-2:] != "%}" and not follows
+    return _WhitespaceControl(
+        left="-" if opening else "+" if indent and not indent.strip() else "",
+        after="+" if inner.startswith("\n") else "",
+        spaced="-" if line else "+" if last and not last.strip() else "",
+        right="-" if closing else "+" if kept else "",
+        line=line,
+        apart=line if behind[:3] in _STRIPPING else "",
+    )
+
+
+_STRIPPING = frozenset({"{{-", _TAG})
