@@ -31,7 +31,7 @@ SUMMARIES = {
     "render": "Render messages to the prompt, exactly as transformers does.",
     "debug": "Debug a template in the terminal: which line wrote what.",
     "fetch": "Fetch what a model on the Hub has of templates and tokens.",
-    "engines": "Try the parsers of vLLM, SGLang and llama.cpp on a template's turns.",
+    "engines": "Try the parsers of vLLM, SGLang and llama.cpp on a template.",
     "lint": "Find what makes templates lose calls or train wrong.",
     "fix": "Fix what lint finds, by edits that renders prove.",
     "rule": "Show a rule's page: what is wrong, why it matters.",

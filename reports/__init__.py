@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from .render_trace_json import RenderTraceDocument, render_trace_document
     from .roundtrip import roundtrip_report
     from .roundtrip_json import RoundTripDocument, roundtrip_document
-    from .roundtrip_screen import roundtrip_screen
+    from .roundtrip_summary import roundtrip_screen
     from .screen import screen_report
     from .stream import chunk_report, end_report
     from .survey import survey_report
@@ -197,7 +197,7 @@ _HOMES = {
     "render_trace": ("render_trace_report",),
     "render_trace_json": ("RenderTraceDocument", "render_trace_document"),
     "roundtrip": ("roundtrip_report",),
-    "roundtrip_screen": ("roundtrip_screen",),
+    "roundtrip_summary": ("roundtrip_screen",),
     "roundtrip_json": ("RoundTripDocument", "roundtrip_document"),
     "screen": ("screen_report",),
     "stream": ("chunk_report", "end_report"),

@@ -21,21 +21,25 @@ After:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from autoparser.analysis.history.renderer import (
-    MismarkedTurn,
-    TrainingTemplateError,
-    training_template,
-)
 from autoparser.analysis.lint.chats import called, told
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import listed, quoted
 from autoparser.analysis.lint.rule import Concern, Rule
 from autoparser.analysis.lint.subject import Subject
 
+if TYPE_CHECKING:
+    from autoparser.analysis.history.renderer import MismarkedTurn
+
 
 def check(subject: Subject) -> Iterator[Hit]:
     """Prove the training template by one message of each kind of turn, and name the deviations."""
+    from autoparser.analysis.history.renderer import (  # noqa: PLC0415 - tokenizers
+        TrainingTemplateError,
+        training_template,
+    )
+
     try:
         made = training_template(subject.analysis, briefly=True)
     except TrainingTemplateError:
