@@ -168,20 +168,26 @@ class _BlockWriter:
     def _of_output(self, item: TemplateItem) -> Iterator[tuple[str, Authorship]]:
         """Put neighbouring operands together that are the same one's."""
         whose: list[tuple[str, Authorship]] = []
-        for place in item.operands:
+        before = ""
+        for at, place in enumerate(item.operands):
             source = self._text[slice(*place)]
+            if at:
+                # As it was: `~` takes what is not a text, and `+` does not.
+                apart = self._text[item.operands[at - 1][1] : place[0]]
+                before = " ~ " if "~" in apart else " + "
             if self._owners.get(place, _UNSEEN).cut is None:
-                whose.append((source, self._owners.get(place, _UNSEEN).authorship))
+                parts = [(source, self._owners.get(place, _UNSEEN).authorship)]
             else:
-                parts = self._of_text(string_value(source), place)
-                whose += [(jinja_text(text), each) for text, each in parts]
+                cut = self._of_text(string_value(source), place)
+                parts = [(jinja_text(text), each) for text, each in cut]
+            whose += [(before + parts[0][0], parts[0][1]), *parts[1:]]
         runs = [(key, [*run]) for key, run in groupby(whose, key=lambda each: each[1])]
         if len(runs) == 1:
             yield self._text[item.start : item.end], runs[0][0]
             return
         begin, end = _delimiters(self._text, item)
         for at, (authorship, run) in enumerate(runs):
-            inner = " + ".join(text for text, _ in run)
+            inner = "".join(text for text, _ in run).removeprefix(" + ").removeprefix(" ~ ")
             close = end if at == len(runs) - 1 else "}}"
             yield f"{'{{-' if at else begin} {inner} {close}", authorship
 

@@ -33,6 +33,17 @@ TABLE: dict[str, tuple[str, Mapping[str, Ownership], str]] = {
         {"m.text": Ownership(MODEL), "'</s>\\n'": Ownership(MODEL, (0, 4))},
         "{% generation %}{{ m.text + '</s>' }}{% endgeneration %}{{- '\\n' }}",
     ),
+    "what was put together stays so": (
+        "{{ '<a>' ~ 1 ~ m.text + '.' ~ 2 }}",
+        {
+            "'<a>'": Ownership(OTHERS),
+            "1": Ownership(MODEL),
+            "m.text": Ownership(MODEL),
+            "'.'": Ownership(MODEL),
+            "2": Ownership(MODEL),
+        },
+        "{{ '<a>' }}{%- generation %}{{- 1 ~ m.text + '.' ~ 2 }}{% endgeneration %}",
+    ),
     "a text cut in two": (
         "{{ m.text }}</s>\nX",
         {"m.text": Ownership(MODEL), "</s>\nX": Ownership(MODEL, (0, 4))},
