@@ -21,7 +21,7 @@ _NAMED = 6
 
 def template_diff(original: ChatTemplate, template: ChatTemplate) -> str:
     """Return a unified diff that `patch` takes; empty where both are the same."""
-    name = original.origin or original.name or "template"
+    name = (original.origin or original.name or "template").lstrip("/")
     lines = unified_diff(
         original.text.splitlines(keepends=True),
         template.text.splitlines(keepends=True),

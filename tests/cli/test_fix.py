@@ -27,6 +27,7 @@ def test_a_diff_is_shown_and_the_file_is_left_as_it_is(autoparser: Run, template
     ran = autoparser("fix", template, "--select", "AP401")
     assert ran.code == 1
     assert f"-    {{%- if {OLD} %}}\n+    {{%- if {NEW} %}}\n" in ran.out
+    assert f"--- a{template}\n+++ b{template}\n" in ran.out
     assert "fixed AP401" in ran.err
     assert "--write changes the files" in ran.err
     assert template.read_text("utf-8") == FIRES.read_text("utf-8")
