@@ -35,6 +35,7 @@ from autoparser.analysis.inference.probing import (
     UnusableTemplateError,
     choose_sentinels,
     negotiate,
+    stand_ins_of,
     suggestions_of,
     switch_candidates,
 )
@@ -46,17 +47,6 @@ from autoparser.analysis.reading.expression import build, expression_document, r
 
 if TYPE_CHECKING:
     from autoparser.analysis.loading.sources import TemplateGiven
-
-SPECIAL_TOKENS = (
-    "bos_token",
-    "eos_token",
-    "unk_token",
-    "sep_token",
-    "pad_token",
-    "cls_token",
-    "mask_token",
-)
-"""The names that transformers gives special tokens."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -239,11 +229,7 @@ def _freed(template: ChatTemplate) -> Analysis | None:
 
 def _learned(template: ChatTemplate) -> Analysis:
     suggestions = suggestions_of(template)
-    stand_ins = {
-        name: f"<{name}>"
-        for name in SPECIAL_TOKENS
-        if name in suggestions.names and name not in template.special_tokens
-    }
+    stand_ins = stand_ins_of(template, suggestions)
     sentinels = choose_sentinels(template.text)
     prober = Prober(
         template,

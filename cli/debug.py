@@ -60,8 +60,8 @@ def debug(
 
     Shows the template beside the prompt, and of each piece of it the line that wrote it, the tests
     that let it, and what the names in them stood for. Keys show what each switch would change, two
-    conversations side by side, and the conversation to edit. Needs the extra: pip install
-    'autoparser-chat[debug]'.
+    conversations side by side, and the conversation to edit. A special token that is not known
+    stands as its name, <bos_token>. Needs the extra: pip install 'autoparser-chat[debug]'.
 
     Exit code: 0, or 2 if it cannot begin.
     """
@@ -75,6 +75,7 @@ def debug(
             "the debugger needs a terminal to read from and to draw on",
             hint="run it in one, on a file, or use autoparser render --trace",
         )
+    from autoparser.analysis.inference.probing import stand_ins_of, suggestions_of
     from autoparser.analysis.loading.template import isolated
     from autoparser.analysis.overview.debugging import shipped_conversations
 
@@ -85,6 +86,9 @@ def debug(
     switches = read_switches(switch or [])
     warn_of_switches(asked_for.label, template, switches)
     template.check_syntax()
+    # A file alone knows no special tokens, and many templates fail without.
+    known = {**stand_ins_of(template, suggestions_of(template)), **template.special_tokens}
+    template = replace(template, special_tokens=known)
     if limits is not None:
         template = isolated(template, limits)
     offered = None if tools is None else tuple(read_tools(tools))

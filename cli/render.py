@@ -155,10 +155,31 @@ def render(
             )
         else:
             # The prompt and nothing else: no newline after it.
-            outlet.text(template.render(conversation, offered, prompt, **switches))
+            try:
+                outlet.text(template.render(conversation, offered, prompt, **switches))
+            except TemplateRenderError as error:
+                raise _told(error, template) from error
     if failure is not None:
         # What was rendered up to there is given by now.
-        raise failure
+        raise _told(failure, template)
+
+
+def _told(failure: TemplateRenderError, template: ChatTemplate) -> TemplateRenderError:
+    """Say how a special token is given, where the template failed without it."""
+    from autoparser.analysis.inference.probing import stand_ins_of, suggestions_of
+
+    unknown = stand_ins_of(template, suggestions_of(template))
+    name = next((each for each in unknown if each in failure.reason), None)
+    if name is None or failure.hint is not None:
+        return failure
+    return TemplateRenderError(
+        failure.reason,
+        file=failure.file,
+        line=failure.line,
+        refused=failure.refused,
+        forbidden=failure.forbidden,
+        hint=f"name the model's directory, which knows it, or give it: --switch {name}='<s>'",
+    )
 
 
 def _give_trace(

@@ -133,12 +133,10 @@ def piece_text(trace: RenderTrace, current: int, width: int) -> Text:
     if not 0 <= current < len(trace.pieces):
         return Text("Nothing was written.", style="dim")
     piece = trace.pieces[current]
-    head = sentence(
-        (f"{current + 1} of {len(trace.pieces)}", "bold"),
-        f"  line {line_words(trace, piece)}  ",
-        (shown(piece.text[:LONGEST_SHOWN]), "cyan"),
-    )
-    drawn = prose(head, width, indent=0)
+    at, line = f"{current + 1} of {len(trace.pieces)}", f"  line {line_words(trace, piece)}  "
+    text, room = shown(piece.text[:LONGEST_SHOWN]), max(width - len(at + line), 20)
+    text = text if len(text) <= room else f"{text[: room - 1]}…"
+    drawn = prose(sentence((at, "bold"), line, (text, "cyan")), width, indent=0)
     if piece.site is None:
         return Text("\n").join(drawn)
     drawn += rows([("written by", source_words(trace, piece.site))], width, words=False, label=12)

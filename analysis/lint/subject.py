@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.analysis import SPECIAL_TOKENS, Analysis, analyze
+from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
@@ -35,6 +35,7 @@ from autoparser.analysis.inference.probing import (
     Suggestions,
     choose_sentinels,
     offered,
+    stand_ins_of,
     suggestions_of,
 )
 from autoparser.analysis.loading.template import ChatTemplate
@@ -164,9 +165,10 @@ class Subject:
     @cached_property
     def tokens(self) -> Mapping[str, str]:
         """The special tokens; names in angle brackets for those that are read and not known."""
-        known = self.template.special_tokens
-        unknown = [each for each in SPECIAL_TOKENS if each in self.suggestions.names]
-        return {**{name: f"<{name}>" for name in unknown}, **known}
+        return {
+            **stand_ins_of(self.template, self.suggestions),
+            **self.template.special_tokens,
+        }
 
     @property
     def shape(self) -> Shape:

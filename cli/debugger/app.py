@@ -48,6 +48,7 @@ class DebuggerApp(App[None]):
     CSS = """
     #title { height: 1; background: $panel; padding: 0 1; }
     #panes { height: 1fr; }
+    Pane { scrollbar-gutter: stable; }
     #panes Pane { width: 1fr; padding: 0 1; }
     #template { border-right: solid $panel; overflow-x: auto; }
     #template Static { width: auto; }
@@ -121,13 +122,19 @@ class DebuggerApp(App[None]):
         self.current = max(self.current, 0)
         self.draw()
 
+    def _title(self) -> str:
+        """Name the template, the conversation and its length; of a long path the end is shown."""
+        told = f"  ·  {self.conversation.name}  ·  {len(self.traced.prompt)} characters"
+        room = max(self.size.width - len(told) - 2, 20)
+        label = self.label if len(self.label) <= room else f"…{self.label[1 - room :]}"
+        return label + told
+
     def draw(self) -> None:
         """Draw all panes for the current piece."""
         trace = self.traced
         written = self.query_one("#written", Pane)
         drawn = drawn_prompt(trace, written.scrollable_content_region.width, self.current)
-        title = f"{self.label}  ·  {self.conversation.name}  ·  {len(trace.prompt)} characters"
-        self.query_one("#title", Static).update(visible(title))
+        self.query_one("#title", Static).update(visible(self._title()))
         self.query_one("#source", Static).update(template_text(trace, self.current))
         self.query_one("#prompt", Static).update(drawn.text)
         why = self.query_one("#why", Pane)

@@ -242,3 +242,14 @@ def test_shipped_conversations_survive_being_edited(name: str) -> None:
 def test_every_shipped_conversation_is_told() -> None:
     page = Path("docs/debug.md").read_text("utf-8")
     assert all(f"`{name}`" in page for name in SHIPPED)
+
+
+def test_a_special_token_that_is_not_known_stands_as_its_name(
+    autoparser: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    started = begun(monkeypatch)
+    template = tmp_path / "chat.jinja"
+    template.write_text("{{ bos_token + messages[0].content }}", encoding="utf-8")
+    ran = autoparser("debug", template, "--conversation", "question")
+    assert (ran.code, ran.err) == (0, "")
+    assert started[0].traced.prompt.startswith("<bos_token>")

@@ -338,3 +338,16 @@ def test_a_trace_of_an_encoder_knows_no_lines(autoparser: Run, messages: Path) -
     assert ran.code == plain.code
     assert "written by code" in ran.out
     assert "     ?  " in ran.out
+
+
+def test_a_special_token_that_is_missing_is_named_with_the_way_to_give_it(
+    autoparser: Run, messages: Path, tmp_path: Path
+) -> None:
+    template = tmp_path / "chat.jinja"
+    template.write_text("{{ bos_token + messages[0].content }}", encoding="utf-8")
+    ran = autoparser("render", template, "--messages", messages)
+    assert ran.code == 2
+    assert "'bos_token' is undefined; name the model's directory" in ran.err
+    given = autoparser("render", template, "--messages", messages, "--switch", "bos_token=<s>")
+    assert given.code == 0
+    assert given.out.startswith("<s>")

@@ -16,7 +16,7 @@ from .negotiation import Negotiated, negotiate
 from .prober import NO_SETTING, Meter, Probe, Prober
 from .reasoning_shape import STANDARD_FIELDS
 from .sentinels import Sentinels, choose_sentinels
-from .suggestions import Suggestions, suggest, suggestions_of
+from .suggestions import Suggestions, stand_ins_of, suggest, suggestions_of
 from .trials import ShapeTrial, UnusableTemplateError, answered, call_of, switch_candidates, under
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "choose_sentinels",
     "negotiate",
     "offered",
+    "stand_ins_of",
     "suggest",
     "suggestions_of",
     "switch_candidates",

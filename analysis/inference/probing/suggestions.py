@@ -36,6 +36,24 @@ class Suggestions:
     """Text constants in expressions."""
 
 
+SPECIAL_TOKENS = (
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "sep_token",
+    "pad_token",
+    "cls_token",
+    "mask_token",
+)
+"""The names that transformers gives special tokens."""
+
+
+def stand_ins_of(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
+    """Return names in angle brackets for the special tokens that are read and not known."""
+    read = (name for name in SPECIAL_TOKENS if name in suggestions.names)
+    return {name: f"<{name}>" for name in read if name not in template.special_tokens}
+
+
 def suggestions_of(template: ChatTemplate) -> Suggestions:
     """Collect the suggestions of a template, or of an encoder's source.
 
