@@ -56,7 +56,10 @@ def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
 def _hits(rule: Rule, subject: Subject) -> list[Hit]:
     """Let a rule look; what it sees only under the switches of the format says so."""
     hits = list(rule.check(subject))
+    if not hits or rule.needs is Need.SOURCE:
+        # A source says the same under every switch, and may be one whose renders never end.
+        return hits
     usual = subject.usual_setting
-    if not hits or not usual or next(rule.check(subject.with_nothing_set), None) is not None:
+    if not usual or next(rule.check(subject.with_nothing_set), None) is not None:
         return hits
     return [hit if hit.setting else replace(hit, setting=usual) for hit in hits]
