@@ -75,7 +75,7 @@ def debug(
             "the debugger needs a terminal to read from and to draw on",
             hint="run it in one, on a file, or use autoparser render --trace",
         )
-    from autoparser.analysis.inference.probing import stand_ins_of, suggestions_of
+    from autoparser.analysis.inference.probing import suggestions_of, tokens_of
     from autoparser.analysis.loading.template import isolated
     from autoparser.analysis.overview.debugging import shipped_conversations
 
@@ -87,7 +87,7 @@ def debug(
     warn_of_switches(asked_for.label, template, switches)
     template.check_syntax()
     # A file alone knows no special tokens, and many templates fail without.
-    known = {**stand_ins_of(template, suggestions_of(template)), **template.special_tokens}
+    known = tokens_of(template, suggestions_of(template))
     template = replace(template, special_tokens=known)
     if limits is not None:
         template = isolated(template, limits)

@@ -35,8 +35,8 @@ from autoparser.analysis.inference.probing import (
     Suggestions,
     choose_sentinels,
     offered,
-    stand_ins_of,
     suggestions_of,
+    tokens_of,
 )
 from autoparser.analysis.loading.template import ChatTemplate
 
@@ -165,10 +165,7 @@ class Subject:
     @cached_property
     def tokens(self) -> Mapping[str, str]:
         """The special tokens; names in angle brackets for those that are read and not known."""
-        return {
-            **stand_ins_of(self.template, self.suggestions),
-            **self.template.special_tokens,
-        }
+        return tokens_of(self.template, self.suggestions)
 
     @property
     def shape(self) -> Shape:

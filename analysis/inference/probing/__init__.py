@@ -16,7 +16,7 @@ from .negotiation import Negotiated, negotiate
 from .prober import NO_SETTING, Meter, Probe, Prober
 from .reasoning_shape import STANDARD_FIELDS
 from .sentinels import Sentinels, choose_sentinels
-from .suggestions import Suggestions, stand_ins_of, suggest, suggestions_of
+from .suggestions import Suggestions, stand_ins_of, suggest, suggestions_of, tokens_of
 from .trials import ShapeTrial, UnusableTemplateError, answered, call_of, switch_candidates, under
 
 __all__ = [
@@ -47,5 +47,6 @@ __all__ = [
     "suggest",
     "suggestions_of",
     "switch_candidates",
+    "tokens_of",
     "under",
 ]

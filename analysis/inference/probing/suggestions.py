@@ -54,6 +54,11 @@ def stand_ins_of(template: ChatTemplate, suggestions: Suggestions) -> dict[str, 
     return {name: f"<{name}>" for name in read if name not in template.special_tokens}
 
 
+def tokens_of(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
+    """Return the special tokens, and stand-ins for those that are read and not known."""
+    return {**stand_ins_of(template, suggestions), **template.special_tokens}
+
+
 def suggestions_of(template: ChatTemplate) -> Suggestions:
     """Collect the suggestions of a template, or of an encoder's source.
 
