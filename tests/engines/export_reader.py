@@ -8,9 +8,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from autoparser.analysis.core.closed_at_exit import ClosedAtExit
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Formats, TurnFormat
 from autoparser.analysis.describing.export import Export, ExportLimit, MessagePiece
@@ -27,7 +27,7 @@ class RefusedExportError(Exception):
     """An engine does not load a document."""
 
 
-class ExportReader:
+class ExportReader(ClosedAtExit):
     """What an engine reads after a prompt, at once, streamed, and where it ends before the end.
 
     Used as `autoparser.analysis.describing.export.Parse`; raises ValueError where one of the three
@@ -46,15 +46,8 @@ class ExportReader:
         self._document: Mapping[str, Json] | None = None
         self._ends: tuple[str, ...] = ()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Let the engine's program end."""
         self._process.communicate()
 
     def load(self, format_: TurnFormat, export: Export) -> Export:
