@@ -33,7 +33,11 @@ from .json_schema.schema_options import tell_apart
 
 _ROOT = "root"
 _UNIONS = ("anyOf", "oneOf")
-_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+_UNEVALUATED: Mapping[str, JsonType] = {
+    "unevaluatedProperties": JsonType.OBJECT,
+    "unevaluatedItems": JsonType.ARRAY,
+}
+"""What looks at what the schemas around it say, and the type of value that it speaks of."""
 
 
 class SchemaReader:
@@ -56,7 +60,7 @@ class SchemaReader:
         """
         if schema is False:
             return NOTHING
-        found = _members(schema, self.place)
+        found = self._evaluated(_members(schema, self.place))
         if "$ref" in found:
             reference = str(found["$ref"])
             if reference in above:
@@ -73,6 +77,14 @@ class SchemaReader:
         for part in parts:
             found = conjunction(found, self.resolved(part, above))
         return found
+
+    def _evaluated(self, schema: Schema) -> Schema:
+        """Leave out what looks at members or items of values that have none."""
+        looks = [keyword for keyword in _UNEVALUATED if keyword in schema]
+        if not looks:
+            return schema
+        kinds = self.kinds(schema)
+        return without(schema, *(each for each in looks if _UNEVALUATED[each] not in kinds))
 
     def _at(self, reference: str) -> Json:
         try:
@@ -225,6 +237,9 @@ def _unheld(schema: Schema, kind: JsonType) -> Iterator[tuple[Schema, str]]:
     for keyword in _UNHELD.get(kind, _CONDITIONS):
         if keyword in schema and not _names_types(keyword, schema[keyword]):
             yield schema, keyword
+    if "$ref" in schema or "allOf" in schema:
+        # What these say was not joined to the rest where something looks at it.
+        yield from ((schema, keyword) for keyword in _UNEVALUATED if keyword in schema)
     least = schema.get("minItems", 0)
     if kind is JsonType.ARRAY and least not in (0, 1):
         yield schema, "minItems"

@@ -22,6 +22,7 @@ from autoparser.analysis.core.schema import (
     UnheldKeywordError,
     place_of,
     schemas_of,
+    type_of,
 )
 from autoparser.analysis.reading.text import json_of
 
@@ -161,8 +162,10 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     firsts = [way[0] for way in ways if way]
     shapes = [each.shape for each in firsts if isinstance(each, Prose)]
     shape = next(filter(None, shapes), None)
-    if shape is None or not any(isinstance(each, JsonValue) for each in firsts):
+    if not any(isinstance(each, JsonValue) for each in firsts):
         return distinct(ways)
+    if shape is None:
+        return distinct(ways if shapes else [_in_tokens(way, firsts) for way in ways])
     found: list[Path] = []
     for way in ways:
         first = by_its_text(way[0], closes) if way else None
@@ -172,12 +175,35 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     return distinct(found)
 
 
+def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path:
+    """Return a constant list or object as JSON where other ones of its type may stand.
+
+    Readers take the longest text that something begins with: after `[1` they would wait for the
+    rest of `[1, 1]`, and refuse `[10]`.
+    """
+    head = way[0] if way else None
+    if not isinstance(head, str) or not head.startswith(("[", "{")):
+        return way
+    try:
+        value: Json = json.loads(head)
+    except ValueError:
+        return way
+    kind = str(type_of(value))
+    beside = (each for each in firsts if isinstance(each, JsonValue) and kind in _types(each))
+    found = next(beside, None)
+    return way if found is None else (JsonValue({"const": value}, found.style), *way[1:])
+
+
+def _types(value: JsonValue) -> list[str]:
+    kind = value.schema.get("type", [*ANY]) if isinstance(value.schema, dict) else [*ANY]
+    return [str(each) for each in (kind if isinstance(kind, list) else [kind])]
+
+
 def by_its_text(item: Item, closes: Sequence[str] = ()) -> Item:
     """Return a value that nothing is said of but its type as text, which ends with its close."""
     if not isinstance(item, JsonValue) or not isinstance(item.schema, dict):
         return item
-    kind = item.schema.get("type")
-    kinds = [str(each) for each in kind] if isinstance(kind, list) else [str(kind)]
+    kinds = _types(item)
     if item.schema.keys() - _SAYS_NOTHING or not set(kinds) <= _PLAIN.keys():
         return item
     regex = "|".join(_PLAIN[each] for each in kinds)

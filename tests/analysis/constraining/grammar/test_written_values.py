@@ -332,3 +332,46 @@ def test_a_number_beyond_all_floats_is_not_written_where_it_would_be_read_as_tex
     assert grammar.accepts(text).accepted
     assert grammar.accepts(text.replace("1.5", "1.5e-07")).accepted
     assert not grammar.accepts(text.replace("1.5", "1.5e308")).accepted
+
+
+@BOTH
+@pytest.mark.parametrize("keyword", ["unevaluatedProperties", "unevaluatedItems"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"$ref": "#/$defs/short", "maxLength": 6},
+        {"allOf": [{"$ref": "#/$defs/short"}, {"maxLength": 6}]},
+    ],
+)
+def test_text_is_held_to_what_stands_beside_a_keyword_for_other_types(
+    said: dict[str, Json], keyword: str, dialect: GrammarDialect
+) -> None:
+    short: Json = {"type": "string", "pattern": "^[a-z]{1,4}$"}
+    schema = {**members(a={**said, keyword: False}), "$defs": {"short": short}}
+    grammar = grammar_of(LINES, schema)
+    for value, taken in (("four", True), ("sixers", False)):
+        text = written(LINES, schema, {"a": value}).rstrip("\n")
+        assert grammar.accepts(text, dialect=dialect).accepted is taken, value
+
+
+@BOTH
+def test_a_reference_that_another_keyword_looks_at_is_not_held_to(dialect: GrammarDialect) -> None:
+    short: Json = {"$ref": "#/$defs/short", "unevaluatedProperties": False}
+    schema = members(a={"type": "string", "allOf": [short]})
+    schema["$defs"] = {"short": {"maxLength": 4}}
+    with pytest.raises(UnheldKeywordError, match="unevaluatedProperties cannot be held to"):
+        grammar_of(LINES, schema).accepts("", dialect=dialect)
+
+
+@BOTH
+@pytest.mark.parametrize("path", [LINES, TEMPLATES / "a2-7-python-literals.jinja"])
+def test_constants_stand_beside_values_that_begin_alike(
+    path: Path, dialect: GrammarDialect
+) -> None:
+    numbers: Json = {"type": ["array", "object"], "items": {"type": "integer"}}
+    schema = members(a={"anyOf": [numbers, {"enum": [[1, "x"], {"b": [1]}, 3]}]})
+    grammar = grammar_of(path, schema)
+    cases: list[tuple[Json, bool]] = [([1, "x"], True), ([10], True), ([1, 12], True), (3, True)]
+    for value, taken in [*cases, ({"b": [12]}, True), ([1, "y"], False), (4, False)]:
+        text = written(path, schema, {"a": value}).rstrip("\n")
+        assert grammar.accepts(text, dialect=dialect).accepted is taken, value
