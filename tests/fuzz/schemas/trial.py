@@ -92,6 +92,7 @@ class Fault(StrEnum):
     NOT_NAMED = "the error does not name the tool, the place and the keyword"
     NOT_TOLD = "what is left out is not told, or is not there"
     STUCK = "nothing may follow"
+    RAISED = "something raised what no caller expects"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,11 @@ def _tokenizer() -> LLTokenizer:
 def trial(name: str, format_: TurnFormat, form: Form, seed: str) -> SchemaTally:
     """Make a schema, a grammar and values from a seed, and ask all questions."""
     rng = random.Random(seed)
-    return SchemaTrial(name, format_, form, seed, tool_schema(rng), rng).asked()
+    asked = SchemaTrial(name, format_, form, seed, tool_schema(rng), rng)
+    try:
+        return asked.asked()
+    except Exception as error:  # noqa: BLE001 - that nothing else raises is what is tested
+        return asked.raised(error)
 
 
 class SchemaTrial:
@@ -187,6 +192,11 @@ class SchemaTrial:
             return self.tally
         if text:
             self._judge(text, sound=not loosened)
+        return self.tally
+
+    def raised(self, error: Exception) -> SchemaTally:
+        """Return what was asked until something raised, and that it did."""
+        self._find(Fault.RAISED, f"{type(error).__name__}: {str(error)[:200]}")
         return self.tally
 
     def _text(self, grammar: Grammar) -> str:

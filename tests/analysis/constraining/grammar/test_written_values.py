@@ -375,3 +375,17 @@ def test_constants_stand_beside_values_that_begin_alike(
     for value, taken in [*cases, ({"b": [12]}, True), ([1, "y"], False), (4, False)]:
         text = written(path, schema, {"a": value}).rstrip("\n")
         assert grammar.accepts(text, dialect=dialect).accepted is taken, value
+
+
+def test_a_union_may_ask_for_a_name_that_stands_among_made_up_ones() -> None:
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {"b": NUMBER},
+        "additionalProperties": NUMBER,
+        "anyOf": [{"required": ["kind"]}, {}],
+    }
+    grammar = grammar_of(SORTED, schema)
+    cases: list[dict[str, Json]] = [{"b": 1}, {"a": 1, "b": 2, "kind": 3, "x": 4}, {"kind": 1}, {}]
+    for arguments in cases:
+        text = written(SORTED, schema, arguments).rstrip("\n")
+        assert grammar.accepts(text).accepted, text
