@@ -26,8 +26,10 @@ from autoparser.analysis.core.schema import (
 )
 from autoparser.analysis.reading.text import json_of
 
-from .json_schema import string_shape
+from .json_schema import StringShape, string_shape
+from .json_schema.code_points import CodePoints
 from .json_schema.flat import ARRAY, NUMBER, OBJECT
+from .json_schema.regex_nodes import initials
 from .paths import Item, Path, distinct
 from .rules import JsonValue, PatternNode, Prose
 from .schema_reader import SchemaReader
@@ -160,6 +162,9 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     `closes` are texts that end a value. Raises UnheldKeywordError where that cannot be.
     """
     firsts = [way[0] for way in ways if way]
+    for each in firsts:
+        if isinstance(each, Prose) or (isinstance(each, PatternNode) and not each.close):
+            _hold_apart(each.shape, ways)
     shapes = [each.shape for each in firsts if isinstance(each, Prose)]
     shape = next(filter(None, shapes), None)
     if not any(isinstance(each, JsonValue) for each in firsts):
@@ -173,6 +178,29 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
             raise _read_otherwise(shape.keywords[0], shape.pointer)
         found.append(way if first is None else (first, *way[1:]))
     return distinct(found)
+
+
+def _hold_apart(shape: StringShape | None, ways: Sequence[Path]) -> None:
+    """Raise UnheldKeywordError where a text may begin as a value that is written in parts.
+
+    Readers take the longest text that something begins with: where three letters may stand, `[1,`
+    is such a text, and `[1, 2]` is refused.
+    """
+    if shape is None or not shape.regexes:
+        return
+    letters = initials(shape.regexes[0])
+    for way in ways:
+        if any(letters & CodePoints.of(begin[0]) for begin in _begins_parts(way)):
+            raise _read_otherwise(shape.keywords[0], shape.pointer)
+
+
+def _begins_parts(way: Path) -> list[str]:
+    """Return what a value begins with that is written in parts; nothing for any other."""
+    head = way[0] if way else None
+    if isinstance(head, JsonValue):
+        kinds = _types(head)
+        return [begin for kind, begin in (("array", "["), ("object", "{")) if kind in kinds]
+    return [head] if isinstance(head, str) and len(way) > 1 else []
 
 
 def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path:

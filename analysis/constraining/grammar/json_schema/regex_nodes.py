@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TypeAlias
 
 from .code_points import CodePoints
@@ -46,6 +48,26 @@ class Anchor:
 
 
 Regex: TypeAlias = Character | RegexSequence | RegexChoice | RegexRepeat | Anchor
+
+
+def initials(regex: Regex) -> CodePoints:
+    """Return the characters that a text which matches may begin with."""
+    match regex:
+        case Character(points):
+            return points
+        case RegexChoice(parts):
+            return reduce(or_, map(initials, parts), CodePoints())
+        case RegexSequence(parts):
+            found = CodePoints()
+            for part in parts:
+                found |= initials(part)
+                if shortest(part):
+                    break
+            return found
+        case RegexRepeat(item):
+            return initials(item)
+        case Anchor():
+            return CodePoints()
 
 
 def flat(regex: Regex) -> list[Regex]:

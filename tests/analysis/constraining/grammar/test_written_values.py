@@ -70,6 +70,7 @@ def members(**properties: Json) -> dict[str, Json]:
 
 
 TEXT: Json = {"type": "string"}
+SHORT: Json = {"type": "string", "maxLength": 4}
 TREE: Json = {**members(b={"type": "integer"}), "$defs": {}}
 LATER: dict[str, Json] = {"additionalProperties": {}}
 CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
@@ -93,6 +94,9 @@ CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
     (ELEMENTS, members(a={}), {"a": "10.0.0.1"}),
     (ELEMENTS, members(a={"type": "array"}), {"a": ["2024-02-29", 2, [1]]}),
     (ELEMENTS, members(a={}), {"a": ""}),
+    (ELEMENTS, members(a={}), {"a": ["x"]}),
+    (ELEMENTS, members(a={"type": ["string", "array"], "maxLength": 40}), {"a": [1, ["x"]]}),
+    (ATTRIBUTES, members(b=members(k={"type": "object"}, a=SHORT)), {"b": {"a": "x'y"}}),
     (ELEMENTS, members(ab=TEXT, b={"type": "string", "format": "date"}), {"b": "2024-02-29"}),
     (UNQUOTED, members(a={}, b={}), {"a": [1, "x"], "b": "y"}),
     (SORTED_JSON, {**members(b={}), **LATER, "required": ["b", "a"]}, {"b": 1, "a": "x"}),
@@ -389,3 +393,27 @@ def test_a_union_may_ask_for_a_name_that_stands_among_made_up_ones() -> None:
     for arguments in cases:
         text = written(SORTED, schema, arguments).rstrip("\n")
         assert grammar.accepts(text).accepted, text
+
+
+HTML = TEMPLATES / "arguments-html-escaped.jinja"
+
+
+@BOTH
+def test_text_of_a_length_is_not_held_to_it_where_what_begins_alike_may_stand(
+    dialect: GrammarDialect,
+) -> None:
+    short: Json = {"type": "string", "maxLength": 3}
+    with pytest.raises(UnheldKeywordError, match="read as a value of another type") as raised:
+        grammar_of(HTML, members(a={"anyOf": [short, {"type": "object"}]})).accepts(
+            "", dialect=dialect
+        )
+    assert raised.value.keyword == "maxLength"
+
+
+def test_text_that_cannot_begin_as_another_value_is_held_beside_it() -> None:
+    schema = members(a={"anyOf": [DAY, {"type": ["object", "array"]}]})
+    grammar = grammar_of(HTML, schema)
+    cases: list[tuple[Json, bool]] = [({"b": 1}, True), ([1, "x"], True), ("2024-02-29", True)]
+    for value, taken in [*cases, ("tomorrow", False)]:
+        text = written(HTML, schema, {"a": value}).rstrip("\n")
+        assert grammar.accepts(text).accepted is taken, value
