@@ -1,10 +1,11 @@
 """Repeats meant to make a parser slow: twice as many more characters are about twice the work more.
 
 Work is counted, not timed: calls of functions, and characters that slices copy and stops search.
-Held against each other are what the second `SHORT` characters add and what as many as both add after
-them. The whole counts tell less: the last 4,096 characters after what opens a key are waited for, as
-a key may be as long, and cost next to nothing when they are given up at once. So 5,000 characters of
-such openings are nearly free and 20,000 are not, though each character costs the same from there on.
+Held against each other are what the second `SHORT` characters add and what as many as both add
+after them. The whole counts tell less: the last 4,096 characters after what opens a key are waited
+for, as a key may be as long, and cost next to nothing when they are given up at once. So 5,000
+characters of such openings are nearly free and 20,000 are not, though from there on each costs the
+same.
 """
 
 from __future__ import annotations
