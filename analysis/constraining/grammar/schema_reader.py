@@ -100,7 +100,10 @@ class SchemaReader:
             raise SchemaError(error.message, place=self.place, hint=error.hint) from None
 
     def options(self, schema: Schema) -> list[Schema]:
-        """Take a union apart: each option with what stands beside the union."""
+        """Take a union apart: each option with what stands beside the union.
+
+        The only option of a union is taken apart itself.
+        """
         for union in _UNIONS:
             options = schemas_of(schema, union)
             if options:
@@ -109,7 +112,8 @@ class SchemaReader:
                 beside = without(schema, union)
                 joined = [conjunction(beside, self.resolved(option)) for option in options]
                 # What stood beside one union may be joined now that the union is gone.
-                return [self.resolved(each) for each in joined]
+                found = [self.resolved(each) for each in joined]
+                return found if len(found) > 1 else self.options(found[0])
         return [schema]
 
     def objects(self, schema: Schema) -> list[Schema]:
