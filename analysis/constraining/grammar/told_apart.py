@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Escape, JsonType, Notation, Text
@@ -161,6 +161,9 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
 
     `closes` are texts that end a value. Raises UnheldKeywordError where that cannot be.
     """
+    known = set(ways)
+    # A text of a shape is one of those of any shape, and a reader might not see which it reads.
+    ways = [way for way in ways if (free := _of_any_shape(way)) == way or free not in known]
     firsts = [way[0] for way in ways if way]
     for each in firsts:
         if isinstance(each, Prose) or (isinstance(each, PatternNode) and not each.close):
@@ -178,6 +181,12 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
             raise _read_otherwise(shape.keywords[0], shape.pointer)
         found.append(way if first is None else (first, *way[1:]))
     return distinct(found)
+
+
+def _of_any_shape(way: Path) -> Path:
+    return tuple(
+        replace(item, shape=None) if isinstance(item, Prose | PatternNode) else item for item in way
+    )
 
 
 def _hold_apart(shape: StringShape | None, ways: Sequence[Path]) -> None:
@@ -225,6 +234,19 @@ def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path:
 def _types(value: JsonValue) -> list[str]:
     kind = value.schema.get("type", [*ANY]) if isinstance(value.schema, dict) else [*ANY]
     return [str(each) for each in (kind if isinstance(kind, list) else [kind])]
+
+
+def within_floats(way: Path, closes: Sequence[str]) -> Path:
+    """Return a way with numbers that a float holds: a reader of Python's literals takes no other.
+
+    JSON's own `8e924` would make a text of the whole object that it stands in.
+    """
+    return tuple(
+        by_its_text(item, closes)
+        if isinstance(item, JsonValue) and "number" in _types(item)
+        else item
+        for item in way
+    )
 
 
 def by_its_text(item: Item, closes: Sequence[str] = ()) -> Item:

@@ -50,7 +50,7 @@ from .rules import JsonStyle, JsonValue, Node, Ref, refers
 from .schema_reader import SchemaReader
 from .string_ways import string_ways
 from .table import RuleTable
-from .told_apart import BareValue, any_text, by_its_text, is_bare, told_apart
+from .told_apart import BareValue, any_text, by_its_text, is_bare, told_apart, within_floats
 
 _ORDER = {kind: at for at, kind in enumerate(JsonType)}
 _CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
@@ -282,7 +282,9 @@ class ValueWriter:
         closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
         told = kinds_told(container, row)
         bare = BareValue(schema, told or read_as or self.reader.kinds(schema))
-        return self.ways(schema, container.values or outer, closes, kinds, bare)
+        ways = self.ways(schema, container.values or outer, closes, kinds, bare)
+        is_inside = container in (outer.object, outer.array)
+        return [within_floats(way, closes) for way in ways] if is_inside else ways
 
     def _closed(self, ways: Callable[[], list[Path]], tail: Row, place: str) -> Node:
         """Make the rule for a value and the text that closes it."""

@@ -55,9 +55,15 @@ def _asked_otherwise(name: str, change: Callable[[str], str]) -> None:
 for _name in ("iri", "iri-reference"):
     # It knows no letters beyond U+FFFF.
     _asked_otherwise(_name, lambda text: re.sub("[\U00010000-\U0010ffff]", "é", text))
-# It takes for literals what RFC 6570 (2.1) keeps out of them: spaces, controls, some signs.
+# It takes for literals what RFC 6570 (2.1) keeps out of them: spaces, controls, some signs. It
+# takes no variable (2.3) that begins with a character in percent encoding.
 _asked_otherwise(
-    "uri-template", lambda text: "{" if re.search(r'[\x00- \x7f-\x9f"<>\\^`|]', text) else text
+    "uri-template",
+    lambda text: (
+        "{"
+        if re.search(r'[\x00- \x7f-\x9f"<>\\^`|]', text)
+        else re.sub("%[0-9A-Fa-f]{2}", "a", text)
+    ),
 )
 # It takes a 0 within a number for one that leads it.
 _asked_otherwise("relative-json-pointer", lambda text: re.sub(r"^[1-9]\d*", "1", text))

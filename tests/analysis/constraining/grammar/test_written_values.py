@@ -27,6 +27,7 @@ FLAGS = TEMPLATES / "arguments-type-flags.jinja"
 SORTED_JSON = TEMPLATES / "arguments-sorted.jinja"
 LINES = TEMPLATES / "a1-function-parameter.jinja"
 UNQUOTED = TEMPLATES / "p1-4-unquoted.jinja"
+CDATA = TEMPLATES / "arguments-cdata.jinja"
 PYTHON = TEMPLATES / "j8-2-python-dict-in-tags.jinja"
 ASKED = {"role": "user", "content": "Book it."}
 BOTH = pytest.mark.parametrize("dialect", [*GrammarDialect])
@@ -90,6 +91,8 @@ CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
     ),
     (TAGS, members(a={}), {"a": "12:30:05Z"}),
     (TAGS, members(a={}), {"a": "[1"}),
+    (NAMES, members(a={}), {"a": "<b>"}),
+    (CDATA, members(a={"anyOf": [{"type": "string", "format": "ipv4"}, {}]}), {"a": "2024-02"}),
     (TAGS, members(a={}), {"a": {"b": [True, None]}}),
     (ELEMENTS, members(a={}), {"a": "10.0.0.1"}),
     (ELEMENTS, members(a={"type": "array"}), {"a": ["2024-02-29", 2, [1]]}),
@@ -336,6 +339,15 @@ def test_a_number_beyond_all_floats_is_not_written_where_it_would_be_read_as_tex
     assert grammar.accepts(text).accepted
     assert grammar.accepts(text.replace("1.5", "1.5e-07")).accepted
     assert not grammar.accepts(text.replace("1.5", "1.5e308")).accepted
+
+
+@BOTH
+def test_a_number_in_a_python_object_is_one_that_floats_hold(dialect: GrammarDialect) -> None:
+    schema = members(a={"type": "object", "properties": {"b": {"type": "number"}}})
+    grammar = grammar_of(UNQUOTED, schema)
+    text = written(UNQUOTED, schema, {"a": {"b": 1.5}})
+    assert grammar.accepts(text, dialect=dialect).accepted
+    assert not grammar.accepts(text.replace("1.5", "8e924"), dialect=dialect).accepted
 
 
 @BOTH
