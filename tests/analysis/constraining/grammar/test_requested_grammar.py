@@ -16,6 +16,7 @@ from autoparser.analysis.constraining.grammar import (
     SchemaError,
     grammar_of,
     lark,
+    stretches,
     turn_rules,
 )
 from autoparser.analysis.core.format import Formats
@@ -268,7 +269,7 @@ def test_without_calls_there_is_no_structural_tag() -> None:
 @pytest.mark.parametrize("name", [HERMES, XML])
 def test_what_tools_do_not_change_is_made_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    whole, written = turn_rules.TurnRules.frame, lark.stretched
+    whole, written = turn_rules.TurnRules.frame, stretches.stretched
 
     def frame(rules: turn_rules.TurnRules, *, lazy: bool) -> Any:
         made.append("frame")
