@@ -21,6 +21,7 @@ from autoparser.analysis.inference.examples import (
     Example,
     ExampleError,
     ShownFormat,
+    is_turn,
     learn_examples,
     turn_text,
     with_worded_calls,
@@ -345,7 +346,7 @@ def _reading(
     reader: OutputParser,
     offered: OfferedTools,
 ) -> LoggedReading:
-    expected, _ = turn_text(Example(output.text, Message(), output.prompt), base)
+    expected, start = turn_text(Example(output.text, Message(), output.prompt), base)
     parsed = reader.parse(output.text)
     try:
         message = message_of(parsed, output.text)
@@ -371,6 +372,6 @@ def _reading(
         return replace(found, problem="a call begins in it that cannot be read")
     if format_.calls is not None and ends_call(message.content, format_.calls):
         return replace(found, problem="a call ends in it that nothing opens")
-    if written is None or written.rstrip() != expected.rstrip():
+    if written is None or not is_turn(written, expected, start, output.text):
         return replace(found, problem="its message is written otherwise")
     return found
