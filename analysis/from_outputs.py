@@ -8,12 +8,12 @@ of which that is not so is named.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
-from autoparser.analysis.core.conversation import Message, Tool
+from autoparser.analysis.core.conversation import Message, Tool, ToolCall
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import Check, Failure
@@ -34,9 +34,11 @@ from autoparser.analysis.inference.outputs import (
     Proposal,
     begins_call,
     ends_call,
+    ends_in_name,
     holds_call,
     misread,
     proposals,
+    restored_calls,
 )
 from autoparser.analysis.reading.expression import build, request_of
 from autoparser.analysis.reading.parsing import OutputParser, message_of
@@ -332,46 +334,92 @@ def _readings(
     tools: Sequence[Tool],
     offered: OfferedTools,
 ) -> Iterator[LoggedReading]:
-    readers: dict[str, OutputParser] = {}
+    judges: dict[str, _Judge] = {}
     for output in outputs:
-        if output.prompt not in readers:
-            readers[output.prompt] = _reader(format_, tools, output.prompt)
-        yield _reading(output, format_, base, readers[output.prompt], offered)
+        expected, start = turn_text(Example(output.text, Message(), output.prompt), base)
+        if output.prompt not in judges:
+            reader = _reader(format_, tools, output.prompt)
+            heads = dict(_heads(format_, expected[:start], offered))
+            judges[output.prompt] = _Judge(format_, offered, reader, heads)
+        yield judges[output.prompt].reading(output, expected, start)
 
 
-def _reading(
-    output: LoggedOutput,
-    format_: TurnFormat,
-    base: TurnFormat,
-    reader: OutputParser,
-    offered: OfferedTools,
-) -> LoggedReading:
-    expected, start = turn_text(Example(output.text, Message(), output.prompt), base)
-    parsed = reader.parse(output.text)
-    try:
-        message = message_of(parsed, output.text)
-    except ValueError:
-        return LoggedReading(output, None, None, expected, "a call's arguments cannot be read")
-    try:
-        written = format_.write(message)
-    except (RefusedMessageError, KeyError):
-        written = None
-    found = LoggedReading(output, message, written, expected)
-    wrong = [
-        call.name for call in message.calls if not offered.fits(call.name, dict(call.arguments))
-    ]
-    if wrong:
-        return replace(found, problem=f"the arguments of {wrong[0]} do not fit its schema")
-    if any(misread(call.name, call.arguments, offered) for call in message.calls):
-        return replace(found, problem="an argument holds another one")
-    if not parsed.status.regular:
-        return replace(found, problem=f"it is read with a fault: {parsed.status}")
-    if holds_call(message.content, offered) or holds_call(message.reasoning, offered):
-        return replace(found, problem="a call stands in it that is written otherwise")
-    if format_.calls is not None and begins_call(message.content, format_.calls):
-        return replace(found, problem="a call begins in it that cannot be read")
-    if format_.calls is not None and ends_call(message.content, format_.calls):
-        return replace(found, problem="a call ends in it that nothing opens")
-    if written is None or not is_turn(written, expected, start, output.text):
-        return replace(found, problem="its message is written otherwise")
-    return found
+def _heads(
+    format_: TurnFormat, prompted: str, offered: OfferedTools
+) -> Iterator[tuple[str, str]]:
+    """Go through what outputs with one call begin with, up to the name of each tool."""
+    for name in offered.names:
+        try:
+            written = format_.write(Message(calls=(ToolCall(name, {}),)))
+        except (RefusedMessageError, KeyError):
+            continue
+        head, found, _ = written.removeprefix(prompted).partition(name)
+        if found and written.startswith(prompted):
+            yield name, head
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Says what a format makes of outputs after one prompt."""
+
+    format: TurnFormat
+    offered: OfferedTools
+    reader: OutputParser
+    heads: Mapping[str, str]
+    """What an output with a call of each tool begins with."""
+
+    def reading(self, output: LoggedOutput, expected: str, start: int) -> LoggedReading:
+        """Read an output, and write it back."""
+        parsed = self.reader.parse(output.text)
+        try:
+            message = message_of(parsed, output.text)
+        except ValueError:
+            return LoggedReading(output, None, None, expected, "a call's arguments cannot be read")
+        try:
+            written = self.format.write(message)
+        except (RefusedMessageError, KeyError):
+            written = None
+        problem = self._problem_of_calls(message)
+        if not problem and not parsed.status.regular:
+            problem = f"it is read with a fault: {parsed.status}"
+        problem = problem or self._problem_of_texts(message)
+        if not problem and (written is None or not is_turn(written, expected, start, output.text)):
+            problem = "its message is written otherwise"
+        return LoggedReading(output, message, written, expected, problem)
+
+    def _problem_of_calls(self, message: Message) -> str:
+        for call in message.calls:
+            if not self.offered.fits(call.name, dict(call.arguments)):
+                return f"the arguments of {call.name} do not fit its schema"
+        if any(misread(call.name, call.arguments, self.offered) for call in message.calls):
+            return "an argument holds another one"
+        return ""
+
+    def _problem_of_texts(self, message: Message) -> str:
+        """Say in words which part of a call stands in content or reasoning."""
+        texts, calls = (message.content, message.reasoning), self.format.calls
+        if any(holds_call(text, self.offered) for text in texts):
+            return "a call stands in it that is written otherwise"
+        if calls is None:
+            return ""
+        if begins_call(message.content, calls):
+            return "a call begins in it that cannot be read"
+        if ends_call(message.content, calls):
+            return "a call ends in it that nothing opens"
+        if any(ends_in_name(text, self.heads) for text in texts):
+            return "it ends in the name of a tool"
+        name = next((name for text in texts if (name := self._garbled_call(text))), "")
+        return f"a call of {name} is garbled in it" if name else ""
+
+    def _garbled_call(self, text: str) -> str:
+        """Return the tool of which a call is read once its name is whole; else an empty text."""
+        for restored in restored_calls(text, self.heads):
+            read = self.reader.parse(restored.text, complete=False)
+            try:
+                call = next(iter(message_of(read).calls), None)
+            except ValueError:
+                continue
+            fits = call is not None and self.offered.fits(call.name, dict(call.arguments))
+            if call is not None and fits and not read.content and (restored.sure or call.arguments):
+                return call.name
+        return ""

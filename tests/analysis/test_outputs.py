@@ -167,6 +167,32 @@ def test_a_call_whose_opening_is_garbled_is_named() -> None:
     assert [each.output.place for each in found.odd] == ["line 3"]
 
 
+@pytest.mark.parametrize(
+    ("spoilt", "problem"),
+    [
+        ('Well.t_up {"city": "Lima"} ▪<|eot|>', "a call of look_up is garbled in it"),
+        ('Well. →ok_up {"city": "Lima"} ▪<|eot|>', "a call of look_up is garbled in it"),
+        ("→t_time {} ▪<|eot|>", "a call of get_time is garbled in it"),
+        ("Well. → look_", "it ends in the name of a tool"),
+    ],
+)
+def test_a_call_whose_name_is_cut_is_named(spoilt: str, problem: str) -> None:
+    lines = [f"→ look_up {json.dumps({'city': city})} ▪<|eot|>" for city in ("Oslo", "Rome")]
+    said = ["It is time {} ▪<|eot|>", "Look up ▪<|eot|>", "Go → up ▪<|eot|>"]
+    tools = yaml.safe_load(_TWO_TOOLS)
+    log = [*lines, "→ get_time {} ▪<|eot|>", *said, spoilt]
+    found = learn_outputs(analyze(ChatTemplate(CHAT)), given_outputs("\n".join(log), "log"), tools)
+    assert [(each.output.text, each.problem) for each in found.odd] == [(spoilt, problem)]
+
+
+_TWO_TOOLS = """\
+- name: look_up
+  parameters: {type: object, properties: {city: {type: string}}, required: [city]}
+- name: get_time
+  parameters: {type: object, properties: {}}
+"""
+
+
 GUESTS = yaml.safe_load("""\
 - type: function
   function:
