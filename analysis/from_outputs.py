@@ -8,6 +8,7 @@ of which that is not so is named.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -289,17 +290,17 @@ _MOST = 24
 
 def _telling(examples: Sequence[Example]) -> list[Example]:
     """Choose outputs that show what others do not."""
-    rest = sorted(examples, key=lambda each: len(each.output))
+    if len(examples) <= _MOST:
+        return sorted(examples, key=lambda each: len(each.output))
+    features = [set(_features(each)) for each in examples]
+    rest = sorted(range(len(examples)), key=lambda at: len(examples[at].output))
     chosen: list[Example] = []
-    told: dict[str, int] = {}
-    while rest and len(chosen) < _MOST:
-        best = min(
-            rest, key=lambda each: min((told.get(one, 0) for one in _features(each)), default=_MOST)
-        )
+    told = Counter[str]()
+    while len(chosen) < _MOST:
+        best = min(rest, key=lambda at: min(told[one] for one in features[at]))
         rest.remove(best)
-        chosen.append(best)
-        for one in _features(best):
-            told[one] = told.get(one, 0) + 1
+        chosen.append(examples[best])
+        told.update(features[best])
     return chosen
 
 
