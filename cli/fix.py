@@ -18,6 +18,7 @@ from .options import (
     RevisionOption,
     SelectOption,
     SourcesArgument,
+    TemplateOption,
     TextOrJsonOption,
     is_json,
 )
@@ -51,6 +52,7 @@ def fix(
     as_json: JsonOption = False,
     output: OutputOption = None,
     revision: RevisionOption = None,
+    template_place: TemplateOption = None,
     jobs: JobsOption = None,
     limits: Limits | None = None,
 ) -> int:
@@ -66,7 +68,15 @@ def fix(
     as_json = is_json(form, as_json)
     for source in sources:
         keep_source(source, output)
-    run = fixed_sources(sources, select, ignore, revision=revision, jobs=jobs, limits=limits)
+    run = fixed_sources(
+        sources,
+        select,
+        ignore,
+        revision=revision,
+        template_place=template_place,
+        jobs=jobs,
+        limits=limits,
+    )
     if write:
         write_fixed(run)
     _give(run, output, as_json=as_json, written=write, shows_diff=diff or not write)
@@ -81,6 +91,7 @@ def fixed_sources(
     ignore: Sequence[str] | None,
     *,
     revision: str | None,
+    template_place: str | None,
     jobs: int | None,
     limits: Limits | None,
 ) -> FixRun:
@@ -102,7 +113,15 @@ def fixed_sources(
             "no rule is left whose findings can be fixed",
             hint="'autoparser rule' says of each rule whether they can",
         )
-    request = FixRequest(tuple(sources), codes, settings, revision, jobs or usual_jobs(), limits)
+    request = FixRequest(
+        tuple(sources),
+        codes,
+        settings,
+        revision,
+        jobs or usual_jobs(),
+        limits,
+        template_place,
+    )
     return fix_sources(request)
 
 

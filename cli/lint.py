@@ -207,7 +207,16 @@ def lint(
         _check_watch(sources, write=write_baseline or fix)
     if fix:
         chosen = (select, ignore)
-        write_fixed(fixed_sources(sources, *chosen, revision=revision, jobs=jobs, limits=limits))
+        write_fixed(
+            fixed_sources(
+                sources,
+                *chosen,
+                revision=revision,
+                template_place=template_place,
+                jobs=jobs,
+                limits=limits,
+            )
+        )
     jinjas = _jinjas(python or [], wanted=engines)
     cache = None if no_cache else _cache(cache_dir)
 

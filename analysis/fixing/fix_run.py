@@ -32,6 +32,8 @@ class FixRequest:
     revision: str | None = None
     jobs: int = 1
     limits: Limits | None = None
+    template_place: str | None = None
+    """Where the template of a saved format is; None: where it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def fix_sources(
     """Fix every template of the sources; what cannot be looked at is a problem of the run."""
     settings = request.settings
     sources, wrong = gather(request.sources, settings.exclude, settings.root)
-    targets, unread = load_targets(sources, request.revision)
+    targets, unread = load_targets(sources, request.revision, request.template_place)
     answers = in_order(
         partial(_fixed, request.rules),
         [target.template for target in targets],

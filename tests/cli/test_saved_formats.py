@@ -136,6 +136,7 @@ RENDERING = [
     ("render", "--messages", "{messages}"),
     ("roundtrip", "--scenario", "answer", "--json"),
     ("lint", "--isolated", "--no-cache", "--format", "concise"),
+    ("fix", "--json"),
     ("learn", "--examples", "fixtures/learning/one.yaml"),
 ]
 
