@@ -92,6 +92,9 @@ class FindingDocument(JsonDocument, frozen=True):
     """What installed engines make of it, a sentence each; empty where none was asked."""
     evidence: tuple[LintEvidenceDocument, ...]
     """What shows it."""
+    rests_on: dict[Part, EvidenceKind]
+    """The part of a turn by whose format the rule goes, and what says how that is written; empty
+    where it goes by renders alone."""
 
 
 class UnusedIgnoreDocument(JsonDocument, frozen=True):
@@ -243,6 +246,7 @@ def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> Finding
         tuple(finding.also),
         finding.hit.engines,
         tuple(map(_evidence, finding.evidence)),
+        dict(template.rests_on(finding.rule)),
     )
 
 
