@@ -130,16 +130,21 @@ class InferredFormat:
 
 
 def learn_outputs(
-    analysis: Analysis, outputs: Sequence[LoggedOutput], tools: Sequence[Tool]
+    analysis: Analysis,
+    outputs: Sequence[LoggedOutput],
+    tools: Sequence[Tool],
+    tokens: Sequence[str] = (),
 ) -> InferredFormat:
     """Learn from unlabelled outputs how a model writes calls, where names of tools stand in them.
 
     A template that writes calls itself is widened: the parser reads both ways, the grammar writes
-    the template's. Raises OutputError where no output shows a call, or no format reads any.
+    the template's. `tokens` are the added tokens of the model's tokenizer: where the outputs leave
+    it open what is a marker, these suggest it. Raises OutputError where no output shows a call, or
+    no format reads any.
     """
     base, offered = analysis.format, OfferedTools(tools)
     if base.calls is None or Part.CALLS in base.unconfirmed:
-        found = _confirmed(outputs, base, tools, offered)
+        found = _confirmed(outputs, base, tools, offered, tokens)
         taught = taught_analysis(analysis, found.format, found.format.shown, EvidenceKind.OUTPUT)
         return InferredFormat(
             checked(taught, _check(found.readings)), found.readings, found.guesses
@@ -148,7 +153,7 @@ def learn_outputs(
     rest = [each.output for each in own if each.problem]
     if not rest:
         return InferredFormat(analysis, own, (), len(own))
-    found = format_of_outputs(rest, without_calls(base), tools)
+    found = format_of_outputs(rest, without_calls(base), tools, tokens)
     also = with_calls_of(
         analysis.formats, replace(found.format, not_rendered={Part.CALLS: EvidenceKind.OUTPUT})
     )
@@ -165,6 +170,7 @@ def _confirmed(
     base: TurnFormat,
     tools: Sequence[Tool],
     offered: OfferedTools,
+    tokens: Sequence[str],
 ) -> ReadFormat:
     """Learn from outputs; what the prompt's words spell out counts where outputs confirm it."""
     silent = without_calls(base)
@@ -176,7 +182,7 @@ def _confirmed(
         if not any(each.problem for each in readings) and suggested.rank[0]:
             return suggested
     try:
-        found = format_of_outputs(outputs, silent, tools)
+        found = format_of_outputs(outputs, silent, tools, tokens)
     except OutputError:
         if suggested is None or not suggested.rank[0]:
             raise
@@ -221,9 +227,12 @@ def _free(message: Message) -> int:
 
 
 def format_of_outputs(
-    outputs: Sequence[LoggedOutput], base: TurnFormat, tools: Sequence[Tool]
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    tools: Sequence[Tool],
+    tokens: Sequence[str] = (),
 ) -> ReadFormat:
-    """Learn how calls are written from outputs alone.
+    """Learn how calls are written from outputs alone; added `tokens` suggest markers.
 
     `base` has the header, the openings and the ends, and what the template writes of reasoning.
     Raises OutputError where no output holds what may be a call, or no format reads any.
@@ -231,7 +240,7 @@ def format_of_outputs(
     offered = OfferedTools(tools)
     begun = _reader(base, tools) if Part.REASONING in base.shown else None
     proposed = proposals(
-        outputs, base, offered, None if begun is None else lambda text: _said(begun, text)
+        outputs, base, offered, None if begun is None else lambda text: _said(begun, text), tokens
     )
     if not proposed:
         raise OutputError(
@@ -345,9 +354,7 @@ def _readings(
         yield judges[output.prompt].reading(output, expected, start)
 
 
-def _heads(
-    format_: TurnFormat, prompted: str, offered: OfferedTools
-) -> Iterator[tuple[str, str]]:
+def _heads(format_: TurnFormat, prompted: str, offered: OfferedTools) -> Iterator[tuple[str, str]]:
     """Go through what outputs with one call begin with, up to the name of each tool."""
     for name in offered.names:
         try:

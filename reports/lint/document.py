@@ -137,6 +137,9 @@ class LintedTemplateDocument(JsonDocument, frozen=True):
     evidence: dict[Part, EvidenceKind]
     """What says how each part of a turn is written, by which rules go; empty where it cannot be
     analysed."""
+    unwritten_tokens: tuple[str, ...]
+    """Added tokens of the tokenizer in a model's directory that no render writes, where the
+    template shows no calls or no reasoning; the model may write them."""
 
 
 class ProblemDocument(JsonDocument, frozen=True):
@@ -226,6 +229,7 @@ def _template(template: Inspected, run: LintRun) -> LintedTemplateDocument:
         tuple(template.remarks),
         tuple(LeftOutRuleDocument(rule.code, need) for rule, need in template.left_out),
         dict(template.evidence),
+        template.unwritten,
     )
 
 

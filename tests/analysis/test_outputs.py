@@ -15,6 +15,7 @@ from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part
 from autoparser.analysis.from_outputs import InferredFormat, learn_outputs
 from autoparser.analysis.inference.outputs import LoggedOutput, OutputError, given_outputs
+from autoparser.analysis.reading.parsing import message_of
 from autoparser.analysis.taught_analysis import with_saved
 
 ROOT = Path(__file__).parents[2]
@@ -23,9 +24,11 @@ TOOLS = yaml.safe_load((ROOT / "fixtures" / "learning" / "tools.yaml").read_text
 LOG = (ROOT / "fixtures" / "learning" / "outputs.jsonl").read_text("utf-8")
 
 
-def learnt(lines: Sequence[str], template: str = CHAT) -> InferredFormat:
+def learnt(
+    lines: Sequence[str], template: str = CHAT, tokens: Sequence[str] = ()
+) -> InferredFormat:
     outputs = [LoggedOutput(line, place=f"line {at}") for at, line in enumerate(lines, start=1)]
-    return learn_outputs(analyze(ChatTemplate(template)), outputs, TOOLS)
+    return learn_outputs(analyze(ChatTemplate(template)), outputs, TOOLS, tokens)
 
 
 def called(found: InferredFormat, text: str) -> list[tuple[str, object]]:
@@ -191,6 +194,28 @@ _TWO_TOOLS = """\
 - name: get_time
   parameters: {type: object, properties: {}}
 """
+
+
+MULLED = '~mull~Rain, perhaps.~told~Let me see.~use~look {"city": "%s"}~used~<|eot|>'
+TOKENS = ("~mull~", "~told~", "~use~", "~used~", "~never~")
+
+
+def test_added_tokens_tell_markers_in_one_output() -> None:
+    told = learnt([MULLED % "Oslo"], tokens=TOKENS)
+    read = message_of(told.analysis.parser(TOOLS).parse(MULLED % "Rome"))
+    assert told.ok
+    assert (read.reasoning, read.content) == ("Rain, perhaps.", "Let me see.")
+    assert [dict(call.arguments) for call in read.calls] == [{"city": "Rome"}]
+    # Nothing else in a single output says where its words end.
+    alone = learnt([MULLED % "Oslo"])
+    assert not message_of(alone.analysis.parser(TOOLS).parse(MULLED % "Rome")).reasoning
+
+
+def test_tokens_that_are_no_markers_of_the_outputs_change_nothing() -> None:
+    lines = [f"[do look(city='{city}')]<|eot|>" for city in ("Oslo", "Rome")]
+    told, alone = learnt(lines, tokens=("[do look", "city", "<|eot|>")), learnt(lines)
+    assert told.ok
+    assert told.analysis.format == alone.analysis.format
 
 
 GUESTS = yaml.safe_load("""\

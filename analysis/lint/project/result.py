@@ -48,6 +48,8 @@ class Inspected:
     """Rules that could not look, and what they lack."""
     evidence: tuple[tuple[Part, EvidenceKind], ...] = ()
     """What is the evidence for each part of its format."""
+    unwritten: tuple[str, ...] = ()
+    """Added tokens of its tokenizer that no render writes."""
 
     def rests_on(self, rule: Rule) -> Mapping[Part, EvidenceKind]:
         """Return the parts of the format that a rule goes by, with their evidence."""
