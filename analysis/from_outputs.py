@@ -344,13 +344,13 @@ def _readings(
     tools: Sequence[Tool],
     offered: OfferedTools,
 ) -> Iterator[LoggedReading]:
-    judges: dict[str, _Judge] = {}
+    judges: dict[str, _OutputJudge] = {}
     for output in outputs:
         expected, start = turn_text(Example(output.text, Message(), output.prompt), base)
         if output.prompt not in judges:
             reader = _reader(format_, tools, output.prompt)
             heads = dict(_heads(format_, expected[:start], offered))
-            judges[output.prompt] = _Judge(format_, offered, reader, heads)
+            judges[output.prompt] = _OutputJudge(format_, offered, reader, heads)
         yield judges[output.prompt].reading(output, expected, start)
 
 
@@ -367,7 +367,7 @@ def _heads(format_: TurnFormat, prompted: str, offered: OfferedTools) -> Iterato
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
+class _OutputJudge:
     """Says what a format makes of outputs after one prompt."""
 
     format: TurnFormat

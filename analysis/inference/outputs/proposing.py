@@ -18,12 +18,12 @@ from autoparser.analysis.inference.examples import ArgumentStyle, Example, Hypot
 
 from .entry_calls import entry_calls
 from .majority import shared_end
-from .marker_tokens import MarkerTokens
 from .object_calls import ObjectStyle, object_calls
 from .offered import OfferedTools
 from .output import LoggedOutput
 from .reasoning_blocks import ReasoningBlock, block_between, find_reasoning
 from .sighted import SightedCall, SightedOutput, with_ids
+from .suggested_markers import SuggestedMarkers
 
 __all__ = ["Proposal", "ReadTurn", "proposals"]
 
@@ -55,7 +55,7 @@ def proposals(
     are the added tokens of the model's tokenizer, which may be markers.
     """
     # What a token suggests comes first; where it does not hold, the outputs tell alone.
-    suggested = [MarkerTokens(tokens), MarkerTokens()] if tokens else [MarkerTokens()]
+    suggested = [SuggestedMarkers(tokens), SuggestedMarkers()] if tokens else [SuggestedMarkers()]
     texts = [
         turn_text(Example(each.text, Message(), each.prompt, each.place), base) for each in outputs
     ]
@@ -100,7 +100,7 @@ def _proposal(
     style: ArgumentStyle,
     read: ReadTurn | None,
     ends: Sequence[str],
-    markers: MarkerTokens,
+    markers: SuggestedMarkers,
 ) -> Proposal:
     fronts = _fronts(sighted, ends, markers)
     block = None
@@ -128,7 +128,7 @@ def _message(front: str, block: ReasoningBlock | None, read: ReadTurn | None) ->
 
 
 def _fronts(
-    sighted: Sequence[SightedOutput], ends: Sequence[str], markers: MarkerTokens
+    sighted: Sequence[SightedOutput], ends: Sequence[str], markers: SuggestedMarkers
 ) -> list[str]:
     """Return what stands before the calls and what opens them; of turns without calls, all."""
     called = [each for each in sighted if each.calls]

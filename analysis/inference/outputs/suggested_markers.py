@@ -13,10 +13,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["MarkerTokens"]
+__all__ = ["SuggestedMarkers"]
 
 
-class MarkerTokens:
+class SuggestedMarkers:
     """The added tokens of a tokenizer."""
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
