@@ -51,8 +51,8 @@ def fix(
     form: TextOrJsonOption = None,
     as_json: JsonOption = False,
     output: OutputOption = None,
-    revision: RevisionOption = None,
     template_place: TemplateOption = None,
+    revision: RevisionOption = None,
     jobs: JobsOption = None,
     limits: Limits | None = None,
 ) -> int:
@@ -72,8 +72,8 @@ def fix(
         sources,
         select,
         ignore,
-        revision=revision,
         template_place=template_place,
+        revision=revision,
         jobs=jobs,
         limits=limits,
     )
@@ -90,17 +90,23 @@ def fixed_sources(
     select: Sequence[str] | None,
     ignore: Sequence[str] | None,
     *,
-    revision: str | None,
     template_place: str | None,
+    revision: str | None,
     jobs: int | None,
     limits: Limits | None,
 ) -> FixRun:
     """Fix the templates of sources, in memory. Raises AutoparserError for rules that none are."""
     # Imported here so that help does without the engine.
     from autoparser.analysis.fixing import FixRequest, fix_sources
+    from autoparser.analysis.learnt import is_saved_format
     from autoparser.analysis.lint.project import RuleChoice, find_settings
     from autoparser.analysis.loading.isolation import usual_jobs
 
+    if template_place is not None and not any(map(is_saved_format, sources)):
+        raise AutoparserError(
+            "--template says where the template of a saved format is, and none is given",
+            hint="leave it out",
+        )
     settings = find_settings(Path.cwd())
     rules = RuleChoice(
         settings.select if select is None else _listed(select),
@@ -114,13 +120,7 @@ def fixed_sources(
             hint="'autoparser rule' says of each rule whether they can",
         )
     request = FixRequest(
-        tuple(sources),
-        codes,
-        settings,
-        revision,
-        jobs or usual_jobs(),
-        limits,
-        template_place,
+        tuple(sources), codes, settings, revision, jobs or usual_jobs(), limits, template_place
     )
     return fix_sources(request)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.provenance import SourceKind
 from autoparser.analysis.lint import rule_of
 from autoparser.analysis.lint.project import Problem, ProjectSettings
 from autoparser.analysis.lint.project.gathering import gather
@@ -33,7 +34,7 @@ class FixRequest:
     jobs: int = 1
     limits: Limits | None = None
     template_place: str | None = None
-    """Where the template of a saved format is; None: where it was."""
+    """Where the template of a saved format is; None takes the place where it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,4 +95,6 @@ def _fixed(codes: Sequence[str], template: ChatTemplate) -> FixedTemplate | Auto
 
 
 def _writable(target: Target) -> bool:
-    return target.in_lines and target.path != "-" and target.template.origin == target.path
+    source = target.template.source
+    read = source is not None and source.kind in (SourceKind.FILE, SourceKind.DIRECTORY)
+    return read and target.in_lines and target.template.origin == target.path
