@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from typing import TypeAlias
 
 from .code_points import CodePoints
@@ -55,13 +53,11 @@ def initials(regex: Regex) -> CodePoints:
     match regex:
         case Character(points):
             return points
-        case RegexChoice(parts):
-            return reduce(or_, map(initials, parts), CodePoints())
-        case RegexSequence(parts):
+        case RegexSequence(parts) | RegexChoice(parts):
             found = CodePoints()
             for part in parts:
                 found |= initials(part)
-                if shortest(part):
+                if isinstance(regex, RegexSequence) and shortest(part):
                     break
             return found
         case RegexRepeat(item):
