@@ -1,6 +1,13 @@
 """Small edits of a template's text, found by its syntax; what they are good for, renders say."""
 
-from .additions import adding_edits, also_compared, asking_also, jinja_text, replaced_value
+from .additions import (
+    adding_edits,
+    also_compared,
+    asking_also,
+    jinja_text,
+    replaced_value,
+    string_value,
+)
 from .decided_conditions import decided_conditions
 from .generation_blocks import Authorship, Ownership, exploded, with_generation_blocks
 from .moved_closer import after_its_loop
@@ -31,6 +38,7 @@ __all__ = [
     "replaced_value",
     "spans_after",
     "statement_tree",
+    "string_value",
     "template_edits",
     "with_generation_blocks",
     "without_brackets",

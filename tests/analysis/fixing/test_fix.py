@@ -97,3 +97,16 @@ def test_an_encoder_in_python_is_refused(tmp_path: Path) -> None:
     path.write_text("def encode(messages, **given):\n    return str(messages)\n", encoding="utf-8")
     with pytest.raises(AutoparserError, match="no template that could be edited"):
         fix_template(load_encoder(f"{path}:encode"))
+
+
+def test_what_begins_a_turn_behind_the_question_is_written_where_it_is_asked_for() -> None:
+    text = (
+        "{% for m in messages %}{% if m.role == 'user' %}{{ 'Q: ' + m.content + '\\n--\\nA: ' }}"
+        "{% else %}{{ m.content + '\\n--\\n' }}{% endif %}{% endfor %}"
+    )
+    template = fixed(text, "AP204").template
+    asked = [{"role": "user", "content": "Why?"}]
+    assert template.render(asked) == "Q: Why?\n--\n"
+    assert template.render(asked, add_generation_prompt=True) == "Q: Why?\n--\nA: "
+    said = [*asked, {"role": "assistant", "content": "So."}]
+    assert template.render(said) == "Q: Why?\n--\nA: So.\n--\n"
