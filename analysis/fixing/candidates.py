@@ -15,6 +15,7 @@ from autoparser.analysis.lint import LintFinding, Subject
 from autoparser.analysis.loading.edits import (
     TemplateEdit,
     adding_edits,
+    after_all_messages,
     after_its_loop,
     also_compared,
     asking_also,
@@ -62,7 +63,12 @@ class FixCandidate:
 def fix_candidates(subject: Subject, finding: LintFinding, text: str) -> list[FixCandidate]:
     """Return what may fix a finding, nearest to the places that the renders name first."""
     places = [*_places(subject, finding, text)]
-    single = [*template_edits(text), *adding_edits(text), *asking_also(text, GENERATION)]
+    single = [
+        *template_edits(text),
+        *adding_edits(text),
+        *asking_also(text, GENERATION),
+        *after_all_messages(text),
+    ]
     alone = [*(FixCandidate((edit,)) for edit in dict.fromkeys(single))]
     prompts = [FixCandidate((edit,), later) for edit, later in prompt_edits(subject, finding, text)]
     anywhere = [*(FixCandidate((edit,)) for edit in _defaults(subject)), *_roles(text)]

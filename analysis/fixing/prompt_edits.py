@@ -14,10 +14,9 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint import LintFinding, Subject
 from autoparser.analysis.lint.paired_markers import balance
 from autoparser.analysis.loading.edits import (
-    ItemKind,
     TemplateEdit,
+    items_after_all,
     jinja_text,
-    statement_tree,
     string_value,
 )
 from autoparser.analysis.loading.template import template_tokens
@@ -85,12 +84,9 @@ def _asked_for(subject: Subject, text: str, header: str) -> Iterator[TemplateEdi
 
 def _at_the_end(text: str) -> Iterator[TemplateEdit]:
     """Ask for a generation prompt around what a template writes after all messages."""
-    items = statement_tree(text).items
-    loops = [at for at, item in enumerate(items) if item.word == "for"]
-    for item in items[loops[-1] + 1 :] if loops else ():
+    for item in items_after_all(text):
         inner = text[item.start : item.end]
-        if item.kind is not ItemKind.TAG and inner.strip():
-            yield TemplateEdit(item.start, item.end, f"{{% if {GENERATION} %}}{inner}{{% endif %}}")
+        yield TemplateEdit(item.start, item.end, f"{{% if {GENERATION} %}}{inner}{{% endif %}}")
 
 
 def _after_the_question(subject: Subject, text: str) -> Iterator[TemplateEdit]:

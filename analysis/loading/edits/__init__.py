@@ -10,20 +10,19 @@ from .additions import (
 )
 from .decided_conditions import decided_conditions
 from .generation_blocks import Authorship, Ownership, exploded, with_generation_blocks
-from .moved_closer import after_its_loop
+from .moved_closer import after_all_messages, after_its_loop, items_after_all
 from .simplifications import default_edit, template_edits
-from .statement_tree import ItemKind, StatementBody, TemplateItem, statement_tree
+from .statement_tree import StatementBody, statement_tree
 from .template_edit import TemplateEdit, changed_lines, edited, in_newlines, spans_after
 from .tidy_spelling import own_lines, without_brackets
 
 __all__ = [
     "Authorship",
-    "ItemKind",
     "Ownership",
     "StatementBody",
     "TemplateEdit",
-    "TemplateItem",
     "adding_edits",
+    "after_all_messages",
     "after_its_loop",
     "also_compared",
     "asking_also",
@@ -33,6 +32,7 @@ __all__ = [
     "edited",
     "exploded",
     "in_newlines",
+    "items_after_all",
     "jinja_text",
     "own_lines",
     "replaced_value",
