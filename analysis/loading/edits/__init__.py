@@ -3,6 +3,7 @@
 from .additions import adding_edits, also_compared, asking_also, jinja_text, replaced_value
 from .decided_conditions import decided_conditions
 from .generation_blocks import Authorship, Ownership, exploded, with_generation_blocks
+from .kept_values import KeptValue, kept_values
 from .moved_closer import after_its_loop
 from .simplifications import default_edit, template_edits
 from .statement_tree import ItemKind, StatementBody, TemplateItem, statement_tree
@@ -12,6 +13,7 @@ from .tidy_spelling import own_lines, without_brackets
 __all__ = [
     "Authorship",
     "ItemKind",
+    "KeptValue",
     "Ownership",
     "StatementBody",
     "TemplateEdit",
@@ -27,6 +29,7 @@ __all__ = [
     "exploded",
     "in_newlines",
     "jinja_text",
+    "kept_values",
     "own_lines",
     "replaced_value",
     "spans_after",
