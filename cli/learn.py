@@ -63,7 +63,8 @@ def learn(
         typer.Option(
             metavar="FILE",
             help="A log: a line is a raw output, as text or a JSON string, or {completion: …,"
-            " prompt: …}; with --tools, or a response_template beside the template.",
+            " prompt: …}; with --tools, or a response_template or response_schema"
+            " beside the template.",
         ),
     ] = None,
     tools: ToolsOption = None,
@@ -104,7 +105,7 @@ def learn(
     read = (
         _from_examples(examples)
         if examples is not None
-        else _from_outputs(outputs or Path(), tools)
+        else _from_outputs(outputs or Path(), tools, asked_for.added_tokens(tokenizer))
     )
     learnt = read(asked_for.analysis(asked_for.template(tokenizer)))
     with result_to(output) as outlet:
@@ -155,7 +156,7 @@ def _name_contradictions(analysis: Analysis, given: Sequence[Example]) -> None:
     reader = _suggested(analysis)
     odd = () if reader is None else reader.contradicted(given)
     if reader is not None and odd:
-        words = f"its response_template reads {len(odd)} of {len(given)} examples otherwise"
+        words = f"its {reader.key} reads {len(odd)} of {len(given)} examples otherwise"
         say(f"{reader.file}: {words}, the first {odd[0].place}: the examples count")
 
 
@@ -166,7 +167,9 @@ def _suggested(analysis: Analysis) -> SuggestedReader | None:
     return suggested_reader(analysis.template, "" if opening is None else opening.text)
 
 
-def _from_outputs(path: Path, tools: Path | None) -> Callable[[Analysis], _Learnt]:
+def _from_outputs(
+    path: Path, tools: Path | None, tokens: Sequence[str]
+) -> Callable[[Analysis], _Learnt]:
     """Learn from outputs that nobody has labelled, by the tools or by the model's own files."""
     from autoparser.analysis.from_outputs import learn_outputs
     from autoparser.analysis.inference.outputs import OutputError, given_outputs
@@ -179,7 +182,7 @@ def _from_outputs(path: Path, tools: Path | None) -> Callable[[Analysis], _Learn
         if offered is None:
             return _from_suggestions(analysis, given, ())
         try:
-            found = learn_outputs(analysis, given, offered)
+            found = learn_outputs(analysis, given, offered, tokens)
         except OutputError:
             if _suggested(analysis) is None:
                 raise
@@ -202,10 +205,10 @@ def _from_suggestions(
         raise AutoparserError(
             "outputs say nothing without the tools that were offered",
             hint="add --tools FILE, or a response_template to the tokenizer_config.json beside"
-            " the template, which is read where transformers is installed",
+            " the template, which is read where transformers is installed, or a response_schema",
         )
     labelled = reader.labelled(given, offered)
-    read = f"its response_template reads {len(labelled)} of {len(given)} outputs"
+    read = f"its {reader.key} reads {len(labelled)} of {len(given)} outputs"
     say(f"{reader.file}: {read}, and suggests what they mean")
     found = taught(analysis, labelled, EvidenceKind.OUTPUT)
     ok = found.ok and len(labelled) == len(given)

@@ -20,8 +20,7 @@ In the notation of a template that writes strings as they are and all else as Py
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -40,7 +39,7 @@ from autoparser.analysis.core.format import (
 from autoparser.analysis.core.schema import ANY, ROOT, Schema, SchemaError, SchemaPart, place_of
 from autoparser.analysis.reading.expression import IdentityCache
 
-from .entry_rows import closes_of, filled, is_closed, kinds_told
+from .entry_rows import closes_of, filled, is_closed, kinds_told, opening_of
 from .json_schema import may_be_met, plain_words
 from .json_styles import json_style, kind_style
 from .members import MemberRules
@@ -50,7 +49,7 @@ from .rules import JsonStyle, JsonValue, Node, Ref, refers
 from .schema_reader import SchemaReader
 from .string_ways import string_ways
 from .table import RuleTable
-from .told_apart import BareValue, any_text, by_its_text, is_bare, told_apart
+from .told_apart import BareValue, any_text, by_its_text, is_bare, told_apart, within_floats
 
 _ORDER = {kind: at for at, kind in enumerate(JsonType)}
 _CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
@@ -113,7 +112,7 @@ class ValueWriter:
         only = options[0] if len(options) == 1 else found
         if JsonType.STRING in kinds and is_bare(notation.string):
             bare.hold(self.reader)
-        return self._by_type(only, notation, exclude, kinds)
+        return self._by_type(only, notation, exclude, kinds, bare.kinds)
 
     def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> list[Path]:
         """Return the way to write values of some types as JSON; none where there are no values."""
@@ -121,12 +120,18 @@ class ValueWriter:
         return [(JsonValue(part, style),)] if may_be_met(part) else []
 
     def _by_type(
-        self, schema: Schema, notation: Notation, exclude: Sequence[str], kinds: frozenset[JsonType]
+        self,
+        schema: Schema,
+        notation: Notation,
+        exclude: Sequence[str],
+        kinds: frozenset[JsonType],
+        beside: frozenset[JsonType],
     ) -> list[Path]:
+        """Return the ways to write values of some types; a reader takes text for those `beside`."""
         ways: list[Path] = []
         if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
             self.reader.hold(schema, JsonType.STRING)
-            ways += string_ways(notation.string, schema, exclude)
+            ways += string_ways(notation.string, schema, [*exclude, *_elements(notation, beside)])
             if _is_raw(notation.string) and any_text(self.reader, schema, kinds):
                 # Whatever is written on its own is such a text, if it is not made of elements
                 # and holds nothing between its items that ends a text.
@@ -170,10 +175,12 @@ class ValueWriter:
 
     def key(
         self, what: str, schema: Json | dict[str, Json], container: Container, texts: Sequence[str]
-    ) -> str:
+    ) -> Hashable:
         """Name a rule by all that it depends on."""
-        told = json.dumps(schema, sort_keys=False)
-        return f"{what} {self.reader.place} {told} {id(container)} {list(texts)!r}"
+        # Nothing is equal to the whole schema that stands in it, but by a reference.
+        is_whole = schema is self.reader.root and not self.reader.document.refers
+        told = "" if is_whole else repr(schema)
+        return what, self.reader.place, told, id(container), tuple(texts)
 
     def array(self, schema: Schema, notation: Notation, exclude: Sequence[str]) -> list[Path]:
         """Return the ways to write an array: an empty one, one with items."""
@@ -194,7 +201,7 @@ class ValueWriter:
         container: Container,
         outer: Notation,
         exclude: Sequence[str],
-        key: str,
+        key: Hashable,
     ) -> Node:
         again = self.table.rule(key, "item", lambda: Ref(""))
         paths: list[Path] = []
@@ -218,9 +225,9 @@ class ValueWriter:
         Where an entry is closed by a text of its own, the value and that text are one rule.
         `read_as` are the types that its reader takes a text for; None: those of the schema.
         """
-        key: Path = made_up or joined(container.key.write(name))
-        told = json.dumps(schema)
-        refers_back = '"$ref"' in told
+        key: Path = made_up or (container.key.write(name),)
+        told = repr(schema)
+        refers_back = self.reader.document.refers and "'$ref'" in told
         exclude = tuple(exclude)
         case = (self.reader.place if refers_back else "", told, id(container), exclude, read_as)
         known = self.closed.get(case)
@@ -276,7 +283,9 @@ class ValueWriter:
         closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
         told = kinds_told(container, row)
         bare = BareValue(schema, told or read_as or self.reader.kinds(schema))
-        return self.ways(schema, container.values or outer, closes, kinds, bare)
+        ways = self.ways(schema, container.values or outer, closes, kinds, bare)
+        is_inside = container in (outer.object, outer.array)
+        return [within_floats(way, closes) for way in ways] if is_inside else ways
 
     def _closed(self, ways: Callable[[], list[Path]], tail: Row, place: str) -> Node:
         """Make the rule for a value and the text that closes it."""
@@ -342,16 +351,21 @@ class ValueWriter:
     ) -> MemberRules:
         """Take the members of an object's schema."""
         close = container.close + behind
-        key = self.key("members", dict(schema), container, (*exclude, behind))
+        key = self.key("members", schema, container, (*exclude, behind))
         last = close.strip()
         if last and container.entry[-1:] == (Slot.VALUE,) and is_bare(outer.string):
             # Nothing but this ends the last text, so that its reader stops at any of it.
             exclude = (*exclude, last)
 
+        # Of a plain object its reader knows just what its writer does.
+        is_read_alike = part is None or (part.schema is schema and part.tells_members_alone)
+
         def entries(name: str, member: Json, made_up: Path) -> list[Path]:
-            read_as = None if part is None else part.member(name).kinds or ANY
-            if read_as == self.reader.kinds(member):
-                read_as = None
+            read_as = None
+            if part is not None and not is_read_alike:
+                read_as = part.member(name).kinds or ANY
+                if read_as == self.reader.kinds(member):
+                    read_as = None
             return self.entries(name, member, container, outer, exclude, made_up, read_as)
 
         all_written = None not in container.typed.values()
@@ -377,13 +391,23 @@ def _is_more(notation: Notation, kind: JsonType, exclude: Sequence[str]) -> bool
 
     They are made of elements, without anything around them, or parted by what ends a text.
     """
-    containers = {JsonType.ARRAY: notation.array, JsonType.OBJECT: notation.object}
-    if kind not in containers:
+    container = _container(notation, kind)
+    if container is None:
         return False
-    container = containers[kind]
     return not container.open.strip() or any(
         each in container.separator for each in exclude if each
     )
+
+
+def _elements(notation: Notation, kinds: frozenset[JsonType]) -> list[str]:
+    """Return what the elements of values begin with: text that holds it is read as elements."""
+    containers = [_container(notation, kind) for kind in sorted(kinds)]
+    made_of = [each for each in containers if each is not None and not each.open.strip()]
+    return [opening_of(each.entry) for each in made_of if is_bare(notation.string)]
+
+
+def _container(notation: Notation, kind: JsonType) -> Container | None:
+    return {JsonType.ARRAY: notation.array, JsonType.OBJECT: notation.object}.get(kind)
 
 
 def _is_raw(text: Text) -> bool:

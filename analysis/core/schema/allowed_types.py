@@ -19,7 +19,10 @@ from .schema_errors import SchemaError
 ANY: frozenset[JsonType] = frozenset(JsonType)
 NONE: frozenset[JsonType] = frozenset()
 _NUMBERS = frozenset({JsonType.INTEGER, JsonType.NUMBER})
+_BY_NAME = {str(kind): frozenset({kind}) for kind in JsonType} | {"number": _NUMBERS}
 _UNIONS = ("anyOf", "oneOf")
+_IN_PLACE = frozenset({"$ref", "allOf", "if", *_UNIONS})
+"""Keywords by which other schemas speak of the same value."""
 
 
 def kinds_of(
@@ -27,7 +30,8 @@ def kinds_of(
 ) -> frozenset[JsonType]:
     """Name the types of the values that a schema of the document allows.
 
-    `above` holds the references on the way here. Raises SchemaError for what is not a schema.
+    `above` holds the references on the way here. Raises SchemaError for what is not a schema, and
+    for a reference that leads back to itself without a value between.
     """
     if schema is False:
         return NONE
@@ -39,10 +43,19 @@ def kinds_of(
             hint='give an object such as {"type": "string"}',
         )
 
+    kinds = _own(schema)
+    return (
+        kinds if schema.keys().isdisjoint(_IN_PLACE) else kinds & _beside(schema, document, above)
+    )
+
+
+def _beside(schema: Schema, document: Document, above: frozenset[str]) -> frozenset[JsonType]:
+    """Name the types that other schemas allow, which a schema refers to or combines."""
+
     def inner(part: Json) -> frozenset[JsonType]:
         return kinds_of(part, document, above)
 
-    kinds = _own(schema)
+    kinds = ANY
     if "$ref" in schema:
         kinds &= _referred(str(schema["$ref"]), document, above)
     for part in schemas_of(schema, "allOf"):
@@ -59,7 +72,10 @@ def kinds_of(
 
 def _referred(reference: str, document: Document, above: frozenset[str]) -> frozenset[JsonType]:
     if reference in above:
-        return ANY
+        raise SchemaError(
+            f"$ref {reference!r} leads back to itself without a value between",
+            hint="refer to it from within a member or an item",
+        )
     found = document.known.get(reference)
     if found is None:
         target, _ = document.resolve(reference)
@@ -86,6 +102,8 @@ def _own(schema: Schema) -> frozenset[JsonType]:
 
 def _declared(schema: Schema) -> frozenset[JsonType]:
     declared = schema.get("type")
+    if isinstance(declared, str) and declared in _BY_NAME:
+        return _BY_NAME[declared]
     return ANY if declared is None else NONE.union(*_named(declared))
 
 
@@ -101,4 +119,4 @@ def _named(declared: Json) -> Iterator[frozenset[JsonType]]:
 
 
 def _with_whole(kind: JsonType) -> frozenset[JsonType]:
-    return _NUMBERS if kind is JsonType.NUMBER else frozenset({kind})
+    return _BY_NAME[kind]
