@@ -10,6 +10,7 @@ from .additions import (
 )
 from .decided_conditions import decided_conditions
 from .generation_blocks import Authorship, Ownership, exploded, with_generation_blocks
+from .kept_values import KeptValue, kept_values
 from .moved_closer import after_all_messages, after_its_loop, items_after_all
 from .simplifications import default_edit, template_edits
 from .statement_tree import StatementBody, statement_tree
@@ -18,6 +19,7 @@ from .tidy_spelling import own_lines, without_brackets
 
 __all__ = [
     "Authorship",
+    "KeptValue",
     "Ownership",
     "StatementBody",
     "TemplateEdit",
@@ -34,6 +36,7 @@ __all__ = [
     "in_newlines",
     "items_after_all",
     "jinja_text",
+    "kept_values",
     "own_lines",
     "replaced_value",
     "spans_after",
