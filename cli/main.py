@@ -6,7 +6,6 @@ Contract of the exit code: 0 done, 1 done with findings that the command is ther
 
 from __future__ import annotations
 
-import errno
 import gc
 import re
 import sys
@@ -20,7 +19,7 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 from autoparser.analysis.core.spelling import suggest
 
 from .commands import CommandGroup
-from .output import be_printable, quiet_standard_output
+from .output import FULL, be_printable, quiet_standard_output
 
 __all__ = ["app", "main", "run"]
 
@@ -32,7 +31,6 @@ CLOSED_PIPE = 141
 RARELY = 50_000
 """New objects after which the cycle collector looks; by default 700, hundreds of times a start."""
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name="autoparser",
@@ -88,10 +86,11 @@ def run(arguments: Sequence[str]) -> int:
         # Click leaves so when the reader has gone, and when it has told a shell how to complete.
         return _unread() if isinstance(end.__context__, OSError) else int(end.code or 0)
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in FULL:
             raise
         quiet_standard_output()
-        return _complain(f"standard output: cannot be written ({error.strerror})")
+        way_out = "make room there, or name a file with --output"
+        return _complain(f"standard output: cannot be written ({error.strerror}); {way_out}")
     except _UsageError as error:
         return _complain(_usage(error))
     except BaseException as error:
