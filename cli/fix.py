@@ -18,6 +18,7 @@ from .options import (
     RevisionOption,
     SelectOption,
     SourcesArgument,
+    TemplateOption,
     TextOrJsonOption,
     is_json,
 )
@@ -50,6 +51,7 @@ def fix(
     form: TextOrJsonOption = None,
     as_json: JsonOption = False,
     output: OutputOption = None,
+    template_place: TemplateOption = None,
     revision: RevisionOption = None,
     jobs: JobsOption = None,
     limits: Limits | None = None,
@@ -66,7 +68,15 @@ def fix(
     as_json = is_json(form, as_json)
     for source in sources:
         keep_source(source, output)
-    run = fixed_sources(sources, select, ignore, revision=revision, jobs=jobs, limits=limits)
+    run = fixed_sources(
+        sources,
+        select,
+        ignore,
+        template_place=template_place,
+        revision=revision,
+        jobs=jobs,
+        limits=limits,
+    )
     if write:
         write_fixed(run)
     _give(run, output, as_json=as_json, written=write, shows_diff=diff or not write)
@@ -80,6 +90,7 @@ def fixed_sources(
     select: Sequence[str] | None,
     ignore: Sequence[str] | None,
     *,
+    template_place: str | None,
     revision: str | None,
     jobs: int | None,
     limits: Limits | None,
@@ -87,9 +98,15 @@ def fixed_sources(
     """Fix the templates of sources, in memory. Raises AutoparserError for rules that none are."""
     # Imported here so that help does without the engine.
     from autoparser.analysis.fixing import FixRequest, fix_sources
+    from autoparser.analysis.learnt import is_saved_format
     from autoparser.analysis.lint.project import RuleChoice, find_settings
     from autoparser.analysis.loading.isolation import usual_jobs
 
+    if template_place is not None and not any(map(is_saved_format, sources)):
+        raise AutoparserError(
+            "--template says where the template of a saved format is, and none is given",
+            hint="leave it out",
+        )
     settings = find_settings(Path.cwd())
     rules = RuleChoice(
         settings.select if select is None else _listed(select),
@@ -102,7 +119,9 @@ def fixed_sources(
             "no rule is left whose findings can be fixed",
             hint="'autoparser rule' says of each rule whether they can",
         )
-    request = FixRequest(tuple(sources), codes, settings, revision, jobs or usual_jobs(), limits)
+    request = FixRequest(
+        tuple(sources), codes, settings, revision, jobs or usual_jobs(), limits, template_place
+    )
     return fix_sources(request)
 
 

@@ -206,8 +206,16 @@ def lint(
     if watch:
         _check_watch(sources, write=write_baseline or fix)
     if fix:
-        chosen = (select, ignore)
-        write_fixed(fixed_sources(sources, *chosen, revision=revision, jobs=jobs, limits=limits))
+        fixed = fixed_sources(
+            sources,
+            select,
+            ignore,
+            template_place=template_place,
+            revision=revision,
+            jobs=jobs,
+            limits=limits,
+        )
+        write_fixed(fixed)
     jinjas = _jinjas(python or [], wanted=engines)
     cache = None if no_cache else _cache(cache_dir)
 

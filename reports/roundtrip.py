@@ -143,14 +143,14 @@ def summary_lines(found: RoundTrip, width: int) -> Lines:
 
 
 def _confirmed(found: RoundTrip, width: int) -> Lines:
-    """Say which sampled turns the template does not write itself, before they are varied."""
+    """Count the turns that the template writes itself, before they are varied."""
     reasons = Counter(row.verdict.unconfirmed for row in found.rows)
     total, same = reasons.total(), reasons.pop("", 0)
     if not reasons:
         return []
     why = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
-    words = f"The template writes {same} of the {total} sampled turns itself, as the format does."
-    return prose(visible(f"{words} Of the others {why}."), width, indent=0)
+    words = f"The template writes {same} of the {total} sampled turns itself."
+    return prose(visible(f"{words} Of the others, which the format wrote, {why}."), width, indent=0)
 
 
 def _many(kind: Outcome, count: int) -> str:

@@ -95,8 +95,8 @@ class VerdictDocument(JsonDocument, frozen=True):
     sampled: str
     """What the model wrote."""
     unconfirmed: str
-    """Why the template itself does not write the turn, before its variations, as the format does
-    after the prompt; empty where it does."""
+    """Why the format wrote the turn, before its variations, and not the template itself after the
+    prompt; empty where the template did."""
     parsed: Status | None
     """How the parser read it."""
 

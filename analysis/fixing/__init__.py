@@ -1,7 +1,7 @@
 """A template in which findings of lint are fixed: the smallest edits, proven by renders."""
 
 from .edit_proof import ProvenEdit
-from .fix import FindingFix, FixedTemplate, Unfixed, fix_template
+from .fix import FindingFix, FixedTemplate, Unfixed, fix_template, fixes_apart
 from .fix_run import FixRequest, FixRun, FixTarget, fix_sources
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "Unfixed",
     "fix_sources",
     "fix_template",
+    "fixes_apart",
 ]

@@ -15,9 +15,11 @@ from functools import cached_property
 
 from autoparser.analysis.lint import Subject
 from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
+from autoparser.analysis.loading.edits import TemplateEdit
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .proof_conversation import ProofConversation, proof_conversations
+from .reached_bodies import ReachedBodies
 from .render_faults import IN_OTHER_WORDS, NO_PROMPT, REWRITTEN, UNCLOSED, Fault, faults_of, worse
 
 __all__ = ["EditProof", "ProvenEdit"]
@@ -43,6 +45,9 @@ class EditProof:
         self._subject = subject
         self._original = _ProofRenders(subject, subject.rendering)
         self._faults: dict[int, Mapping[Fault, int]] = {}
+        self._reaching: dict[int, frozenset[int | None]] = {}
+        self._plain: tuple[ChatTemplate, _ProofRenders] | None = None
+        """The one that others were last held against."""
 
     @cached_property
     def conversations(self) -> tuple[ProofConversation, ...]:
@@ -57,20 +62,59 @@ class EditProof:
             found.setdefault(each.request, []).append(at)
         return found
 
-    def proven(self, template: ChatTemplate) -> ProvenEdit | None:
-        """Return what an edited template makes better; None where something is worse."""
+    def proven(
+        self, template: ChatTemplate, edits: Sequence[TemplateEdit] = ()
+    ) -> ProvenEdit | None:
+        """Return what an edited template makes better; None where something is worse.
+
+        Of conversations that reach none of the edits, where these are given, nothing is rendered.
+        """
         edited = _ProofRenders(self._subject, template)
+        around = self.reached.around(edits)
         changed = better = 0
-        for at, each in enumerate(self.conversations):
+        for at in [*self._order]:
+            if around and not around & self._reached_by(at):
+                continue
+            each = self.conversations[at]
             before, after = self._original.render(each), edited.render(each)
             if (after.rendered, after.text) == (before.rendered, before.text):
                 continue
             faults = self._better(at, before, after, edited)
             if faults is None:
+                # What told one edit apart from a right one tells others.
+                self._order.remove(at)
+                self._order.insert(0, at)
                 return None
             changed += 1
             better += sum(self.faults(at).values()) - sum(faults.values())
         return ProvenEdit(len(self.conversations), changed, better)
+
+    def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
+        """Say whether two edited templates render every conversation to the same text."""
+        if self._plain is None or self._plain[0] is not one:
+            self._plain = (one, _ProofRenders(self._subject, one))
+        first, second = self._plain[1], _ProofRenders(self._subject, other)
+        return all(
+            first.text(self.conversations[at]) == second.text(self.conversations[at])
+            for at in self._order
+        )
+
+    @cached_property
+    def reached(self) -> ReachedBodies:
+        """Which parts of the template conversations reach."""
+        return ReachedBodies(self._subject.rendering)
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The places of the conversations, in the order in which they are asked."""
+        return [*range(len(self.conversations))]
+
+    def _reached_by(self, at: int) -> frozenset[int | None]:
+        if at not in self._reaching:
+            each = self.conversations[at]
+            text, variables = self._original.text(each), self._original.variables(each)
+            self._reaching[at] = self.reached.of(variables, text)
+        return self._reaching[at]
 
     def faults(self, at: int) -> Mapping[Fault, int]:
         """Return what is wrong with a conversation as the original renders it."""
@@ -162,9 +206,15 @@ class _ProofRenders:
         self._renders = LintRenders(template, subject.tokens)
 
     def render(self, each: ProofConversation) -> Render:
-        asked = RenderSetting(each.tools, each.generation, each.setting, as_given=each.as_given)
-        return self._renders.render(each.messages, asked)
+        return self._renders.render(each.messages, _asked(each))
+
+    def variables(self, each: ProofConversation) -> Mapping[str, object]:
+        return self._renders.variables(each.messages, _asked(each))
 
     def text(self, each: ProofConversation) -> str | None:
         render = self.render(each)
         return render.text if render.rendered else None
+
+
+def _asked(each: ProofConversation) -> RenderSetting:
+    return RenderSetting(each.tools, each.generation, each.setting, as_given=each.as_given)

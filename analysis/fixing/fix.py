@@ -10,19 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
-from autoparser.analysis.lint import LintFinding, Rule, RuleGroup, Subject, all_rules, lint
+from autoparser.analysis.lint import LintFinding, Rule, RuleGroup, all_rules, lint
 from autoparser.analysis.lint.project.ignores import ignores_of
 from autoparser.analysis.lint.rules.training.no_generation_markers import RULE as UNMARKED
-from autoparser.analysis.loading.edits import TemplateEdit, changed_lines, edited, in_newlines
+from autoparser.analysis.loading.edits import (
+    TemplateEdit,
+    changed_lines,
+    edited,
+    in_newlines,
+    own_lines,
+    spans_after,
+)
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .candidates import FixCandidate, fix_candidates
-from .edit_proof import EditProof, ProvenEdit
+from .edit_proof import ProvenEdit
 from .marked_template import marked_templates, marks_what_the_model_writes
+from .template_trials import TemplateTrials, hits_of
+from .tidying import tidied
 
-__all__ = ["FindingFix", "FixedTemplate", "Unfixed", "fix_template"]
+__all__ = ["FindingFix", "FixedTemplate", "Unfixed", "fix_template", "fixes_apart"]
 
 MOST_STEPS = 4
 """So many edits are put together for one finding."""
@@ -81,15 +91,16 @@ def fix_template(template: ChatTemplate, rules: Sequence[Rule] | None = None) ->
     text = in_newlines(template.text)
     accepted = {code for each in ignores_of(text, "")[0] for code in each.codes}
     wanted = [rule for rule in chosen if rule.fixable and rule.code not in accepted]
-    current = replace(template, text=text)
+    trials = TemplateTrials(replace(template, text=text))
     fixes: list[FindingFix] = []
-    for finding in lint(_subject(current), wanted).findings:
+    for finding in lint(trials.subject, wanted).findings:
         # What was fixed before may have fixed this, too.
-        if fixes and not _hits(_subject(current), finding.rule):
+        if fixes and not hits_of(trials.subject, finding.rule):
             continue
-        found, current = _fixed(current, finding)
-        fixes.append(found)
-    text = current.text
+        fixes.append(_fixed(trials, finding))
+        if fixes[-1].reason is None:
+            trials = TemplateTrials(trials.fixed(fixes[-1].edits))
+    text = trials.template.text
     if text != in_newlines(template.text) and "\r\n" in template.text:
         text = text.replace("\n", "\r\n")
     elif text == in_newlines(template.text):
@@ -97,77 +108,89 @@ def fix_template(template: ChatTemplate, rules: Sequence[Rule] | None = None) ->
     return FixedTemplate(template, replace(template, text=text), tuple(fixes))
 
 
-def _subject(template: ChatTemplate) -> Subject:
-    """Analyse a template. Raises AutoparserError where that cannot be done."""
-    subject = Subject(template)
-    _ = subject.analysis
-    return subject
+def fixes_apart(template: ChatTemplate, rules: Sequence[Rule]) -> Iterator[FixedTemplate]:
+    """Fix the findings of each of these rules in the template as it is.
+
+    Raises AutoparserError where it cannot be analysed.
+    """
+    trials = TemplateTrials(replace(template, text=in_newlines(template.text)))
+    for rule in rules:
+        for finding in lint(trials.subject, [rule]).findings:
+            fix = _fixed(trials, finding)
+            yield FixedTemplate(trials.template, trials.fixed(fix.edits), (fix,))
 
 
-def _fixed(template: ChatTemplate, finding: LintFinding) -> tuple[FindingFix, ChatTemplate]:
+def _fixed(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
     if finding.rule is UNMARKED:
-        return _marked(template, finding)
-    search = _FixSearch(template, finding)
+        return _marked(trials, finding)
+    search = _FixSearch(trials, finding)
     found = search.found()
     if isinstance(found, Unfixed):
-        return FindingFix(finding, (), None, found, search.tried), template
-    edits, proof = found
-    fixed = replace(template, text=edited(template.text, edits))
-    return FindingFix(finding, edits, proof, None, search.tried), fixed
+        return FindingFix(finding, (), None, found, search.tried)
+    edits = search.tidied(found)
+    proof = trials.proof.proven(trials.edited(edits))
+    if proof is None:
+        # It changes a conversation that was thought not to reach it.
+        return FindingFix(finding, (), None, Unfixed.NOT_PROVEN, search.tried)
+    return FindingFix(finding, edits, proof, None, search.tried)
 
 
-def _marked(template: ChatTemplate, finding: LintFinding) -> tuple[FindingFix, ChatTemplate]:
+def _marked(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
     """Write generation blocks, by which no text changes."""
-    subject = _subject(template)
-    proof, known, tried, reason = EditProof(subject), _codes(subject), 0, Unfixed.NO_EDIT
-    for marked in marked_templates(subject.analysis):
+    subject, tried, reason = trials.subject, 0, Unfixed.NO_EDIT
+    text = trials.template.text
+    found = (_laid_out(each, text) for each in marked_templates(subject.analysis))
+    for marked in chain.from_iterable(found):
         tried += 1
-        proven = _proven_marks(subject, proof, marked)
+        proven = _proven_marks(trials, marked)
         if proven is None:
             reason = max(reason, Unfixed.NOT_PROVEN, key=[*Unfixed].index)
-            continue
-        after = _subject(marked)
-        if _hits(after, finding.rule):
+        elif not trials.gone(marked, finding.rule):
             reason = max(reason, Unfixed.NOT_GONE, key=[*Unfixed].index)
         # That older engines do not know the tag is the price of it, not a mistake.
-        elif any(rule.group is not RuleGroup.PORTABILITY for rule in _news(after, known)):
+        elif any(rule.group is not RuleGroup.PORTABILITY for rule in trials.news(marked)):
             reason = Unfixed.NEW
         else:
-            edits = changed_lines(template.text, marked.text)
-            return FindingFix(finding, edits, proven, None, tried), marked
-    return FindingFix(finding, (), None, reason, tried), template
+            edits = changed_lines(text, marked.text)
+            return FindingFix(finding, edits, proven, None, tried)
+    return FindingFix(finding, (), None, reason, tried)
 
 
-def _proven_marks(subject: Subject, proof: EditProof, marked: ChatTemplate) -> ProvenEdit | None:
+def _laid_out(marked: ChatTemplate, text: str) -> Iterator[ChatTemplate]:
+    """Return a marked template with its new tags on lines of their own, and as it is."""
+    lines = own_lines(marked.text, spans_after(changed_lines(text, marked.text)))
+    if lines:
+        yield replace(marked, text=edited(marked.text, lines))
+    yield marked
+
+
+def _proven_marks(trials: TemplateTrials, marked: ChatTemplate) -> ProvenEdit | None:
     """Return the proof that no text changes and that what the model writes is marked."""
     try:
         marked.check_syntax()
     except AutoparserError:
         return None
+    subject = trials.subject
     if not marks_what_the_model_writes(subject.analysis, marked):
         return None
-    found = proof.proven(replace(subject.rendering, text=marked.text))
+    found = trials.proof.proven(replace(subject.rendering, text=marked.text))
     return found if found is not None and not found.changed else None
 
 
 class _FixSearch:
     """Looks for the edits that fix one finding of one template."""
 
-    def __init__(self, template: ChatTemplate, finding: LintFinding) -> None:
-        self._template = template
+    def __init__(self, trials: TemplateTrials, finding: LintFinding) -> None:
+        self._trials = trials
         self._finding = finding
-        self._rule = finding.rule
-        self._subject = _subject(template)
-        self._before = _hits(self._subject, self._rule)
-        self._proof = EditProof(self._subject)
-        self._asked = [*self._subject.asked]
-        self._known: set[str] | None = None
-        self._edits: dict[str, ChatTemplate] = {}
+        self._text = trials.template.text
+        self._looked_at = trials.looked_at(finding.rule)
+        self._asked = [*self._looked_at.asked]
         self.tried = 0
 
-    def found(self) -> tuple[tuple[TemplateEdit, ...], ProvenEdit] | Unfixed:
+    def found(self) -> tuple[TemplateEdit, ...] | Unfixed:
         """Return the smallest edits that fix the finding, or why there are none."""
-        candidates = fix_candidates(self._subject, self._finding, self._template.text)
+        candidates = fix_candidates(self._looked_at, self._finding, self._text)
         chosen = FixCandidate(())
         reason = Unfixed.NO_EDIT
         for _ in range(MOST_STEPS):
@@ -175,41 +198,51 @@ class _FixSearch:
             reason = max(reason, why, key=[*Unfixed].index)
             if step is None:
                 break
-            if done is not None:
-                return self._least(step, done)
+            if done:
+                return self._least(step)
             chosen = step
         return reason
 
+    def tidied(self, edits: tuple[TemplateEdit, ...]) -> tuple[TemplateEdit, ...]:
+        """Return edits in their plainest form."""
+        plainer = tidied(self._trials, edits)
+        if plainer.text == self._trials.edited(edits).text:
+            return edits
+        lines = changed_lines(self._text, plainer.text)
+        return edits if self._in_the_way(lines) else lines
+
     def _step(
         self, chosen: FixCandidate, candidates: Sequence[FixCandidate]
-    ) -> tuple[FixCandidate | None, ProvenEdit | None, Unfixed]:
+    ) -> tuple[FixCandidate | None, bool, Unfixed]:
         """Return the nearest candidate that fixes the finding, or the one that mends most."""
-        base = [*self._outcomes(self._edited(chosen))]
+        base = [*self._outcomes(self._trials.edited(chosen.edits))]
         partial: list[tuple[int, FixCandidate]] = []
         reason = Unfixed.NO_EDIT
         apart = [each for each in candidates if not each.overlaps(chosen)][:MOST_TRIED]
         for at in range(0, len(apart), AT_ONCE):
             both = [chosen.and_also(each) for each in apart[at : at + AT_ONCE]]
-            self.tried += len(both)
-            touching = [each for each in both if self._differs(self._edited(each), base)]
-            for each in sorted(touching, key=lambda it: it.size):
-                why, proof = self._judged(self._edited(each))
+            for each in sorted(both, key=lambda it: it.size):
+                self.tried += 1
+                if not self._differs(self._trials.edited(each.edits), base):
+                    continue
+                why = self._in_the_way(each.edits)
                 if why is None:
-                    return each, proof, reason
+                    return each, True, reason
                 reason = max(reason, why, key=[*Unfixed].index)
-                if proof is not None and proof.better:
+                proof = self._trials.proven(each.edits)
+                if why is Unfixed.NOT_GONE and proof is not None and proof.better:
                     partial.append((proof.better, each))
         best = max(partial, key=lambda it: (it[0], -it[1].size), default=None)
-        return (None if best is None else best[1]), None, reason
+        return (None if best is None else best[1]), False, reason
 
-    def _judged(self, template: ChatTemplate) -> tuple[Unfixed | None, ProvenEdit | None]:
-        """Say what is in the way of an edited template, None for nothing, and what is proven."""
-        proof = self._proof.proven(template)
-        if proof is None:
-            return Unfixed.NOT_PROVEN, None
-        if not self._gone(template):
-            return Unfixed.NOT_GONE, proof
-        return (Unfixed.NEW, None) if self._worse(template) else (None, proof)
+    def _in_the_way(self, edits: Sequence[TemplateEdit]) -> Unfixed | None:
+        """Say what is in the way of edits; None for nothing."""
+        template = self._trials.edited(edits)
+        if self._trials.proven(edits) is None:
+            return Unfixed.NOT_PROVEN
+        if not self._trials.gone(template, self._finding.rule):
+            return Unfixed.NOT_GONE
+        return Unfixed.NEW if self._trials.news(template) else None
 
     def _differs(self, template: ChatTemplate, base: Sequence[str | None]) -> bool:
         try:
@@ -225,54 +258,11 @@ class _FixSearch:
             except TemplateRenderError:
                 yield None
 
-    def _gone(self, template: ChatTemplate) -> bool:
-        """Whether the rule finds less in an edited template."""
-        try:
-            subject = _subject(template)
-        except AutoparserError:
-            return False
-        hits = _hits(subject, self._rule)
-        return hits is not None and len(hits) < len(self._before or ())
-
-    def _worse(self, template: ChatTemplate) -> bool:
-        """Whether a rule finds something that it did not find before."""
-        if self._known is None:
-            self._known = _codes(self._subject)
-        return bool(_news(_subject(template), self._known))
-
-    def _least(
-        self, chosen: FixCandidate, proof: ProvenEdit
-    ) -> tuple[tuple[TemplateEdit, ...], ProvenEdit]:
+    def _least(self, chosen: FixCandidate) -> tuple[TemplateEdit, ...]:
         """Leave out each edit without which the finding goes, too, and all is as right."""
-        kept = chosen
+        kept = chosen.edits
         for edit in chosen.edits if len(chosen.edits) > 1 else ():
-            fewer = FixCandidate(tuple(each for each in kept.edits if each != edit))
-            template = self._edited(fewer)
-            found = self._proof.proven(template) if fewer.edits else None
-            if found is not None and self._gone(template) and not self._worse(template):
-                kept, proof = fewer, found
-        return tuple(sorted(kept.edits)), proof
-
-    def _edited(self, candidate: FixCandidate) -> ChatTemplate:
-        text = edited(self._template.text, candidate.edits)
-        if text not in self._edits:
-            self._edits[text] = replace(self._subject.rendering, text=text)
-        return self._edits[text]
-
-
-def _hits(subject: Subject, rule: Rule) -> list[str] | None:
-    """Return what a rule finds; None where it cannot look."""
-    if not subject.has(rule.needs):
-        return None
-    return [hit.message for hit in rule.check(subject)]
-
-
-def _codes(subject: Subject) -> set[str]:
-    """Return the codes of all that is found, whatever covers it."""
-    report = lint(subject)
-    return {code for each in report.findings for code in (each.code, *each.also)}
-
-
-def _news(subject: Subject, known: set[str]) -> set[Rule]:
-    """Return the rules that find what is not known, for itself and not as a part of what is."""
-    return {each.rule for each in lint(subject).findings if each.code not in known}
+            fewer = tuple(each for each in kept if each != edit)
+            if fewer and self._in_the_way(fewer) is None:
+                kept = fewer
+        return tuple(sorted(kept))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.provenance import SourceKind
 from autoparser.analysis.lint import rule_of
 from autoparser.analysis.lint.project import Problem, ProjectSettings
 from autoparser.analysis.lint.project.gathering import gather
@@ -32,6 +33,8 @@ class FixRequest:
     revision: str | None = None
     jobs: int = 1
     limits: Limits | None = None
+    template_place: str | None = None
+    """Where the template of a saved format is; None takes the place where it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def fix_sources(
     """Fix every template of the sources; what cannot be looked at is a problem of the run."""
     settings = request.settings
     sources, wrong = gather(request.sources, settings.exclude, settings.root)
-    targets, unread = load_targets(sources, request.revision)
+    targets, unread = load_targets(sources, request.revision, request.template_place)
     answers = in_order(
         partial(_fixed, request.rules),
         [target.template for target in targets],
@@ -92,4 +95,6 @@ def _fixed(codes: Sequence[str], template: ChatTemplate) -> FixedTemplate | Auto
 
 
 def _writable(target: Target) -> bool:
-    return target.in_lines and target.path != "-" and target.template.origin == target.path
+    source = target.template.source
+    read = source is not None and source.kind in (SourceKind.FILE, SourceKind.DIRECTORY)
+    return read and target.in_lines and target.template.origin == target.path

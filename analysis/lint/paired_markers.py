@@ -53,6 +53,28 @@ def balance(text: str, but: Collection[str] = ()) -> Balance:
     return found._replace(within=closing)
 
 
+def crossed(text: str) -> tuple[str, str] | None:
+    """Return a marker that opens within another, and the one that closes the outer before it.
+
+    In ``<call><name>x</call></name>`` these are ``<name>`` and ``</call>``. Only pairs that open
+    and close equally often are looked at: a marker that nothing closes may be a separator.
+    """
+    found = balance(text)
+    whole = {each for each in found.opened if found.opened[each] == found.closed[each]}
+    still: list[tuple[Pair, str]] = []
+    for unit in Literal.of(text).markers:
+        pair, opens = _pair_of(unit)
+        if pair is None or pair not in whole:
+            continue
+        if opens:
+            still.append((pair, unit))
+        elif still and still[-1][0] == pair:
+            still.pop()
+        else:
+            return (still[-1][1], unit) if any(each == pair for each, _ in still) else None
+    return None
+
+
 def _pair_of(unit: str) -> tuple[Pair | None, bool]:
     """Return the pair of a marker, and whether the marker opens it."""
     match = _MARKER.match(unit)

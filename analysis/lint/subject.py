@@ -307,10 +307,18 @@ class Subject:
             parallel=calls and all(str(each) in two.text for each in self.marks.values[:2]),
             reasoning=self.has(Need.REASONING),
             open_calls=not self.shape.answered,
-            system_needed=self.shape.system,
+            # Where a text is lost without one, that is what a conversation has to show.
+            system_needed=self.shape.system and not self._without_system.rendered,
             tools=calls or "tools" in self.suggestions.names,
             settings=[*islice(values, MOST_SETTINGS)],
         )
+
+    @property
+    def _without_system(self) -> Render:
+        """One question without the system message that the template wants."""
+        content: Json = self.shape.user_text(self.user.text)
+        question: list[dict[str, Json]] = [{"role": "user", "content": content}]
+        return self._renders.render(question, self._usually(tools=False, generation=True))
 
     def play_whole(self, conversation: WholeConversation) -> PlayedConversation:
         """Render a conversation of the matrix, of this template's or of another's."""

@@ -59,7 +59,7 @@ def _page(rule: Rule) -> Iterator[str]:
     if rule.covers:
         yield ""
         codes = ", ".join(rule.covers)
-        yield f"Where it fires, {codes} say nothing more: they are its consequences."
+        yield f"Where it fires, nothing more is said of {codes}: that is but its consequence."
     yield ""
     yield "## To accept it"
     yield ""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+
+from tests.analysis.loading.sources.gguf_files import write_model
 
 Run = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
@@ -72,6 +76,48 @@ def test_what_is_no_file_of_a_template_alone_is_not_written(
     assert (ran.code, ran.out) == (2, "")
     assert "--write changes files that hold a template alone" in ran.err
     assert config.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize(("more", "code"), [((), 1), (("--write",), 2)])
+def test_standard_input_is_shown_and_not_written(
+    more: tuple[str, ...],
+    code: int,
+    autoparser: Run,
+    template: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(template.read_bytes())))
+    ran = autoparser("fix", "-", "--select", "AP401", *more)
+    assert (ran.code, f"+    {{%- if {NEW} %}}\n" in ran.out) == (code, not more)
+    assert ("--write changes files that hold a template alone" in ran.err) is bool(more)
+    assert [*tmp_path.iterdir()] == [template]
+
+
+def test_the_template_of_a_saved_format_is_fixed(autoparser: Run, template: Path) -> None:
+    saved = template.with_name("saved.json")
+    autoparser("analyze", template, "--format", "file", "-o", saved)
+    elsewhere = template.rename(template.with_name("elsewhere.jinja"))
+    command = ("fix", saved, "--select", "AP401")
+    refused = autoparser(*command)
+    assert refused.code == 2
+    assert "--template PATH" in refused.err
+    ran = autoparser(*command, "--template", elsewhere, "--write")
+    assert ran.code == 1
+    assert elsewhere.read_text("utf-8") == FIRES.read_text("utf-8").replace(OLD, NEW)
+    without = autoparser("fix", elsewhere, "--select", "AP401", "--template", elsewhere)
+    assert without.code == 2
+    assert "--template says where the template of a saved format is" in without.err
+
+
+def test_a_gguf_file_is_shown_and_not_written(autoparser: Run, tmp_path: Path) -> None:
+    path = write_model(tmp_path / "m.gguf", FIRES.read_text("utf-8"))
+    ran = autoparser("fix", path, "--select", "AP401")
+    assert (ran.code, f"+    {{%- if {NEW} %}}\n" in ran.out) == (1, True)
+    held = path.read_bytes()
+    assert autoparser("fix", path, "--select", "AP401", "--write").code == 2
+    assert path.read_bytes() == held
 
 
 def test_what_cannot_be_read_is_a_problem(autoparser: Run, tmp_path: Path) -> None:

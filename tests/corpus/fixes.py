@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.fixing import Unfixed, fix_template
-from autoparser.analysis.lint import Hit, Subject, all_rules, rule_of
+from autoparser.analysis.fixing import FixedTemplate, Unfixed, fixes_apart
+from autoparser.analysis.lint import all_rules, rule_of
 from autoparser.analysis.loading.sources import load_template
-from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.reports import template_diff
 
 from .each_template import of_each
@@ -75,28 +74,20 @@ def _tried_fix(row: dict[str, Any]) -> TriedFix:
 
 
 def _all_tried(codes: Sequence[str], path: Path) -> list[TriedFix]:
-    template = load_template(str(path))
     try:
-        subject = Subject(template)
-        found = {code for code in codes if [*_hits(subject, code)]}
+        found = fixes_apart(load_template(str(path)), [rule_of(code) for code in codes])
+        return [_tried(path.stem, each) for each in found]
     except AutoparserError:
         # What cannot be analysed has no such finding.
         return []
-    return [each for code in sorted(found) for each in _tried(template, path.stem, code)]
 
 
-def _hits(subject: Subject, code: str) -> Iterator[Hit]:
-    rule = rule_of(code)
-    if subject.has(rule.needs):
-        yield from rule.check(subject)
-
-
-def _tried(template: ChatTemplate, name: str, code: str) -> Iterator[TriedFix]:
-    found = fix_template(template, [rule_of(code)])
-    for each in found.fixes:
-        renders = 0 if each.proof is None else each.proof.conversations
-        diff = template_diff(template, found.template) if each.proof is not None else ""
-        yield TriedFix(name, code, each.reason, len(each.edits), renders, each.tried, diff)
+def _tried(name: str, found: FixedTemplate) -> TriedFix:
+    (each,) = found.fixes
+    renders = 0 if each.proof is None else each.proof.conversations
+    diff = template_diff(found.original, found.template) if each.proof is not None else ""
+    code = each.finding.code
+    return TriedFix(name, code, each.reason, len(each.edits), renders, each.tried, diff)
 
 
 def fix_table(found: Sequence[TriedFix], *, diffs: bool = False) -> str:

@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-import yaml
-
 from autoparser import AutoparserError
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.history.roundtrip import Cause, Outcome, round_trip, shipped_scenarios
 from autoparser.analysis.history.roundtrip.scenario import Scenario
-from autoparser.analysis.history.roundtrip.scenario_files import scenarios_of
 
 from .each_template import of_each
 from .outcomes import PROCESSES, analysis_at
 
-IMAGES = Path(__file__).parents[2] / "fixtures" / "parts" / "scenarios.yaml"
 NAMED = 8
 """How many templates are named for a cause that explains nothing."""
 
@@ -37,9 +33,9 @@ class Played:
     verdicts: tuple[tuple[str, str, str], ...] = ()
     """Scenario, next role, and the cause, or the outcome where there is none."""
     unconfirmed: tuple[str, ...] = ()
-    """Of each verdict, why the template does not write the turn itself; empty where it does."""
+    """Of each verdict, why the format wrote the turn; empty where the template did."""
     images: tuple[bool, ...] = ()
-    """Whether each of the scenarios with images holds that apply."""
+    """Whether each of the scenarios with images, videos and sounds holds that apply."""
     fixed: int = 0
     """Verdicts that another setting of the switches fixes."""
     crash: str = ""
@@ -53,7 +49,6 @@ def played(path: Path) -> Played | None:
         return None
     try:
         found = round_trip(analysis, shipped_scenarios())
-        pictured = round_trip(analysis, images())
     except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
         return Played(path.stem, analysis.check.ok, crash=repr(error))
     return Played(
@@ -64,15 +59,14 @@ def played(path: Path) -> Played | None:
             for row in found.rows
         ),
         tuple(row.verdict.unconfirmed for row in found.rows),
-        tuple(row.verdict.holds for row in pictured.rows),
+        tuple(row.verdict.holds for row in found.rows if has_media(row.scenario)),
         sum(not row.verdict.holds and any(each.holds for each in row.others) for row in found.rows),
     )
 
 
-@cache
-def images() -> tuple[Scenario, ...]:
-    """Return the scenarios with images of the fixtures."""
-    return scenarios_of(yaml.safe_load(IMAGES.read_text("utf-8")), IMAGES.name)
+def has_media(scenario: Scenario) -> bool:
+    """Whether somebody sends an image, a video or a sound."""
+    return any(not isinstance(entry, Message) and entry.media for entry in scenario.history)
 
 
 def round_trips(paths: Sequence[Path], processes: int = PROCESSES) -> list[Played]:
@@ -102,12 +96,12 @@ def _lines(found: Sequence[Played]) -> Iterator[str]:
     yield f"{fixed:>6}  of the {broken} that break hold under another setting of the switches"
     yield from _named(found, str(Cause.REWRITTEN))
     reasons = Counter(why.partition(":")[0] for each in found for why in each.unconfirmed)
-    yield f"{reasons.pop('', 0):>6}  turns that the template writes as they were sampled"
+    yield f"{reasons.pop('', 0):>6}  turns that the template itself wrote, before they were varied"
     for why, count in reasons.most_common():
-        yield f"{count:>6}  that it does not: {why}"
+        yield f"{count:>6}  that the format wrote: {why}"
     pictured = [each.images for each in found if each.images]
     holding, played_ = sum(map(sum, pictured)), sum(map(len, pictured))
-    yield f"{played_:>6}  verdicts with images, in {len(pictured)} templates; {holding} hold"
+    yield f"{played_:>6}  verdicts with media, in {len(pictured)} templates; {holding} hold"
     yield f"{len(crashed):>6}  crashed"
     yield from (f"{'':8}  {each.name}: {each.crash}" for each in crashed)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from .chats import TIMEOUT, analysis_of, parrot
+from .chats import ROOT, TIMEOUT, analysis_of, parrot
+from .parrot import Parrot
 from .running_llama import running_llama
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
@@ -47,3 +50,28 @@ def test_no_byte_beyond_utf8_stands_between_the_tokens_of_json(tmp_path: Path) -
         answer = httpx2.post(f"{llama.url}/completion", json=body, timeout=TIMEOUT).json()
     arguments = answer["content"].partition('"arguments": ')[2]
     assert json.JSONDecoder().raw_decode(arguments)[0] == {"days": 3, "sure": True}
+
+
+@pytest.mark.parametrize(
+    "name", ["j1-json-in-tags", "content-after-calls", "j3-8-header-recipient"]
+)
+def test_what_is_written_under_the_sent_grammar_is_the_templates_own(
+    name: str, tmp_path: Path
+) -> None:
+    # The parrot repeats bytes of the prompt wherever the grammar lets it; formats that let nothing
+    # stand before a required call leave it no other way out than to write one.
+    template = f"fixtures/templates/{name}.jinja"
+    wanted = ["--tools", "fixtures/tools.yaml", "--tool-choice", "required", "--no-parallel"]
+    size = ["--walks", "3", "--limit", "600", "--json"]
+    with running_llama(Parrot(lag=300), tmp_path) as llama:
+        asked = ["--server", llama.url, "--engine", "llama-server"]
+        ran = subprocess.run(  # noqa: S603 - our own command
+            [sys.executable, "-m", "autoparser", "decode", template, *wanted, *asked, *size],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    told = json.loads(ran.stdout)
+    assert (told["clean"], told["with_calls"]) == (3, 3)

@@ -96,6 +96,10 @@ class TurnFormat(TurnShape):
 
         Raises RefusedMessageError where the template raises on such a message.
         """
+        return "".join(self.pieces(message))
+
+    def pieces(self, message: Message) -> list[str]:
+        """Write the turn as `write` does, in pieces: a literal, a part, a literal, and so on."""
         layout = self.layouts[message.presence]
         if layout.refusal:
             raise RefusedMessageError(layout.refusal)
@@ -103,7 +107,7 @@ class TurnFormat(TurnShape):
         for part, literal in zip(layout.parts, layout.literals[1:], strict=True):
             pieces.append(self._write_part(part, layout, message))
             pieces.append(literal)
-        return "".join(pieces)
+        return pieces
 
     def _write_part(self, part: Part, layout: Layout, message: Message) -> str:
         match part:

@@ -17,7 +17,6 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import edge_units
 from autoparser.analysis.core.conversation import Message as Turn
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.format import RefusedMessageError
 from autoparser.analysis.loading.tokens import Encoded, TokenText
 
 from .asked import messages_of
@@ -26,11 +25,11 @@ from .earlier_turns import EarlierTurns, History
 from .history_renders import Messages
 from .needed_tools import NeededTools
 from .pattern import MOST_PATTERNS, RenderPattern, pattern_of, words_of
-from .prompt_tokens import RenderedTokens, own_tokens
+from .prompt_tokens import RenderedTokens, TokenOwner, own_tokens
 from .response import ReadOutput, Responses
 from .retention import BridgeRefusal, Purpose, Reason, RefusedBridge, Retention
 from .shares import TEMPLATE, Joints
-from .skeleton import Base, Skeletons, refused_as
+from .skeleton import Base, LastText, Skeletons, refused_as
 
 __all__ = ["Bridge", "BridgeRefusal"]
 
@@ -44,10 +43,7 @@ class Continued:
     turn: Turn
     new: Messages
     text: str
-    last: str
-    """The last text of the turn, as it is written."""
-    ends: bool
-    """Whether the turn's end stands right after it."""
+    last: LastText
 
 
 class Bridge:
@@ -121,7 +117,7 @@ class Bridge:
 
     def _bridged(
         self,
-        prompt: Sequence[int],
+        prompt: tuple[int, ...],
         completion: Sequence[int],
         new: Messages,
         response: ReadOutput,
@@ -139,20 +135,20 @@ class Bridge:
             purpose.notes.clear()
             found, place = self._placed(bases[:1], response, new, purpose)
         self._check_history(found, place, prompt, end.opening, purpose)
-        if response.stop is None and not found.ends:
+        if response.stop is None and not found.last.ends:
             raise RefusedBridge(Reason.END_UNKNOWN, str(found.turn.presence))
         stop, behind = self._behind(found.text[place:], completion, response, purpose)
         added = self._tail(found, stop, behind)
         until = len(completion) if response.stop is None else response.stop + 1
-        length = len(prompt) + len(completion)
-        written = (True,) * until + (False,) * (len(completion) - until)
-        sampled = (False,) * len(prompt) + (*written, *added.sampled)
+        rest = len(completion) - until
         return RenderedTokens(
-            (*prompt, *completion, *added.token_ids),
-            (TEMPLATE,) * length + added.message_indices,
-            (False,) * length + added.is_content,
-            sampled,
-            sampled,
+            prompt + (*completion, *added.token_ids),  # noqa: RUF005 - copied once, not twice
+            (
+                TokenOwner(len(prompt), TEMPLATE, False, False, False),
+                TokenOwner(until, TEMPLATE, False, True, True),
+                TokenOwner(rest, TEMPLATE, False, False, False),
+                *added.owners,
+            ),
             tuple(dict.fromkeys(purpose.notes)),
         )
 
@@ -185,11 +181,7 @@ class Bridge:
             self._needed.learn(every, turn, written, new, text)
         if not turn.calls and any(message.get("role") == "tool" for message in new):
             raise RefusedBridge(Reason.NO_CALL)
-        try:
-            last, known = self._skeletons.last_text(turn)
-        except RefusedMessageError as error:
-            raise RefusedBridge(Reason.REFUSED, str(error)) from error
-        return Continued(base, messages, turn, new, text, last, known)
+        return Continued(base, messages, turn, new, text, self._skeletons.last_text(turn))
 
     def _place(self, found: Continued, purpose: Purpose) -> int:
         """Say where in the text the turn's last text ends, if the turn stands as it was written."""
@@ -204,11 +196,11 @@ class Bridge:
             purpose.keep(Reason.HISTORY_REWRITTEN, "what stands before the turn")
         if not text.startswith(own, start):
             purpose.keep(Reason.HISTORY_REWRITTEN, "the end of the message before the turn")
-        at = text.find(found.last, start)
+        at = text.find(found.last.text, start)
         if at < 0:
             purpose.keep(Reason.HISTORY_REWRITTEN, "the turn that the model wrote")
             return self._end_of_turn(found)
-        place = at + len(found.last) - self._closing(found)
+        place = at + len(found.last.text) - self._closing(found)
         thought = self._skeletons.marks.reasoning
         if found.turn.reasoning and thought not in text[start:place]:
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of the turn that the model wrote")
@@ -221,7 +213,9 @@ class Bridge:
     def _closing(self, found: Continued) -> int:
         """Return how many characters of the turn's last text end it, as calls' own closer may."""
         stops = self._responses.stops.after_calls if found.turn.calls else ()
-        return max((len(stop.text) for stop in stops if found.last.endswith(stop.text)), default=0)
+        return max(
+            (len(stop.text) for stop in stops if found.last.text.endswith(stop.text)), default=0
+        )
 
     def _bare(self, text: str) -> str:
         """Return a text without its reasoning and the marks of it."""
@@ -232,7 +226,7 @@ class Bridge:
 
         `lead` is what stands between the prompt and the turn's last text.
         """
-        written = self._written(found.turn).partition(found.last)[0]
+        written = found.last.before
         if written.endswith(lead) and found.base.prompt.endswith(written.removesuffix(lead)):
             return
         key = (found.turn.presence, len(found.turn.calls), lead, found.base.prompt, purpose.roles)
@@ -268,12 +262,6 @@ class Bridge:
         texts = [stop.text for stop in self._stops]
         stops = [at for text in texts if (at := found.text.rfind(text, start, end)) >= 0]
         return max(stops, default=end)
-
-    def _written(self, turn: Turn) -> str:
-        try:
-            return self._format.write(turn)
-        except RefusedMessageError:
-            return ""
 
     def _check_history(
         self,

@@ -5,29 +5,26 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from autoparser.analysis.loading.tokens import Encoded
 from autoparser.analysis.reading.expression import RequestError
 
 from .media_spans import MediaSpan
-from .prompt_tokens import MediaTokens, RenderedTokens
+from .prompt_tokens import MediaTokens, RenderedTokens, TokenOwner
 
 Expand: TypeAlias = Callable[[MediaTokens], Sequence[int] | None]
 """Says which ids stand for a part in the place of its placeholder's; None leaves those."""
-
-_Value = TypeVar("_Value")
 
 
 def media_tokens(spans: Sequence[MediaSpan], tokens: Encoded) -> tuple[MediaTokens, ...]:
     """Return the tokens that lie in these stretches, in the order of the text."""
     found: list[MediaTokens] = []
     for span in sorted(spans, key=lambda each: each.start):
-        start = bisect_left(tokens.starts, span.start)
-        end = bisect_right(tokens.ends, span.end)
+        start = tokens.starting_before(span.start)
+        end = tokens.ending_by(span.end)
         if start < end and span.end:
             part = span.part
             ids = tuple(tokens.ids[start:end])
@@ -57,18 +54,29 @@ def expanded(rendered: RenderedTokens, expand: Expand) -> RenderedTokens:
         wanted = expand(each)
         ids = each.token_ids if wanted is None else tuple(wanted)
         start, end = each.start + shift, each.end + shift
-        rendered = replace(
-            rendered,
-            token_ids=(*rendered.token_ids[:start], *ids, *rendered.token_ids[end:]),
-            message_indices=_stretched(rendered.message_indices, start, end, len(ids)),
-            is_content=_stretched(rendered.is_content, start, end, len(ids)),
-            sampled=_stretched(rendered.sampled, start, end, len(ids)),
-            loss_mask=_stretched(rendered.loss_mask, start, end, len(ids)),
-        )
+        token_ids = (*rendered.token_ids[:start], *ids, *rendered.token_ids[end:])
+        owners = _stretched(rendered.owners, start, end, len(ids))
+        rendered = replace(rendered, token_ids=token_ids, owners=owners)
         media.append(replace(each, start=start, end=start + len(ids)))
         shift += len(ids) - (end - start)
     return replace(rendered, media=tuple(media))
 
 
-def _stretched(values: tuple[_Value, ...], start: int, end: int, length: int) -> tuple[_Value, ...]:
-    return (*values[:start], *(values[start : start + 1] * length), *values[end:])
+def _stretched(
+    owners: Sequence[TokenOwner], start: int, end: int, length: int
+) -> tuple[TokenOwner, ...]:
+    """Let the owner of the token at `start` have so many in the place of those up to `end`."""
+    owner = next(_part(owners, start, end))
+    before, behind = _part(owners, 0, start), _part(owners, end, None)
+    return (*before, owner._replace(length=length), *behind)
+
+
+def _part(owners: Sequence[TokenOwner], start: int, end: int | None) -> Iterator[TokenOwner]:
+    """Return the owners of the tokens from `start` to `end`."""
+    at = 0
+    for owner in owners:
+        until = at + owner.length
+        count = (until if end is None else min(until, end)) - max(at, start)
+        if count > 0:
+            yield owner._replace(length=count)
+        at = until

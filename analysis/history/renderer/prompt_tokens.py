@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, repeat
+from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import MediaKind
 from autoparser.analysis.loading.tokens import Encoded
@@ -28,7 +30,18 @@ class MediaTokens:
     """Those of the placeholder, as the template writes it."""
 
 
-@dataclass(frozen=True, slots=True)
+class TokenOwner(NamedTuple):
+    """Whose so many tokens are that stand side by side."""
+
+    length: int
+    message: int
+    """The number of the message; -1 where they are the template's own."""
+    content: bool
+    sampled: bool
+    loss: bool
+
+
+@dataclass(frozen=True)
 class RenderedTokens:
     """Token ids, and for each of them where it came from; all are as long as each other.
 
@@ -38,15 +51,8 @@ class RenderedTokens:
     """
 
     token_ids: tuple[int, ...]
-    message_indices: tuple[int, ...]
-    """The number of the message; -1 where the token is the template's own."""
-    is_content: tuple[bool, ...]
-    """Whether it holds text that the message brought, not what the template wrote around it."""
-    sampled: tuple[bool, ...]
-    """Whether the model writes it. The stop token is in, what the prompt writes is not."""
-    loss_mask: tuple[bool, ...]
-    """What a loss counts: what `{% generation %}` marks in a template that has it, else what is
-    sampled."""
+    owners: tuple[TokenOwner, ...]
+    """Whose the tokens are, stretch by stretch: what is told of each token comes from it."""
     notes: tuple[str, ...] = ()
     """What a bridge has kept that a render of the whole conversation would not have."""
     media: tuple[MediaTokens, ...] = ()
@@ -56,40 +62,56 @@ class RenderedTokens:
     def __len__(self) -> int:
         return len(self.token_ids)
 
+    @cached_property
+    def message_indices(self) -> tuple[int, ...]:
+        """The number of the message; -1 where the token is the template's own."""
+        return tuple(chain.from_iterable(repeat(each.message, each.length) for each in self.owners))
+
+    @cached_property
+    def is_content(self) -> tuple[bool, ...]:
+        """Whether it holds text that the message brought, not what the template wrote around it."""
+        return tuple(chain.from_iterable(repeat(each.content, each.length) for each in self.owners))
+
+    @cached_property
+    def sampled(self) -> tuple[bool, ...]:
+        """Whether the model writes it. The stop token is in, what the prompt writes is not."""
+        return tuple(chain.from_iterable(repeat(each.sampled, each.length) for each in self.owners))
+
+    @cached_property
+    def loss_mask(self) -> tuple[bool, ...]:
+        """What a loss counts: what `{% generation %}` marks where it is, else what is sampled."""
+        return tuple(chain.from_iterable(repeat(each.loss, each.length) for each in self.owners))
+
 
 def own_tokens(attributed: Attributed, tokens: Encoded, first: int = 0) -> RenderedTokens:
     """Return each token of a text its owner.
 
     `first` is where the text begins in that which the tokens' places count in.
     """
-    messages: list[int] = []
-    content: list[bool] = []
-    sampled: list[bool] = []
-    loss: list[bool] = []
+    owners: list[TokenOwner] = []
     segments = attributed.segments
-    at = 0
+    at, length = 0, len(tokens.ids)
     for order, segment in enumerate(segments):
         end = segment.end + first
-        if at < len(tokens.ids) and tokens.starts[at] >= end:
-            continue
         # All tokens that end in a segment lie in it, but for the first: it may begin before.
-        until = bisect_right(tokens.ends, end, at)
-        inside = until - at
-        messages += [segment.message] * inside
-        content += [segment.content] * inside
-        sampled += [segment.sampled] * inside
-        loss += [segment.loss] * inside
-        if until < len(tokens.ids) and tokens.starts[until] < end:
-            under = _under(segments, order, tokens.ends[until] - first)
-            messages.append(segment.message)
-            content.append(any(each.content for each in under))
-            sampled.append(all(each.sampled for each in under))
-            loss.append(all(each.loss for each in under))
+        until = max(at, tokens.ending_by(end))
+        if until > at:
+            whose = segment.message, segment.content, segment.sampled, segment.loss
+            owners.append(TokenOwner(until - at, *whose))
+        if until < length and tokens.start(until) < end:
+            under = _under(segments, order, tokens.end(until) - first)
+            owners.append(
+                TokenOwner(
+                    1,
+                    segment.message,
+                    any(each.content for each in under),
+                    all(each.sampled for each in under),
+                    all(each.loss for each in under),
+                )
+            )
             until += 1
         at = until
-    return RenderedTokens(
-        tuple(tokens.ids), tuple(messages), tuple(content), tuple(sampled), tuple(loss)
-    )
+    return RenderedTokens(tuple(tokens.ids), tuple(owners))
 
 
 def _under(segments: Sequence[Segment], at: int, end: int) -> Sequence[Segment]:

@@ -24,7 +24,7 @@ from autoparser.analysis.core.conversation import (
     User,
 )
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.format import Part, TurnFormat
+from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
 from autoparser.analysis.inference.probing import Sentinels, choose_sentinels
 from autoparser.analysis.reading.expression import request_of
 from autoparser.analysis.reading.parsing import ParsedMessage
@@ -58,6 +58,18 @@ class Base:
     def head(self) -> str:
         """The prompt up to the last message's text, which is in it."""
         return self.prompt[: len(self.prompt) - len(self.tail)]
+
+
+@dataclass(frozen=True, slots=True)
+class LastText:
+    """The last text of a turn, as it is written."""
+
+    before: str
+    """What is written of the turn before it."""
+    text: str
+    ends: bool
+    """Whether the turn's end stands right after it. Where it is not known what ends such a turn,
+    markup of its last part may come first."""
 
 
 class Skeletons:
@@ -157,22 +169,20 @@ class Skeletons:
         reasoning = self.marks.reasoning if (parsed.reasoning_content or "").strip() else ""
         return Turn(content, reasoning, calls)
 
-    def last_text(self, turn: Turn) -> tuple[str, bool]:
-        """Return the last text of a turn as it is written, and whether its end stands after it.
-
-        Where it is not known what ends such a turn, markup of its last part may come first.
-        """
+    def last_text(self, turn: Turn) -> LastText:
+        """Return the last text of a turn as it is written. Raises RefusedBridge."""
         format_ = self._format
         layout = format_.layouts[turn.presence]
         if not layout.parts:
             raise RefusedBridge(Reason.END_UNKNOWN, str(turn.presence))
-        part = layout.parts[-1]
-        ends = [end.text for end in format_.ends if end.after is part]
-        known = any(layout.literals[-1].endswith(end) for end in ends)
-        close = layout.literals[-1].removesuffix(ends[0]) if known else ""
-        if part is Part.CALLS and format_.calls is not None:
-            return format_.calls.write(turn.calls) + close, known
-        return (turn.content if part is Part.CONTENT else turn.reasoning) + close, known
+        try:
+            *before, last, end = format_.pieces(turn)
+        except RefusedMessageError as error:
+            raise RefusedBridge(Reason.REFUSED, str(error)) from error
+        ends = [each.text for each in format_.ends if each.after is layout.parts[-1]]
+        known = any(end.endswith(each) for each in ends)
+        close = end.removesuffix(ends[0]) if known else ""
+        return LastText("".join(before), last + close, known)
 
     def earlier(self, *, reasoning: bool, call: ToolCall | None, answered: bool = True) -> Dialogue:
         """Return a history with a finished exchange and one that is under way, with this call.

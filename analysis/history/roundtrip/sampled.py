@@ -1,7 +1,10 @@
-"""What the model is taken to have written: the format's own text, less what the prompt wrote.
+"""A turn as the format writes it, less what the prompt wrote: in pieces that can be varied.
+
+It is what the model is taken to have written where the template itself does not write the turn
+after the prompt, or where it writes that text and a variation changes a piece of it.
 
 Contract: nothing is rendered here. The text comes from the format alone, in pieces whose kinds
-are known, so that a variation can change one of them.
+are known.
 """
 
 from __future__ import annotations
@@ -56,9 +59,9 @@ class Sample:
     single_newlines: bool = False
     """Each newline was sampled as a token of its own."""
     plain: str | None = None
-    """What the format itself writes in its place; None where a person gave the text."""
+    """What is written in its place without variations; None where a person gave the text."""
     unconfirmed: str = ""
-    """Why the template itself does not write `plain` after the prompt; empty where it does."""
+    """Why the format wrote `plain` and not the template itself; empty where the template did."""
 
     @property
     def text(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Message, User
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Opening, TurnFormat, Written
@@ -16,9 +17,9 @@ from .causes import cause_of
 from .fault import Culprit, fault_of
 from .remembering import unreadable
 from .replay import Exchange, Replay, ReplayStage
-from .sampled import NotWrittenError, Sample, SampledKind, SampledPiece, sample
+from .sampled import NotWrittenError, Pieces, Sample, SampledKind, SampledPiece, sample
 from .scenario import Next, Scenario
-from .template_sample import WrittenByFormat, unconfirmed
+from .template_sample import TemplateSample, template_sample
 from .token_level import Encoder, TokenVerdict
 from .variations import VARIATIONS, respelled_by, rewritten_by
 
@@ -75,7 +76,8 @@ class Verdict:
     fault: Culprit | None = None
     """Whose fault it is; None where both levels hold."""
     unconfirmed: str = ""
-    """Why the template itself does not write the turn as the format does; empty where it does."""
+    """Why the format wrote the turn, before its variations, and not the template itself; empty
+    where the template did."""
 
     @property
     def holds(self) -> bool:
@@ -130,32 +132,51 @@ def exchange_of(
 
 def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
     """Raise NotWrittenError where an image, a video or a sound would not be in the prompt."""
+    parts = stage.analysis.content_parts
     for entry in scenario.history:
         if isinstance(entry, Message):
             continue
+        if entry.media and not parts.written:
+            raise NotWrittenError("the template writes no images, videos or sounds")
         role = "user" if isinstance(entry, User) else "tool"
         for kind in entry.media:
-            treated = stage.analysis.content_parts.of(kind)
+            treated = parts.of(kind)
             if treated is None or role not in treated.roles:
                 raise NotWrittenError(f"no {kind} is written in messages of the role {role}")
 
 
 def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
+    """Let the template write the turn, and the format where that does not, or to vary it."""
     prompt = stage.prompt(scenario.history, scenario.tools, setting)
     if scenario.sampled is not None:
-        return Sample((SampledPiece(SampledKind.MARKUP, scenario.sampled),), cut=scenario.cut)
+        return Sample(_whole(scenario.sampled), cut=scenario.cut)
     begun = stage.begun(prompt, scenario.tools, setting)
     usual, opening, names = begun.format, begun.opening, scenario.variations
-    format_ = respelled_by(usual, names)
     message = _thinking(usual, scenario, opening)
+    told = usual.with_naming_ids(message)
+    said = template_sample(stage, scenario, setting, prompt, told, usual.stop_strings)
+    if not names and not said.unwritten:
+        return Sample(_whole(said.text), plain=said.text)
     plain = sample(usual, message, prompt, opening)
+    _check_alike(said, plain.text)
+    format_ = respelled_by(usual, names)
     spelled = sample(format_, message, prompt, opening)
     varied = rewritten_by(spelled, format_, message, names)
     if names and varied.text == plain.text and not varied.single_newlines:
         raise NotWrittenError("the format itself writes it so")
-    told = usual.with_naming_ids(message)
-    why = unconfirmed(stage, scenario, setting, WrittenByFormat(prompt, told, plain.text))
-    return replace(varied, plain=plain.text, unconfirmed=why)
+    return replace(varied, plain=plain.text, unconfirmed=said.unwritten)
+
+
+def _whole(text: str) -> Pieces:
+    return (SampledPiece(SampledKind.MARKUP, text),)
+
+
+def _check_alike(said: TemplateSample, plain: str) -> None:
+    """Raise NotWrittenError where the format has another text to vary than the template's."""
+    if not said.unwritten and said.text != plain:
+        at = prefix_length(said.text, plain)
+        theirs, ours = said.text[at : at + CONTEXT], plain[at : at + CONTEXT]
+        raise NotWrittenError(f"the template writes {theirs!r} where the format has {ours!r}")
 
 
 THOUGHT = "Let me see what is asked."

@@ -2,7 +2,8 @@
 
 For example `{% if m.calls is defined %}{{ m.text + x|trim }}{% endif %}` gives `{% if m.calls %}`,
 `{{ (m.text or '') + x|trim }}` and one that takes `m.text` as it is if it is a string, and as JSON
-else; `{{ t.split('/')[-1]|trim }}` gives `{{ (t.split('/')[-1]|trim if '/' in t else t) }}`.
+else, `{{ m.text + (x or '') }}` and `{{ m.text + x| string }}`; `{{ t.split('/')[-1]|trim }}` gives
+`{{ (t.split('/')[-1]|trim if '/' in t else t) }}`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from autoparser.analysis.loading.template import TemplateToken, template_tokens
 
-from .expressions import FilterChain, filter_chains, joined, statements, stretches
+from .expressions import FilterChain, conditions, filter_chains, statements, stretches
 from .template_edit import TemplateEdit
 
 __all__ = [
@@ -56,7 +57,7 @@ def _values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit
         for stretch in row
         if stretch.before in ("", "=") and not stretch.after
     }
-    asked = [*_conditions(tokens)]
+    asked = [*conditions(tokens)]
     for chain in filter_chains(tokens):
         start, end = chain.start, _path_end(chain)
         value = text[start:end]
@@ -65,14 +66,16 @@ def _values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit
                 bare = (start, end) in whole
                 yield TemplateEdit(start, end, written if bare else f"({written})")
         yield from _cuts(text, chain)
+        yield from _bare(text, chain)
 
 
-def _conditions(tokens: Sequence[TemplateToken]) -> Iterator[tuple[int, int]]:
-    """Return the places of conditions, in which a field may be missing as it is."""
-    for row in stretches(tokens):
-        for side in joined(row):
-            if side[0].before in ("if", "elif"):
-                yield side[0].start, side[-1].end
+def _bare(text: str, chain: FilterChain) -> Iterator[TemplateEdit]:
+    """Leave out a filter, and let the value be missing, or be what is no string."""
+    for start, end, kind in chain.operations:
+        value = text[chain.start : start].rstrip()
+        if kind == "|":
+            yield TemplateEdit(chain.start, end, f"({value} or '')")
+            yield TemplateEdit(start, end, "| string")
 
 
 def _path_end(chain: FilterChain) -> int:
@@ -170,6 +173,6 @@ def replaced_value(text: str, known: str, other: str) -> tuple[TemplateEdit, ...
 def asking_also(text: str, name: str) -> Iterator[TemplateEdit]:
     """Ask for a variable, too, in every condition."""
     for tokens in statements(template_tokens(text)):
-        for start, end in _conditions(tokens):
+        for start, end in conditions(tokens):
             yield TemplateEdit(start, end, f"({text[start:end]}) and {name}")
             yield TemplateEdit(end, end, f" and {name}")

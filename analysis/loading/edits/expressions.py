@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 from autoparser.analysis.loading.template import TemplateToken
 
-__all__ = ["FilterChain", "StatementStretch", "filter_chains", "joined", "statements", "stretches"]
+__all__ = [
+    "FilterChain",
+    "StatementStretch",
+    "conditions",
+    "filter_chains",
+    "joined",
+    "statements",
+    "stretches",
+]
 
 
 def statements(tokens: Sequence[TemplateToken]) -> Iterator[list[TemplateToken]]:
@@ -91,6 +99,14 @@ def joined(row: Sequence[StatementStretch]) -> Iterator[list[StatementStretch]]:
 
     for _, stretches in groupby(row, group):
         yield [*stretches]
+
+
+def conditions(tokens: Sequence[TemplateToken]) -> Iterator[tuple[int, int]]:
+    """Return the places of the conditions of a statement, those within its values, too."""
+    for row in stretches(tokens):
+        for side in joined(row):
+            if side[0].before in ("if", "elif"):
+                yield side[0].start, side[-1].end
 
 
 class FilterChain(NamedTuple):

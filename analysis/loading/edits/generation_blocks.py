@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
+from itertools import count, groupby
 
 from .additions import jinja_text, string_value
 from .statement_tree import ItemKind, StatementBody, TemplateItem
@@ -125,6 +125,9 @@ class _BlockWriter:
         self._text = text
         self._owners = owners
         self._scopes = scopes
+        self._once = next(
+            f"written{'_' * more}" for more in count() if f"written{'_' * more}" not in text
+        )
 
     def body(self, body: StatementBody, message: str) -> str:
         """Write one body, whose messages a loop calls `message`."""
@@ -137,7 +140,7 @@ class _BlockWriter:
             at = item.end
         tail = self._text[at : body.end]
         after = self._text[at : body.end + len(_TAG)]
-        return "".join(_written(parts, tail, after, message))
+        return "".join(_written(parts, tail, after, message, self._once))
 
     def _parts(self, item: TemplateItem, message: str) -> Iterator[tuple[str, Authorship]]:
         if item.kind is ItemKind.OUTPUT and item.operands:
@@ -228,7 +231,9 @@ class _BlockWriter:
 _UNSEEN = Ownership(Authorship.UNSEEN)
 
 
-def _written(parts: Sequence[_Part], tail: str, after: str, message: str) -> Iterator[str]:
+def _written(
+    parts: Sequence[_Part], tail: str, after: str, message: str, once: str
+) -> Iterator[str]:
     """Write parts one after the other, with blocks around the model's runs.
 
     What stands after them begins with `after`, of which `tail` is in the same body.
@@ -248,7 +253,7 @@ def _written(parts: Sequence[_Part], tail: str, after: str, message: str) -> Ite
         inner = run[0].text + "".join(each.lead + each.text for each in run[1:])
         behind = parts[end].lead + parts[end].text if end < len(parts) else after
         shared = any(each.authorship is Authorship.SHARED for each in run)
-        block = _block(inner, before, behind, message if shared else "")
+        block = _block(inner, before, behind, message if shared else "", once)
         yield block
         before, at = block[-_LINE:], end
     yield tail
@@ -271,14 +276,23 @@ def _run_end(parts: Sequence[_Part], at: int, inside: AbstractSet[Authorship]) -
     return end
 
 
-def _block(inner: str, before: str, behind: str, message: str) -> str:
-    """Write a block, and whatever whitespace control keeps the text as it was."""
+def _block(inner: str, before: str, behind: str, message: str, once: str) -> str:
+    """Write a block, and whatever whitespace control keeps the text as it was.
+
+    Of `message` the block may be the assistant's or not; what has tags in it is then held by a
+    variable called `once`, so that it is not written twice.
+    """
     control = _control(inner, before, behind)
     line, left, after = control.line, control.left, control.after
     right = f" {control.right}%}}{control.apart}"
     begin = f"generation {after}%}}{line}{inner}{line}{{%{control.spaced} endgeneration"
     if not message:
         return f"{{%{left} {begin}{right}"
+    if _TAG[:2] in inner:
+        said = f"{{%{left} set {once} {after}%}}{line}{inner}{line}{{%{control.spaced} endset %}}"
+        asked = f"{line}{{%- if {message}['role'] == 'assistant' %}}{{% generation %}}"
+        written = f"{{{{- {once} }}}}"
+        return f"{said}{asked}{written}{{% endgeneration %}}{{% else %}}{written}{{% endif{right}"
     asked = f"{{%{left} if {message}['role'] == 'assistant' %}}{line}"
     other = f"{{%{'-' if line else ''} else {after}%}}{line}{inner}{line}"
     within = "-" if line else ""

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.loading.template import TemplateToken, template_tokens
 
-from .expressions import filter_chains, joined, statements, stretches
+from .expressions import StatementStretch, filter_chains, joined, statements, stretches
 from .template_edit import TemplateEdit
 
-__all__ = ["default_edit", "template_edits"]
+__all__ = ["default_edit", "one_sided", "template_edits"]
 
 
 def default_edit(setting: Mapping[str, Json]) -> TemplateEdit:
@@ -49,15 +49,25 @@ def template_edits(text: str) -> tuple[TemplateEdit, ...]:
 def _conditions(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
     """Leave out one side of an `and` or `or`; let a whole condition be true or false."""
     for row in stretches(tokens):
-        for at, stretch in enumerate(row):
-            if stretch.before in ("and", "or") and at:
-                yield TemplateEdit(row[at - 1].end, stretch.end, "")
-            if stretch.after in ("and", "or") and at + 1 < len(row):
-                yield TemplateEdit(stretch.start, row[at + 1].start, "")
+        yield from _one_side(row)
         for side in joined(row):
             if side[0].before in ("if", "elif"):
                 for value in ("true", "false"):
                     yield TemplateEdit(side[0].start, side[-1].end, value)
+
+
+def one_sided(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
+    """Leave out one side of an `and` or `or`."""
+    for row in stretches(tokens):
+        yield from _one_side(row)
+
+
+def _one_side(row: Sequence[StatementStretch]) -> Iterator[TemplateEdit]:
+    for at, stretch in enumerate(row):
+        if stretch.before in ("and", "or") and at:
+            yield TemplateEdit(row[at - 1].end, stretch.end, "")
+        if stretch.after in ("and", "or") and at + 1 < len(row):
+            yield TemplateEdit(stretch.start, row[at + 1].start, "")
 
 
 def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import NamedTuple
 
-__all__ = ["TemplateEdit", "changed_lines", "edited", "in_newlines"]
+__all__ = ["TemplateEdit", "changed_lines", "edited", "in_newlines", "spans_after"]
 
 
 class TemplateEdit(NamedTuple):
@@ -33,6 +33,27 @@ def edited(text: str, edits: Iterable[TemplateEdit]) -> str:
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
+
+
+def spans_after(
+    edits: Iterable[TemplateEdit], spans: Iterable[tuple[int, int]] = ()
+) -> tuple[tuple[int, int], ...]:
+    """Return where in the edited text the edits stand, and what stood at these places before."""
+    made = sorted(edits)
+
+    def moved(at: int, *, last: bool) -> int:
+        before = [each for each in made if each.end < at or (last and each.end == at)]
+        inside = next((each for each in made if each.start < at < each.end), None)
+        if inside is not None:
+            at = inside.end if last else inside.start
+            before = [*before, inside] if last else before
+        return at + sum(len(each.text) - (each.end - each.start) for each in before)
+
+    places = [(moved(start, last=False), moved(end, last=True)) for start, end in spans]
+    for number, each in enumerate(made):
+        start = each.start + sum(len(it.text) - (it.end - it.start) for it in made[:number])
+        places.append((start, start + len(each.text)))
+    return tuple(places)
 
 
 def changed_lines(text: str, other: str) -> tuple[TemplateEdit, ...]:

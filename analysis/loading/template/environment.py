@@ -18,11 +18,13 @@ import json
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
+from types import BuiltinMethodType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from jinja2 import nodes
 from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.ext import Extension, LoopControlExtension
+from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 from jinja2.utils import Namespace
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping
 
     from jinja2.parser import Parser
+    from jinja2.runtime import Context
 
 __all__ = ["GENERATION_CLOSE", "GENERATION_OPEN", "Refusal", "Sandbox", "chat_environment"]
 
@@ -90,7 +93,10 @@ class TemplateDict:
 
 
 class TemplateNamespace(Namespace):
-    """``namespace`` as templates see it: names that start with an underscore are refused."""
+    """``namespace`` as templates see it: names that start with an underscore are refused.
+
+    It holds its values where Jinja's own does, which asks itself for the place at each access.
+    """
 
     def __init__(*args: Any, **kwargs: Any) -> None:
         # Jinja's own signature, so that ``namespace(self=1)`` works.
@@ -98,16 +104,31 @@ class TemplateNamespace(Namespace):
         attributes: dict[Any, Any] = dict(*values, **kwargs)
         for name in attributes:
             _refuse_private(name)
-        Namespace.__init__(self, attributes)
+        object.__setattr__(self, _VALUES, attributes)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("__class__", _VALUES):
+            return object.__getattribute__(self, name)
+        try:
+            return object.__getattribute__(self, _VALUES)[name]
+        except KeyError:
+            raise AttributeError(name) from None
 
     def __setitem__(self, name: str, value: object) -> None:
         _refuse_private(name)
-        super().__setitem__(name, value)
+        object.__getattribute__(self, _VALUES)[name] = value
 
 
-_PLAIN = frozenset({dict, list, str, TemplateDict, TemplateNamespace})
+_VALUES = "_Namespace__attrs"
+_BUILT_IN = frozenset({dict, list, str})
+_PLAIN = _BUILT_IN | {LoopContext, TemplateDict, TemplateNamespace}
 """Classes of which every object has the same safe attributes: their names alone decide."""
 _METHODS = frozenset(dir(dict))
+_FORMATTING = frozenset({"format", "format_map"})
+"""Methods of a text that the sandbox puts others in the place of."""
+_BOUND = (BuiltinMethodType, MethodType)
+_UNFLAGGED = frozenset({BuiltinMethodType, Macro})
+_ABSENT = object()
 _MOST_NAMES = 4096
 """A template may invent names of a namespace without end."""
 
@@ -123,17 +144,43 @@ class _Remembering(SandboxedEnvironment):
         super().__init__(*args, **kwargs)
         self._safe: dict[tuple[type, str], bool] = {}
 
-    def getattr(self, obj: Any, attribute: str) -> Any:
+    def getattr(self, obj: object, attribute: str) -> Any:
         """Answer as Jinja's own sandbox does; of a dictionary, without asking for a method first.
 
-        `message.role` is the most frequent access of all, and an AttributeError each time.
+        `message.role` is the most frequent access of all, and an AttributeError each time. What a
+        namespace holds and what no format string is are not asked for such a method either.
         """
-        if type(obj) is not dict or attribute in _METHODS:
-            return super().getattr(obj, attribute)
+        kind = type(obj)
+        if kind is dict and attribute not in _METHODS:
+            try:
+                return cast("Any", obj)[attribute]
+            except KeyError:
+                return self.undefined(obj=obj, name=attribute)
+        if self._safe.get((kind, attribute)) and attribute not in _FORMATTING:
+            value = getattr(obj, attribute, _ABSENT)
+            if value is not _ABSENT and (kind in _BUILT_IN or not isinstance(value, _BOUND)):
+                return value
+        return super().getattr(obj, attribute)
+
+    def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Call as Jinja's own sandbox does.
+
+        A built-in method, such as `message.get`, a macro and `namespace` carry none of the flags
+        that it asks each callable for: whether it is safe, and whether it takes the context.
+        """
+        kind = type(function)  # pyright: ignore[reportUnknownVariableType]
+        if kind not in _UNFLAGGED and function is not TemplateNamespace:
+            return super().call(context, function, *args, **kwargs)
+        kwargs.pop("_block_vars", None)
+        kwargs.pop("_loop_vars", None)
         try:
-            return cast("Any", obj)[attribute]
-        except KeyError:
-            return self.undefined(obj=obj, name=attribute)
+            if kind is Macro:
+                return function(context.eval_ctx, *args, **kwargs)
+            return function(*args, **kwargs)
+        except StopIteration:
+            return self.undefined(
+                "value was undefined because a callable raised a StopIteration exception"
+            )
 
     def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
         """Answer as Jinja's own sandbox does."""

@@ -6,12 +6,13 @@ id; no exception of the tokenizer leaves.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from autoparser.analysis.core.errors import TokenizerError
 
@@ -30,23 +31,60 @@ class FastTokenizer(Protocol):
         ...
 
 
-class Encoded(NamedTuple):
-    """The tokens of a text: their ids, and the characters that each is for."""
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The tokens of a text, in the order of the text: their ids, and what each of them is for.
+
+    A character that makes several tokens is the place of each of them; whitespace that a
+    tokenizer leaves out of a token's place belongs to the token after it. Places are looked up
+    when they are asked for: to list all of them takes as long as half of the encoding.
+    """
 
     ids: list[int]
-    starts: list[int]
-    ends: list[int]
+    _encoding: Encoding | None
+    """None: of no text."""
+    _length: int
+    """Of the text."""
+    _first: int = 0
+    """How many tokens of the encoding stand before these."""
+
+    def start(self, at: int) -> int:
+        """Return the place of a token's first character."""
+        return min(self._place(at)[0], self.end(at - 1)) if at + self._first else 0
+
+    def end(self, at: int) -> int:
+        """Return the place after a token's last character."""
+        return self._length if at == len(self.ids) - 1 else self._place(at)[1]
+
+    def _place(self, at: int) -> tuple[int, int]:
+        found = None if self._encoding is None else self._encoding.token_to_chars(at + self._first)
+        return found or (self._length, self._length)
+
+    def ending_by(self, place: int) -> int:
+        """Count the tokens that end at this place or before it."""
+        if place >= self._length or self._encoding is None:
+            return len(self.ids)
+        covering = self._encoding.char_to_token(place)
+        if covering is None:  # of whitespace that is left out
+            return bisect_right(range(len(self.ids)), place, key=self.end)
+        return max(0, covering - self._first)
+
+    def starting_before(self, place: int) -> int:
+        """Count the tokens that start before this place."""
+        return bisect_left(range(len(self.ids)), place, key=self.start)
 
     def behind(self, place: int) -> Encoded:
         """Return the tokens that end after a place in the text; their own places stay."""
-        first = bisect_right(self.ends, place)
-        return Encoded(self.ids[first:], self.starts[first:], self.ends[first:])
+        first = self.ending_by(place)
+        return replace(self, ids=self.ids[first:], _first=self._first + first)
 
     def pieces(self, text: str) -> list[str]:
         """Give each token's part of the text; of those that share a character the first has it."""
+        ends = [self.end(at) for at in range(len(self.ids))]
+        starts = (self.start(at) for at in range(len(self.ids)))
         return [
             text[max(start, before) : end]
-            for start, end, before in zip(self.starts, self.ends, [0, *self.ends], strict=False)
+            for start, end, before in zip(starts, ends, [0, *ends], strict=False)
         ]
 
 
@@ -78,21 +116,16 @@ class TokenText:
             raise _cannot_encode(text, str(error)) from error
 
     def encode(self, text: str) -> Encoded:
-        """Return the tokens of a text: together their places cover it.
-
-        A character that makes several tokens is the place of each of them; whitespace that a
-        tokenizer leaves out of a token's place belongs to the token after it.
-        """
+        """Return the tokens of a text: together their places cover it. Raises TokenizerError."""
         if not text:
-            return Encoded([], [], [])
+            return Encoded([], None, 0)
         encoding = self._encoding(text)
         ids = encoding.ids
-        starts, ends = _places(encoding.offsets)
-        rest = text[ends[-1] :] if ids else text
+        last = encoding.token_to_chars(len(ids) - 1) if ids else None
+        rest = text if last is None else text[last[1] :]
         if rest.strip() or not ids:
             raise _cannot_encode(rest, "no token is for it")
-        ends[-1] = len(text)
-        found = Encoded(ids, starts, ends)
+        found = Encoded(ids, encoding, len(text))
         self._check_known(text, found)
         return found
 
@@ -100,9 +133,9 @@ class TokenText:
         unknown = self._unknown
         if unknown is None or unknown not in found.ids:
             return
-        for id_, start, end in zip(*found, strict=True):
-            if id_ == unknown and text[start:end] != self._unknown_token:
-                raise _cannot_encode(text[start:end], "it is unknown to it")
+        for id_, piece in zip(found.ids, found.pieces(text), strict=True):
+            if id_ == unknown and piece != self._unknown_token:
+                raise _cannot_encode(piece, "it is unknown to it")
 
     @cached_property
     def _unknown_token(self) -> str | None:
@@ -182,18 +215,6 @@ class TokenText:
             return self._tokenizer.id_to_token(index(id_)) is not None
         except (TypeError, OverflowError):  # of what is not a number, and of one below 0
             return False
-
-
-def _places(offsets: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Return where each token begins and ends, so that no character lies between two."""
-    starts, ends = map(list, zip(*offsets, strict=True)) if offsets else ([], [])
-    if starts[1:] == ends[:-1] and starts[:1] == [0]:
-        return starts, ends
-    last = 0
-    for at, end in enumerate(ends):
-        starts[at] = min(starts[at], last)
-        ends[at] = last = max(last, end)
-    return starts, ends
 
 
 def _unknown_id(id_: object, place: str | None = None) -> TokenizerError:

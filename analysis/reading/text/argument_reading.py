@@ -50,13 +50,16 @@ def _pasted(arguments: Arguments) -> bool:
 
 
 def _read_encoded(tape: Tape, emit: Emit, repairs: Sequence[str]) -> Reading[ReadOutcome]:
-    """Read JSON text inside a JSON string."""
+    """Read JSON text inside a JSON string; an empty string is the text of no arguments."""
     pieces: list[str] = []
     outcome = yield from read_json(tape, pieces.append, repairs)
     text = "".join(pieces)
     try:
         inner: object = json.loads(text)
+        if isinstance(inner, str):
+            text, outcome = (inner, outcome) if inner.strip() else ("{}", ReadOutcome.REPAIRED)
+            json.loads(text)
     except ValueError:
         return ReadOutcome.CUT if outcome is ReadOutcome.CUT else ReadOutcome.BAD
-    emit(inner if isinstance(inner, str) else text)
+    emit(text)
     return outcome

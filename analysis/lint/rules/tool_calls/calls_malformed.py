@@ -1,7 +1,7 @@
 """Calls in the history cannot be read as those that the format has.
 
-A comma that is missing between two calls, a bracket that nothing closes: the model learns from its
-own history to write what no parser takes.
+A comma that is missing between two calls, a bracket that nothing closes, two markers that close in
+the order in which they opened: the model learns from its own history to write what no parser takes.
 
 Before:
 
@@ -27,6 +27,7 @@ from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.paired_markers import crossed
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.rule import Rule
@@ -84,6 +85,10 @@ def _flaw(
     if history.count('"') % 2:
         return f"a quote is not closed ({history.count(chr(34))} of them)"
     for span in spans:
+        crossing = crossed(span.text)
+        if crossing is not None:
+            inner, closer = crossing
+            return f"{quoted(closer)} stands before what closes {quoted(inner)}, which it holds"
         for text in span.texts:
             kind = document_kind(span, text)
             if usual is not None and kind is not usual:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -498,12 +498,14 @@ class Asked:
     tools: list[int] = field(default_factory=list[int])
     """Of each render: how many tools it was given."""
     encodes: int = 0
+    decoded: int = 0
+    """Ids that were decoded."""
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     found = Asked()
-    text, encode = HistoryRenders.text, TokenText.encode
+    text, encode, decode = HistoryRenders.text, TokenText.encode, TokenText.decode
 
     def rendered(self: HistoryRenders, *args: Any, **options: Any) -> str:
         found.tools.append(len(self.tools or ()))
@@ -513,6 +515,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         found.encodes += 1
         return encode(self, *args)
 
+    def decoded(self: TokenText, ids: Sequence[int], *args: Any) -> str:
+        found.decoded += len(ids)
+        return decode(self, ids, *args)
+
+    monkeypatch.setattr(TokenText, "decode", decoded)
     monkeypatch.setattr(HistoryRenders, "text", rendered)
     monkeypatch.setattr(TokenText, "encode", encoded)
     return found
@@ -527,9 +534,9 @@ def each_bridge(made: Renderer, asked: Asked, turns: int = 4) -> Iterator[Asked]
         new = [result(f'sunny "{at}" 🚀', id_=f"call_{at}")]
         completion = sampled_ids(made, before, turn)
         asked.tools.clear()
-        asked.encodes = 0
+        asked.encodes = asked.decoded = 0
         prompt = bridged(made, prompt, completion, new).token_ids
-        yield Asked(asked.tools[:], asked.encodes)
+        yield Asked(asked.tools[:], asked.encodes, asked.decoded)
         before = [*before, turn, *new]
         assert made.decode(prompt) == made.analysis.template.render(before, tools(), True)
 
@@ -537,8 +544,24 @@ def each_bridge(made: Renderer, asked: Asked, turns: int = 4) -> Iterator[Asked]
 @pytest.mark.parametrize("name", ["call-id-pre-func-name", "call-id-post-args", XML])
 def test_in_the_steady_state_a_bridge_renders_and_encodes_once(name: str, asked: Asked) -> None:
     first, *_, last = each_bridge(renderer(name), asked)
-    assert last == Asked([1], 1)
+    assert (last.tools, last.encodes) == ([1], 1)
     assert len(first.tools) > 1
+
+
+def test_what_a_bridge_takes_does_not_grow_with_the_conversation(asked: Asked) -> None:
+    *_, early, _, _, late = each_bridge(renderer(XML), asked, turns=8)
+    assert (early.tools, early.encodes) == ([1], 1)
+    assert late == early
+
+
+def test_whose_the_tokens_are_is_listed_when_it_is_asked_for() -> None:
+    made = renderer(XML)
+    found = bridged(
+        made, prompt_of(made, [user()]), sampled_ids(made, [user()], called()), [result()]
+    )
+    assert "message_indices" not in vars(found)
+    assert len(found.message_indices) == len(found.loss_mask) == len(found)
+    assert sum(each.length for each in found.owners) == len(found)
 
 
 def test_a_turn_that_is_kept_on_purpose_is_asked_about_once(asked: Asked) -> None:

@@ -22,13 +22,19 @@ ADDED = {
     "{{ a + m['text']|trim }}": [
         "{{ a + (m['text'] or '')|trim }}",
         "{{ a + (m['text'] if m['text'] is string else m['text']|tojson)|trim }}",
+        "{{ a + (m['text'] or '') }}",
+        "{{ a + m['text']| string }}",
     ],
     "{% if m.calls is defined %}": ["{% if m.calls %}"],
     "{% if m.calls is not none %}": ["{% if m.calls %}"],
     "{% if m.calls is none %}": ["{% if not m.calls %}"],
     "{% if 'calls' in m %}": ["{% if m['calls'] %}"],
     "{% if 'calls' not in m.inner %}": ["{% if not m.inner['calls'] %}"],
-    "{{ t.split('/')[-1]|trim }}": ["{{ (t.split('/')[-1]|trim if '/' in t else t) }}"],
+    "{{ t.split('/')[-1]|trim }}": [
+        "{{ (t.split('/')[-1]|trim if '/' in t else t) }}",
+        "{{ (t.split('/')[-1] or '') }}",
+        "{{ t.split('/')[-1]| string }}",
+    ],
     "{{ t }}": [],
     "{% if m.calls %}": [],
 }

@@ -66,6 +66,13 @@ def test_a_call_is_read(what: str, fixture: str, text: str, expected: tuple[str,
     assert message.status.regular
 
 
+def test_an_empty_text_stands_for_no_arguments() -> None:
+    text = '<tool_call>\n{"name": "get_forecast", "arguments": ""}\n</tool_call>'
+    message = parsed("j1-json-in-tags", text)
+    assert [call.arguments for call in message.tool_calls] == ["{}"]
+    assert message.status is Status.REPAIRED
+
+
 UNREAD = (
     (
         "j1-json-in-tags",
@@ -74,6 +81,14 @@ UNREAD = (
     (
         "j1-json-in-tags",
         '<tool_call>\n{"name": "get_forecast", "arguments": {"city"}}\n</tool_call>',
+    ),
+    (
+        "j1-json-in-tags",
+        '<tool_call>\n{"name": "get_forecast", "arguments": "Oslo"}\n</tool_call>',
+    ),
+    (
+        "j1-json-in-tags",
+        '<tool_call>\n{"name": "get_forecast", "arguments": "{\\"city\\": 3"}\n</tool_call>',
     ),
     ("t1-name-then-json", "[TOOL_CALLS]get_forecast"),
     ("t5-id-carries-name", "<|call_begin|>functions.get_forecast:0 {}"),
