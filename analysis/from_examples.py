@@ -16,7 +16,13 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import Check, Failure
-from autoparser.analysis.inference.examples import Example, ShownFormat, learn_examples, turn_text
+from autoparser.analysis.inference.examples import (
+    Example,
+    ShownFormat,
+    is_turn,
+    learn_examples,
+    turn_text,
+)
 from autoparser.analysis.reading.parsing import OutputParser, message_of
 from autoparser.analysis.taught_analysis import checked, taught_analysis, tools_called
 
@@ -40,7 +46,10 @@ class ExampleVerdict:
     @property
     def exact(self) -> bool:
         """Whether the format writes it as it is, but for whitespace at its very end."""
-        return self.written is not None and self.written.rstrip() == self.expected.rstrip()
+        output = self.example.output
+        return self.written is not None and is_turn(
+            self.written, self.expected, self.prompted, output
+        )
 
     @property
     def odd(self) -> bool:

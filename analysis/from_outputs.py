@@ -8,12 +8,13 @@ of which that is not so is named.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
-from autoparser.analysis.core.conversation import Message, Tool
+from autoparser.analysis.core.conversation import Message, Tool, ToolCall
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import Check, Failure
@@ -21,6 +22,7 @@ from autoparser.analysis.inference.examples import (
     Example,
     ExampleError,
     ShownFormat,
+    is_turn,
     learn_examples,
     turn_text,
     with_worded_calls,
@@ -33,9 +35,11 @@ from autoparser.analysis.inference.outputs import (
     Proposal,
     begins_call,
     ends_call,
+    ends_in_name,
     holds_call,
     misread,
     proposals,
+    restored_calls,
 )
 from autoparser.analysis.reading.expression import build, request_of
 from autoparser.analysis.reading.parsing import OutputParser, message_of
@@ -126,16 +130,21 @@ class InferredFormat:
 
 
 def learn_outputs(
-    analysis: Analysis, outputs: Sequence[LoggedOutput], tools: Sequence[Tool]
+    analysis: Analysis,
+    outputs: Sequence[LoggedOutput],
+    tools: Sequence[Tool],
+    tokens: Sequence[str] = (),
 ) -> InferredFormat:
     """Learn from unlabelled outputs how a model writes calls, where names of tools stand in them.
 
     A template that writes calls itself is widened: the parser reads both ways, the grammar writes
-    the template's. Raises OutputError where no output shows a call, or no format reads any.
+    the template's. `tokens` are the added tokens of the model's tokenizer: where the outputs leave
+    it open what is a marker, these suggest it. Raises OutputError where no output shows a call, or
+    no format reads any.
     """
     base, offered = analysis.format, OfferedTools(tools)
     if base.calls is None or Part.CALLS in base.unconfirmed:
-        found = _confirmed(outputs, base, tools, offered)
+        found = _confirmed(outputs, base, tools, offered, tokens)
         taught = taught_analysis(analysis, found.format, found.format.shown, EvidenceKind.OUTPUT)
         return InferredFormat(
             checked(taught, _check(found.readings)), found.readings, found.guesses
@@ -144,7 +153,7 @@ def learn_outputs(
     rest = [each.output for each in own if each.problem]
     if not rest:
         return InferredFormat(analysis, own, (), len(own))
-    found = format_of_outputs(rest, without_calls(base), tools)
+    found = format_of_outputs(rest, without_calls(base), tools, tokens)
     also = with_calls_of(
         analysis.formats, replace(found.format, not_rendered={Part.CALLS: EvidenceKind.OUTPUT})
     )
@@ -161,6 +170,7 @@ def _confirmed(
     base: TurnFormat,
     tools: Sequence[Tool],
     offered: OfferedTools,
+    tokens: Sequence[str],
 ) -> ReadFormat:
     """Learn from outputs; what the prompt's words spell out counts where outputs confirm it."""
     silent = without_calls(base)
@@ -172,7 +182,7 @@ def _confirmed(
         if not any(each.problem for each in readings) and suggested.rank[0]:
             return suggested
     try:
-        found = format_of_outputs(outputs, silent, tools)
+        found = format_of_outputs(outputs, silent, tools, tokens)
     except OutputError:
         if suggested is None or not suggested.rank[0]:
             raise
@@ -217,9 +227,12 @@ def _free(message: Message) -> int:
 
 
 def format_of_outputs(
-    outputs: Sequence[LoggedOutput], base: TurnFormat, tools: Sequence[Tool]
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    tools: Sequence[Tool],
+    tokens: Sequence[str] = (),
 ) -> ReadFormat:
-    """Learn how calls are written from outputs alone.
+    """Learn how calls are written from outputs alone; added `tokens` suggest markers.
 
     `base` has the header, the openings and the ends, and what the template writes of reasoning.
     Raises OutputError where no output holds what may be a call, or no format reads any.
@@ -227,7 +240,7 @@ def format_of_outputs(
     offered = OfferedTools(tools)
     begun = _reader(base, tools) if Part.REASONING in base.shown else None
     proposed = proposals(
-        outputs, base, offered, None if begun is None else lambda text: _said(begun, text)
+        outputs, base, offered, None if begun is None else lambda text: _said(begun, text), tokens
     )
     if not proposed:
         raise OutputError(
@@ -286,17 +299,17 @@ _MOST = 24
 
 def _telling(examples: Sequence[Example]) -> list[Example]:
     """Choose outputs that show what others do not."""
-    rest = sorted(examples, key=lambda each: len(each.output))
+    if len(examples) <= _MOST:
+        return sorted(examples, key=lambda each: len(each.output))
+    features = [set(_features(each)) for each in examples]
+    rest = sorted(range(len(examples)), key=lambda at: len(examples[at].output))
     chosen: list[Example] = []
-    told: dict[str, int] = {}
-    while rest and len(chosen) < _MOST:
-        best = min(
-            rest, key=lambda each: min((told.get(one, 0) for one in _features(each)), default=_MOST)
-        )
+    told = Counter[str]()
+    while len(chosen) < _MOST:
+        best = min(rest, key=lambda at: min(told[one] for one in features[at]))
         rest.remove(best)
-        chosen.append(best)
-        for one in _features(best):
-            told[one] = told.get(one, 0) + 1
+        chosen.append(examples[best])
+        told.update(features[best])
     return chosen
 
 
@@ -331,46 +344,90 @@ def _readings(
     tools: Sequence[Tool],
     offered: OfferedTools,
 ) -> Iterator[LoggedReading]:
-    readers: dict[str, OutputParser] = {}
+    judges: dict[str, _OutputJudge] = {}
     for output in outputs:
-        if output.prompt not in readers:
-            readers[output.prompt] = _reader(format_, tools, output.prompt)
-        yield _reading(output, format_, base, readers[output.prompt], offered)
+        expected, start = turn_text(Example(output.text, Message(), output.prompt), base)
+        if output.prompt not in judges:
+            reader = _reader(format_, tools, output.prompt)
+            heads = dict(_heads(format_, expected[:start], offered))
+            judges[output.prompt] = _OutputJudge(format_, offered, reader, heads)
+        yield judges[output.prompt].reading(output, expected, start)
 
 
-def _reading(
-    output: LoggedOutput,
-    format_: TurnFormat,
-    base: TurnFormat,
-    reader: OutputParser,
-    offered: OfferedTools,
-) -> LoggedReading:
-    expected, _ = turn_text(Example(output.text, Message(), output.prompt), base)
-    parsed = reader.parse(output.text)
-    try:
-        message = message_of(parsed, output.text)
-    except ValueError:
-        return LoggedReading(output, None, None, expected, "a call's arguments cannot be read")
-    try:
-        written = format_.write(message)
-    except (RefusedMessageError, KeyError):
-        written = None
-    found = LoggedReading(output, message, written, expected)
-    wrong = [
-        call.name for call in message.calls if not offered.fits(call.name, dict(call.arguments))
-    ]
-    if wrong:
-        return replace(found, problem=f"the arguments of {wrong[0]} do not fit its schema")
-    if any(misread(call.name, call.arguments, offered) for call in message.calls):
-        return replace(found, problem="an argument holds another one")
-    if not parsed.status.regular:
-        return replace(found, problem=f"it is read with a fault: {parsed.status}")
-    if holds_call(message.content, offered) or holds_call(message.reasoning, offered):
-        return replace(found, problem="a call stands in it that is written otherwise")
-    if format_.calls is not None and begins_call(message.content, format_.calls):
-        return replace(found, problem="a call begins in it that cannot be read")
-    if format_.calls is not None and ends_call(message.content, format_.calls):
-        return replace(found, problem="a call ends in it that nothing opens")
-    if written is None or written.rstrip() != expected.rstrip():
-        return replace(found, problem="its message is written otherwise")
-    return found
+def _heads(format_: TurnFormat, prompted: str, offered: OfferedTools) -> Iterator[tuple[str, str]]:
+    """Go through what outputs with one call begin with, up to the name of each tool."""
+    for name in offered.names:
+        try:
+            written = format_.write(Message(calls=(ToolCall(name, {}),)))
+        except (RefusedMessageError, KeyError):
+            continue
+        head, found, _ = written.removeprefix(prompted).partition(name)
+        if found and written.startswith(prompted):
+            yield name, head
+
+
+@dataclass(frozen=True, slots=True)
+class _OutputJudge:
+    """Says what a format makes of outputs after one prompt."""
+
+    format: TurnFormat
+    offered: OfferedTools
+    reader: OutputParser
+    heads: Mapping[str, str]
+    """What an output with a call of each tool begins with."""
+
+    def reading(self, output: LoggedOutput, expected: str, start: int) -> LoggedReading:
+        """Read an output, and write it back."""
+        parsed = self.reader.parse(output.text)
+        try:
+            message = message_of(parsed, output.text)
+        except ValueError:
+            return LoggedReading(output, None, None, expected, "a call's arguments cannot be read")
+        try:
+            written = self.format.write(message)
+        except (RefusedMessageError, KeyError):
+            written = None
+        problem = self._problem_of_calls(message)
+        if not problem and not parsed.status.regular:
+            problem = f"it is read with a fault: {parsed.status}"
+        problem = problem or self._problem_of_texts(message)
+        if not problem and (written is None or not is_turn(written, expected, start, output.text)):
+            problem = "its message is written otherwise"
+        return LoggedReading(output, message, written, expected, problem)
+
+    def _problem_of_calls(self, message: Message) -> str:
+        for call in message.calls:
+            if not self.offered.fits(call.name, dict(call.arguments)):
+                return f"the arguments of {call.name} do not fit its schema"
+        if any(misread(call.name, call.arguments, self.offered) for call in message.calls):
+            return "an argument holds another one"
+        return ""
+
+    def _problem_of_texts(self, message: Message) -> str:
+        """Say in words which part of a call stands in content or reasoning."""
+        texts, calls = (message.content, message.reasoning), self.format.calls
+        if any(holds_call(text, self.offered) for text in texts):
+            return "a call stands in it that is written otherwise"
+        if calls is None:
+            return ""
+        if begins_call(message.content, calls):
+            return "a call begins in it that cannot be read"
+        if ends_call(message.content, calls):
+            return "a call ends in it that nothing opens"
+        if any(ends_in_name(text, self.heads) for text in texts):
+            return "it ends in the name of a tool"
+        name = next((name for text in texts if (name := self._garbled_call(text))), "")
+        return f"a call of {name} is garbled in it" if name else ""
+
+    def _garbled_call(self, text: str) -> str:
+        """Return the tool of which a call is read once its name is whole; else an empty text."""
+        for restored in restored_calls(text, self.heads):
+            read = self.reader.parse(restored.text, complete=False)
+            try:
+                call = next(iter(message_of(read).calls), None)
+            except ValueError:
+                continue
+            fits = call is not None and self.offered.fits(call.name, dict(call.arguments))
+            if call is not None and fits and not read.content and (restored.sure or call.arguments):
+                return call.name
+        return ""

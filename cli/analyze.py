@@ -26,6 +26,7 @@ from .source import NamedSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.learnt import SavedFormat
@@ -125,13 +126,26 @@ def analyze(
         elif not as_text:
             outlet.json(analysis.to_dict())
         else:
-            _give_report(analysis, wanted, outlet, show=show, full=full, diffs=diffs)
+            unwritten = _unwritten(asked_for, analysis, tokenizer)
+            _give_report(analysis, wanted, outlet, unwritten, show=show, full=full, diffs=diffs)
     check = analysis.check
     if output is not None and not analysis.ok:
         from autoparser.reports import check_score
 
         say(f"{asked_for.label}: {check_score(check)}, see {output}")
     return 0 if analysis.ok else FAILURES
+
+
+def _unwritten(
+    asked_for: NamedSource, analysis: Analysis | SavedFormat, tokenizer: Path | None
+) -> tuple[str, ...]:
+    """Return the added tokens of the model's tokenizer that no render writes."""
+    from autoparser.analysis.learnt import SavedFormat
+    from autoparser.analysis.unwritten_tokens import asks_for_tokens, unwritten_tokens
+
+    if isinstance(analysis, SavedFormat) or not asks_for_tokens(analysis):
+        return ()
+    return unwritten_tokens(analysis, asked_for.added_tokens(tokenizer))
 
 
 def _form(form: AnalysisForm | None, short: bool) -> AnalysisForm:
@@ -172,6 +186,7 @@ def _give_report(
     analysis: Analysis | SavedFormat,
     phases: Sequence[str],
     outlet: Outlet,
+    unwritten: Sequence[str],
     *,
     show: str | None,
     full: bool,
@@ -191,11 +206,11 @@ def _give_report(
         shown = grammar_report if show == PARSER else partial(section_report, name=show)
         report = shown(analysis, width=outlet.width)
     elif not (full or diffs or phases):
-        report = screen_report(analysis, outlet.width)
+        report = screen_report(analysis, outlet.width, unwritten)
     elif isinstance(analysis, SavedFormat):
         report = saved_report(analysis, outlet.width)
     elif phases:
         report = phases_report(analysis, phases, outlet.width)
     else:
-        report = analysis_report(analysis, outlet.width, diffs=diffs)
+        report = analysis_report(analysis, outlet.width, diffs=diffs, unwritten=unwritten)
     outlet.report(report)

@@ -104,7 +104,7 @@ def learn(
     read = (
         _from_examples(examples)
         if examples is not None
-        else _from_outputs(outputs or Path(), tools)
+        else _from_outputs(outputs or Path(), tools, asked_for.added_tokens(tokenizer))
     )
     learnt = read(asked_for.analysis(asked_for.template(tokenizer)))
     with result_to(output) as outlet:
@@ -166,7 +166,9 @@ def _suggested(analysis: Analysis) -> SuggestedReader | None:
     return suggested_reader(analysis.template, "" if opening is None else opening.text)
 
 
-def _from_outputs(path: Path, tools: Path | None) -> Callable[[Analysis], _Learnt]:
+def _from_outputs(
+    path: Path, tools: Path | None, tokens: Sequence[str]
+) -> Callable[[Analysis], _Learnt]:
     """Learn from outputs that nobody has labelled, by the tools or by the model's own files."""
     from autoparser.analysis.from_outputs import learn_outputs
     from autoparser.analysis.inference.outputs import OutputError, given_outputs
@@ -179,7 +181,7 @@ def _from_outputs(path: Path, tools: Path | None) -> Callable[[Analysis], _Learn
         if offered is None:
             return _from_suggestions(analysis, given, ())
         try:
-            found = learn_outputs(analysis, given, offered)
+            found = learn_outputs(analysis, given, offered, tokens)
         except OutputError:
             if _suggested(analysis) is None:
                 raise

@@ -145,6 +145,29 @@ class NamedSource:
         beside = None if self.source in (None, STANDARD_INPUT) else tokenizer_beside(self.source)
         return str(given or beside or self.label)
 
+    def added_tokens(self, given: Path | None = None) -> tuple[str, ...]:
+        """Return the added tokens of the tokenizer that was named, or is beside the template.
+
+        They only suggest, so nothing is fetched for them, and a tokenizer that cannot be read has
+        none; one that was named raises TokenizerError.
+        """
+        from pathlib import Path
+
+        from autoparser.analysis.loading.tokens import tokenizer_beside, tokenizer_of
+
+        here = self.source is not None and self.source != STANDARD_INPUT
+        here = here and Path(self.source or "").exists()
+        beside = tokenizer_beside(self.source or "") if here else None
+        if given is None and beside is None:
+            return ()
+        try:
+            loaded = self.tokenizer(given, segmenting=False)
+        except TokenizerError:
+            if given is not None:
+                raise
+            return ()
+        return () if loaded is None else tuple(each.text for each in tokenizer_of(loaded).added)
+
     def tokenizer(
         self,
         given: Path | None,

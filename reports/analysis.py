@@ -10,12 +10,13 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
 from .findings_section import findings_section
-from .layout import Lines, blank, prose, report_text, sentence
+from .layout import Lines, blank, prose, report_text, rows, sentence
 from .phases import phase_section, phases_section
 from .settings import fault_section, settings_section
 from .stops import stops_section
 from .summary import summary_section
 from .tables import marker_section, switch_section
+from .token_suggestions import unwritten_rows
 from .turn import call_section, turn_section
 from .verdict import failure_section, verdict
 from .visible import visible
@@ -31,12 +32,17 @@ WORDS = (
 )
 
 
-def analysis_report(analysis: Analysis, width: int, *, diffs: bool = False) -> Text:
+def analysis_report(
+    analysis: Analysis, width: int, *, diffs: bool = False, unwritten: Sequence[str] = ()
+) -> Text:
     """Report on an analysis in lines of at most ``width`` cells.
 
-    ``diffs`` adds every phase in full. The self-check's smallest failure stands at the end.
+    ``diffs`` adds every phase in full. ``unwritten`` are added tokens of the model's tokenizer that
+    no render writes. The self-check's smallest failure stands at the end.
     """
-    drawn = [*_format(analysis, width), *_phases(analysis, width)]
+    told = rows(list(unwritten_rows(analysis, unwritten)), width, indent=0)
+    tokens = [*blank(), *told] if told else []
+    drawn = [*_format(analysis, width), *tokens, *_phases(analysis, width)]
     if diffs:
         drawn += [*blank(), *prose(WORDS, width, indent=0)]
         drawn += _full(analysis, [finding.phase for finding in analysis.phases], width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
@@ -18,6 +18,7 @@ from .screen_switches import screen_switches
 from .screen_turn import screen_turn
 from .stops import stops_words
 from .summary import LIMIT_WORDS, kept_words, wants_words
+from .token_suggestions import unwritten_rows
 from .verdict import verdict
 from .visible import visible
 
@@ -30,13 +31,17 @@ HEIGHT = 40
 """Lines of a screen; a turn is cut to what is left of them."""
 
 
-def screen_report(learnt: LearntFormat, width: int) -> Text:
-    """Return the first screen: at most 40 lines of 80 cells."""
+def screen_report(learnt: LearntFormat, width: int, unwritten: Sequence[str] = ()) -> Text:
+    """Return the first screen: at most 40 lines of 80 cells.
+
+    `unwritten` are added tokens of the model's tokenizer that no render writes.
+    """
     head = _short_rows(_head(learnt), width)
     rest = [
         *screen_switches(learnt, width),
         *blank(),
         *_short_rows(screen_rows(learnt), width),
+        *_short_rows(list(unwritten_rows(learnt, unwritten)), width),
         *_short_rows([("Next", _next(learnt, width - LABEL - 2))], width),
     ]
     drawn = [*head, *screen_turn(learnt, width, HEIGHT - len(head) - len(rest)), *rest]

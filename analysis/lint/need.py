@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from autoparser.analysis.core.format import Part
+
 
 class Need(StrEnum):
     """What must be there for a rule to be able to look."""
@@ -16,3 +18,8 @@ class Need(StrEnum):
     TOKENIZER = "a tokenizer"
     DIRECTORY = "a model directory"
     OTHER_JINJAS = "another program's Jinja"
+
+    @property
+    def part(self) -> Part | None:
+        """The part of the format that a rule goes by; None: it goes by renders alone."""
+        return {Need.CALLS: Part.CALLS, Need.REASONING: Part.REASONING}.get(self)

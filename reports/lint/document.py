@@ -92,6 +92,9 @@ class FindingDocument(JsonDocument, frozen=True):
     """What installed engines make of it, a sentence each; empty where none was asked."""
     evidence: tuple[LintEvidenceDocument, ...]
     """What shows it."""
+    rests_on: dict[Part, EvidenceKind]
+    """The part of a turn by whose format the rule goes, and what says how that is written; empty
+    where it goes by renders alone."""
 
 
 class UnusedIgnoreDocument(JsonDocument, frozen=True):
@@ -134,6 +137,9 @@ class LintedTemplateDocument(JsonDocument, frozen=True):
     evidence: dict[Part, EvidenceKind]
     """What says how each part of a turn is written, by which rules go; empty where it cannot be
     analysed."""
+    unwritten_tokens: tuple[str, ...]
+    """Added tokens of the tokenizer in a model's directory that no render writes, where the
+    template shows no calls or no reasoning; the model may write them."""
 
 
 class ProblemDocument(JsonDocument, frozen=True):
@@ -223,6 +229,7 @@ def _template(template: Inspected, run: LintRun) -> LintedTemplateDocument:
         tuple(template.remarks),
         tuple(LeftOutRuleDocument(rule.code, need) for rule, need in template.left_out),
         dict(template.evidence),
+        template.unwritten,
     )
 
 
@@ -243,6 +250,7 @@ def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> Finding
         tuple(finding.also),
         finding.hit.engines,
         tuple(map(_evidence, finding.evidence)),
+        dict(template.rests_on(finding.rule)),
     )
 
 

@@ -12,6 +12,7 @@ from autoparser.analysis.lint.project import Inspected, LintRun, Problem
 from autoparser.reports.evidence_words import evidence_words
 from autoparser.reports.layout import Lines, blank, prose, report_text, sentence
 from autoparser.reports.places import FilePlace, place_text
+from autoparser.reports.token_suggestions import unwritten_words
 from autoparser.reports.visible import LEGEND, visible
 
 from .evidence import evidence_lines
@@ -37,12 +38,12 @@ def lint_report(run: LintRun, width: int, *, evidence: bool = False, explain: bo
     """Report on a run in lines of at most ``width`` cells.
 
     ``evidence`` adds the texts that show each finding, ``explain`` each rule's page below the
-    first of its findings. Templates without findings are only counted.
+    first of its findings. Templates of which there is nothing to say are only counted.
     """
     writer = _Writer(run, width, evidence=evidence, explain=explain)
     drawn: Lines = []
     for template in run.templates:
-        if template.findings or template.unused:
+        if template.findings or template.unused or template.unwritten:
             drawn += [*writer.template(template), *blank()]
     if run.problems:
         drawn += [*writer.problems(run.problems), *blank()]
@@ -90,6 +91,9 @@ class _Writer:
         if shown:
             words = sentence(("note ", "dim"), f"not from renders: {evidence_words(shown)}")
             drawn += prose(words, self.width, hang=2)
+        if template.unwritten:
+            told = unwritten_words(template.path, template.unwritten)
+            drawn += prose(sentence(("note ", "dim"), told), self.width, hang=2)
         return drawn
 
     def finding(self, template: Inspected, finding: LintFinding) -> Lines:

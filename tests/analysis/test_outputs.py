@@ -15,6 +15,7 @@ from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part
 from autoparser.analysis.from_outputs import InferredFormat, learn_outputs
 from autoparser.analysis.inference.outputs import LoggedOutput, OutputError, given_outputs
+from autoparser.analysis.reading.parsing import message_of
 from autoparser.analysis.taught_analysis import with_saved
 
 ROOT = Path(__file__).parents[2]
@@ -23,9 +24,11 @@ TOOLS = yaml.safe_load((ROOT / "fixtures" / "learning" / "tools.yaml").read_text
 LOG = (ROOT / "fixtures" / "learning" / "outputs.jsonl").read_text("utf-8")
 
 
-def learnt(lines: Sequence[str], template: str = CHAT) -> InferredFormat:
+def learnt(
+    lines: Sequence[str], template: str = CHAT, tokens: Sequence[str] = ()
+) -> InferredFormat:
     outputs = [LoggedOutput(line, place=f"line {at}") for at, line in enumerate(lines, start=1)]
-    return learn_outputs(analyze(ChatTemplate(template)), outputs, TOOLS)
+    return learn_outputs(analyze(ChatTemplate(template)), outputs, TOOLS, tokens)
 
 
 def called(found: InferredFormat, text: str) -> list[tuple[str, object]]:
@@ -165,6 +168,54 @@ def test_a_call_whose_opening_is_garbled_is_named() -> None:
     lines = [f"@go look {json.dumps({'city': city})} @end<|eot|>" for city in ("Oslo", "Rome")]
     found = learnt([*lines, 'Well. @gook {"city": "Lima"} @end<|eot|>', "At the @end, sun.<|eot|>"])
     assert [each.output.place for each in found.odd] == ["line 3"]
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "problem"),
+    [
+        ('Well.t_up {"city": "Lima"} ▪<|eot|>', "a call of look_up is garbled in it"),
+        ('Well. →ok_up {"city": "Lima"} ▪<|eot|>', "a call of look_up is garbled in it"),
+        ("→t_time {} ▪<|eot|>", "a call of get_time is garbled in it"),
+        ("Well. → look_", "it ends in the name of a tool"),
+    ],
+)
+def test_a_call_whose_name_is_cut_is_named(spoilt: str, problem: str) -> None:
+    lines = [f"→ look_up {json.dumps({'city': city})} ▪<|eot|>" for city in ("Oslo", "Rome")]
+    said = ["It is time {} ▪<|eot|>", "Look up ▪<|eot|>", "Go → up ▪<|eot|>"]
+    tools = yaml.safe_load(_TWO_TOOLS)
+    log = [*lines, "→ get_time {} ▪<|eot|>", *said, spoilt]
+    found = learn_outputs(analyze(ChatTemplate(CHAT)), given_outputs("\n".join(log), "log"), tools)
+    assert [(each.output.text, each.problem) for each in found.odd] == [(spoilt, problem)]
+
+
+_TWO_TOOLS = """\
+- name: look_up
+  parameters: {type: object, properties: {city: {type: string}}, required: [city]}
+- name: get_time
+  parameters: {type: object, properties: {}}
+"""
+
+
+MULLED = '~mull~Rain, perhaps.~told~Let me see.~use~look {"city": "%s"}~used~<|eot|>'
+TOKENS = ("~mull~", "~told~", "~use~", "~used~", "~never~")
+
+
+def test_added_tokens_tell_markers_in_one_output() -> None:
+    told = learnt([MULLED % "Oslo"], tokens=TOKENS)
+    read = message_of(told.analysis.parser(TOOLS).parse(MULLED % "Rome"))
+    assert told.ok
+    assert (read.reasoning, read.content) == ("Rain, perhaps.", "Let me see.")
+    assert [dict(call.arguments) for call in read.calls] == [{"city": "Rome"}]
+    # Nothing else in a single output says where its words end.
+    alone = learnt([MULLED % "Oslo"])
+    assert not message_of(alone.analysis.parser(TOOLS).parse(MULLED % "Rome")).reasoning
+
+
+def test_tokens_that_are_no_markers_of_the_outputs_change_nothing() -> None:
+    lines = [f"[do look(city='{city}')]<|eot|>" for city in ("Oslo", "Rome")]
+    told, alone = learnt(lines, tokens=("[do look", "city", "<|eot|>")), learnt(lines)
+    assert told.ok
+    assert told.analysis.format == alone.analysis.format
 
 
 GUESTS = yaml.safe_load("""\

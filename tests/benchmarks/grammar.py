@@ -77,8 +77,8 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
     """Return what making a grammar costs: its text, the load of it, and both against the schemas.
 
     Every run offers tools that were never offered before. `first` is the writing of the very first
-    grammar of a format, of which nothing is known; `further` that of any later request to the same
-    format, which an engine pays; `ratio` is of each with the load.
+    grammar of a format, of which nothing is known, nor of the vocabulary's tokens; `further` that
+    of any later request to the same format, which an engine pays; `ratio` is of each with the load.
     """
     vocabulary = tokenizer.opaque
     columns = ("schemas", "load", "first", "ratio", "further", "ratio", "gbnf")
@@ -87,15 +87,16 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
         format_ = analysis_of(name).format
         for count in COUNTS:
             unseen = map(partial(tools, count), itertools.count(1))
-            unknown = iter([deepcopy(format_) for _ in range(RUNS)])
+            unknown = iter([(deepcopy(format_), OpaqueTokens(vocabulary.ids)) for _ in range(RUNS)])
+            known = itertools.repeat((format_, vocabulary))
             alone = schemas_alone(count)
             grammar = LLMatcher.grammar_from_lark(
                 grammar_of(Formats.of(format_), tools(count)).lark(vocabulary)
             )
             schemas = best_ms(partial(LLMatcher, tokenizer.ll, alone))
             load = best_ms(partial(LLMatcher, tokenizer.ll, grammar))
-            first = best_ms(partial(_written, unknown, unseen, vocabulary))
-            further = best_ms(partial(_written, itertools.repeat(format_), unseen, vocabulary))
+            first = best_ms(partial(_written, unknown, unseen))
+            further = best_ms(partial(_written, known, unseen))
             gbnf = best_ms(partial(_gbnf, format_, unseen), 3)
             yield (
                 f"{f'{title}, {count} tools':<{WIDTH}}{schemas:>9.2f}{load:>9.2f}"
@@ -105,9 +106,10 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
 
 
 def _written(
-    formats: Iterator[TurnFormat], offers: Iterator[list[Json]], vocabulary: OpaqueTokens
+    formats: Iterator[tuple[TurnFormat, OpaqueTokens]], offers: Iterator[list[Json]]
 ) -> str:
-    return grammar_of(Formats.of(next(formats)), next(offers)).lark(vocabulary)
+    format_, vocabulary = next(formats)
+    return grammar_of(Formats.of(format_), next(offers)).lark(vocabulary)
 
 
 def _gbnf(format_: TurnFormat, offers: Iterator[list[Json]]) -> str:

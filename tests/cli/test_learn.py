@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from autoparser import load_format
+from tests.analysis.constraining.constrained.tokenizers_here import byte_tokenizer
 from tests.cli.conftest import Run
 
 CHAT = "fixtures/learning/chat-only.jinja"
@@ -66,3 +68,38 @@ def test_examples_and_outputs_are_not_given_together(autoparser: Run) -> None:
     ran = autoparser("learn", CHAT, "--outputs", OUTPUTS, "--examples", EXAMPLES)
     assert (ran.code, ran.out) == (2, "")
     assert "leave one of them out" in ran.err
+
+
+SPOKEN = "~mull~Rain, perhaps.~told~Let me see.~use~look {}~used~<|eot|>"
+MARKERS = ("<|asst|>", "<|eot|>", "<|user|>", "~mull~", "~told~", "~use~", "~used~")
+
+
+def _model(folder: Path) -> Path:
+    """Make a model's directory: a template for chat alone, and a tokenizer with more tokens."""
+    (folder / "chat_template.jinja").write_text(Path(CHAT).read_text("utf-8"), "utf-8")
+    byte_tokenizer(*MARKERS, control=()).save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def test_tokens_beside_the_template_say_where_words_end_in_one_output(
+    autoparser: Run, tmp_path: Path
+) -> None:
+    log, file = tmp_path / "log", tmp_path / "model.format.json"
+    log.write_text(SPOKEN.replace("{}", '{"city": "Oslo"}'))
+    model = _model(tmp_path)
+    assert autoparser("learn", model, "--outputs", log, "--tools", TOOLS, "-o", file).code == 0
+    read = load_format(file).parser().parse(SPOKEN.replace("{}", '{"city": "Rome"}'))
+    assert (read.reasoning_content, read.content) == ("Rain, perhaps.", "Let me see.")
+    assert [call.arguments for call in read.tool_calls] == ['{"city": "Rome"}']
+
+
+def test_tokens_that_no_render_writes_are_named(autoparser: Run, tmp_path: Path) -> None:
+    model = _model(tmp_path)
+    told = "no render writes ~mull~, ~told~, ~use~, ~used~; if the model does, one example tells"
+    for command in (("analyze",), ("analyze", "--full"), ("lint", "--isolated", "--no-cache")):
+        assert told in " ".join(autoparser(*command, model).out.split()), command
+    ran = autoparser("lint", "--isolated", "--no-cache", "--format", "json", model)
+    (template,) = json.loads(ran.out)["templates"]
+    assert template["unwritten_tokens"] == [*MARKERS[3:]]
+    alone = autoparser("analyze", tmp_path / "chat_template.jinja", "--show", "summary")
+    assert "no render writes" not in alone.out

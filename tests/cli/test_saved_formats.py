@@ -136,6 +136,7 @@ RENDERING = [
     ("render", "--messages", "{messages}"),
     ("roundtrip", "--scenario", "answer", "--json"),
     ("lint", "--isolated", "--no-cache", "--format", "concise"),
+    ("fix", "--json"),
     ("learn", "--examples", "fixtures/learning/one.yaml"),
 ]
 
@@ -242,7 +243,8 @@ def test_what_examples_showed_is_asked_of_the_template(
         "calls": "example",
     }
     # The model calls, and nobody tells it which tools there are.
-    assert [each["code"] for each in document["findings"]] == ["AP502"]
+    (finding,) = document["findings"]
+    assert (finding["code"], finding["rests_on"]) == ("AP502", {"calls": "example"})
     told = autoparser(*lint, "text", learnt).out
     assert "note not from renders: reasoning, tool calls: examples" in told
 

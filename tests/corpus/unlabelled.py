@@ -9,9 +9,10 @@ learning from examples is judged by: the messages of the closed loop, as the tem
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,7 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.constraining.constrained import ConstraintError
 from autoparser.analysis.constraining.decode import DecodingTrial, made_tokenizer
-from autoparser.analysis.core.conversation import Message, Tool
+from autoparser.analysis.core.conversation import Json, Message, Tool
 from autoparser.analysis.core.format import Formats, TurnFormat
 from autoparser.analysis.from_outputs import format_of_outputs
 from autoparser.analysis.inference.examples.hiding import without_calls, without_parts
@@ -131,10 +132,21 @@ def _walked(analysis: Analysis, count: int, choice: str) -> Iterator[str]:
                 text = turns.written(message).continuation
             except ValueError:
                 continue
-            if text is not None and (message.calls or choice == "auto"):
+            if text is None or not (message.calls or choice == "auto"):
+                continue
+            # Digits that no float holds come out as Infinity, which is none of JSON's numbers.
+            if all(_is_json(call.arguments) for call in message.calls):
                 yield text
     except (AutoparserError, ConstraintError):
         return
+
+
+def _is_json(arguments: Mapping[str, Json]) -> bool:
+    try:
+        json.dumps(dict(arguments), allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _reasoned(message: Message, at: int) -> Message:

@@ -177,7 +177,7 @@ class CallWriter:
             if self.calls.empty_row is not None and reader.allows_empty(found):
                 ways.append(((), True))
             return ways
-        part = SchemaPart.of(schema)
+        part = SchemaPart(reader.document, reader.root)
         paths = writer.one_of(
             reader.objects(found), self._members, arguments.values, self.stops, behind, part
         )

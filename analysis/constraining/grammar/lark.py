@@ -106,7 +106,7 @@ class _LarkWriter:
     def body(self, node: Node) -> str:
         """Write what a rule of its own is."""
         if isinstance(node, ChoiceNode) and node.options:
-            return " | ".join([self.node(option) for option in node.options])
+            return " | ".join(map(self.node, node.options))
         return self.node(node)
 
     def write(self) -> str:
@@ -148,8 +148,8 @@ class _LarkWriter:
         llguidance ends a terminal where it sees that the next character is not of it, which is
         too late within a text that begins like an escape.
         """
-        if not any(isinstance(item, PatternNode) and item.escapes for item in items):
-            return " ".join([self.node(item) for item in items]) or '""'
+        if PatternNode not in map(type, items):
+            return " ".join(map(self.node, items)) or '""'
         found: list[str] = []
         for at, item in enumerate(items):
             before = items[at - 1] if at else None
@@ -339,8 +339,10 @@ class _LarkWriter:
         not_alone: Sequence[Sequence[Symbol]],
     ) -> tuple[str, StretchedText]:
         """Write the rules of a text from state to state; return what their names begin with."""
-        found = stretched(closes, exclude, signs, not_alone)
         key = f"{signs} {closes} {exclude} {not_alone}"
+        found = _STRETCHED.of(
+            (self.opaque,), key, lambda: stretched(closes, exclude, signs, not_alone)
+        )
         if key in self.made:
             return self.made[key], found
         name = self.made[key] = f"text_{len(self.made)}"
@@ -452,6 +454,8 @@ class _LarkWriter:
         return before, None, ""
 
 
+_STRETCHED: IdentityCache[StretchedText] = IdentityCache(64)
+"""The states of free texts: what closes them is the same in many requests."""
 _FRAMES: IdentityCache[_LarkWriter] = IdentityCache(64)
 """What is written of the rules that tools do not change."""
 

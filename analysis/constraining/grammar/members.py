@@ -29,7 +29,7 @@ Of two members, `city` must be there and `days` may; a rule is made for the memb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
@@ -65,7 +65,7 @@ class MemberRules:
         entries: Entries,
         writes: Writes,
         close: str,
-        key: str,
+        key: Hashable,
     ) -> None:
         """Take an object's schema apart.
 
@@ -127,7 +127,7 @@ class MemberRules:
 
     def _state(self, at: int) -> Ref:
         """Return the rule for the members from one on; at least one of them is written."""
-        return self.table.rule(f"{self.key} {at}", self._hint(at), lambda: self._from(at))
+        return self.table.rule((self.key, at), self._hint(at), lambda: self._from(at))
 
     def _hint(self, at: int) -> str:
         return self.names[at] if at < len(self.names) else "member"
@@ -143,8 +143,9 @@ class MemberRules:
 
     def _opened(self, members: list[Node], at: int) -> Ref:
         """Return the rule for the members from one on, after the text that opens each of them."""
-        key = f"{self.key} {at} opened"
-        return self.table.rule(key, self._hint(at), lambda: self._chained(members, at))
+        return self.table.rule(
+            (self.key, at, "opened"), self._hint(at), lambda: self._chained(members, at)
+        )
 
     @cached_property
     def _entries(self) -> list[list[Path]]:
@@ -184,7 +185,7 @@ class MemberRules:
             head = path[0]
             if not isinstance(head, str):
                 return None
-            if opening and self.table.brancher.shared([head, opening]) != opening:
+            if opening and not self.table.brancher.begins(head, opening):
                 return None
             texts.append(head[len(opening) :])
         if self.more and (not opening or _clash([opening, behind])):
@@ -210,12 +211,12 @@ class MemberRules:
         later = self._state(following)
         if close == self.close:
             behind = choice(sequence(LiteralNode(separator), later), *ends)
+            one = sequence(members[at], behind)
         else:
-            behind = sequence(LiteralNode(separator), choice(later, *ends))
-        ways: list[Node] = []
-        if named and self.names[at] not in self.required:
-            ways.append(self._opened(members, following) if self._opening else later)
-        return choice(sequence(members[at], behind), *ways)
+            one = sequence(members[at], LiteralNode(separator), choice(later, *ends))
+        if not named or self.names[at] in self.required:
+            return one
+        return choice(one, self._opened(members, following) if self._opening else later)
 
     def _branched(self, at: int) -> Node:
         """Make the rule for the members from one on, parted where their texts differ."""
@@ -254,9 +255,9 @@ def _clash(texts: Sequence[str]) -> bool:
 
 def _node(path: Path) -> Node:
     return sequence(
-        *(
+        *[
             LiteralNode(item) if isinstance(item, str) else item
             for item in path
             if not isinstance(item, Prose)
-        )
+        ]
     )

@@ -18,7 +18,7 @@ Two ways part where they differ, unless a tokenizer has one token there:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import TypeAlias
@@ -45,11 +45,16 @@ Path: TypeAlias = tuple[Item, ...]
 def joined(*items: Item) -> Path:
     """Make a path: neighbouring texts are one text, empty ones are none."""
     path: list[Item] = []
+    last: Item = ""
     for item in items:
-        if isinstance(item, str) and path and isinstance(path[-1], str):
-            path[-1] += item
-        elif item != "":
-            path.append(item)
+        if isinstance(item, str):
+            if not item:
+                continue
+            if path and isinstance(last, str):
+                path[-1] = last = last + item
+                continue
+        path.append(item)
+        last = item
     return tuple(path)
 
 
@@ -83,6 +88,10 @@ class Brancher:
         same = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
         return "".join(units[0] for units in same)
 
+    def begins(self, text: str, beginning: str) -> bool:
+        """Whether a text begins with another one, and is not cut there within a token."""
+        return text.startswith(beginning) and self.shared([text, beginning]) == beginning
+
     def _holds_token(self, text: str) -> bool:
         pieces = self.opaque.pieces(text)
         return len(pieces) > 1 or any(isinstance(piece, int) for piece in pieces)
@@ -99,9 +108,8 @@ class Brancher:
             return self._alone(rest[0], marks)
         options: list[Node] = []
         words = [path[0] for path in rest if path and isinstance(path[0], PatternNode)]
-        while rest:
-            first = rest[0][:1]
-            same, rest = self._part(rest, first, words)
+        for same in self._parted(rest, words):
+            first = same[0][:1]
             if not first:
                 options.append(NOTHING)
             elif isinstance(first[0], str):
@@ -123,30 +131,29 @@ class Brancher:
             nodes.append(LiteralNode(item) if isinstance(item, str) else item)
         return sequence(*nodes)
 
-    def _part(
-        self, paths: Sequence[Path], first: Path, words: Sequence[PatternNode]
-    ) -> tuple[list[Path], list[Path]]:
-        """Part the paths that begin as one does, if only with one unit of its text.
+    def _parted(
+        self, paths: Sequence[Path], words: Sequence[PatternNode]
+    ) -> Iterable[Sequence[Path]]:
+        """Put the paths together that begin alike, if only with one unit of their text.
 
         A text that begins as one of the patterns beside it could is not cut there: readers that
         take the longest match would go on with the pattern.
         """
-        same: list[Path] = []
-        others: list[Path] = []
+        found: dict[Item | None, list[Path]] = {}
         for path in paths:
-            alike = self._front(path, words) == self._front(first, words)
-            (same if alike else others).append(path)
-        return same, others
+            found.setdefault(self._front(path, words), []).append(path)
+        return found.values()
 
     def _front(self, path: Path, words: Sequence[PatternNode]) -> Item | None:
         """Return what decides which way a path goes: a unit of text, a word of it, or a node."""
         head = path[0] if path else None
         if not isinstance(head, str):
             return head
-        found = [re.match(word.regex, head) for word in words]
-        longest = max((match.end() for match in found if match), default=0)
-        if longest:
-            return head[: longest + 1]
+        if words:
+            found = [re.match(word.regex, head) for word in words]
+            longest = max((match.end() for match in found if match), default=0)
+            if longest:
+                return head[: longest + 1]
         first = self.opaque.pieces(head)[0]
         return first[0] if isinstance(first, str) else self.opaque.texts[first]
 

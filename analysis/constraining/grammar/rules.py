@@ -161,15 +161,17 @@ NOTHING = SequenceNode()
 def sequence(*items: Node) -> Node:
     """Put nodes one after the other; sequences inside are opened, neighbouring texts joined."""
     flat: list[Node] = []
+    last: Node | None = None
     for item in items:
         for inner in item.items if isinstance(item, SequenceNode) else (item,):
-            if isinstance(inner, LiteralNode) and not inner.text:
-                continue
-            last = flat[-1] if flat else None
-            if isinstance(inner, LiteralNode) and isinstance(last, LiteralNode):
-                flat[-1] = LiteralNode(last.text + inner.text)
-            else:
-                flat.append(inner)
+            if isinstance(inner, LiteralNode):
+                if not inner.text:
+                    continue
+                if isinstance(last, LiteralNode):
+                    flat[-1] = last = LiteralNode(last.text + inner.text)
+                    continue
+            flat.append(inner)
+            last = inner
     return flat[0] if len(flat) == 1 else SequenceNode(tuple(flat))
 
 
@@ -177,6 +179,9 @@ def choice(*options: Node) -> Node:
     """Return one of several nodes; the same one twice is one."""
     if len(options) == 1:
         return options[0]
+    if len(options) == 2 and ChoiceNode not in map(type, options):  # noqa: PLR2004 - most are so
+        first, second = options
+        return first if first == second else ChoiceNode(options)
     different = dict.fromkeys(
         inner
         for option in options

@@ -180,7 +180,7 @@ class SchemaReader:
             if JsonType.NUMBER in kinds and "integer" in names:
                 names.remove("integer")
             part["type"] = names[0] if len(names) == 1 else names
-        told = [*references(part)]
+        told = [*references(part)] if self.document.refers else []
         if told:
             if part == self.root and all(
                 each.startswith(("#/$defs/", "#/definitions/")) for each in told

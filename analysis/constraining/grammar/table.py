@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 
 from autoparser.analysis.loading.tokens import OpaqueTokens
@@ -23,15 +23,15 @@ class RuleTable:
         """The function whose call is being made: its rules are named after it."""
         self.sections: dict[str, str] = {}
         """Which part of a turn a rule is of, in words."""
-        self._known: dict[str, Ref] = {}
+        self._known: dict[Hashable, Ref] = {}
         self._taken: dict[str, int] = {}
 
-    def rule(self, key: str, hint: str, make: Callable[[], Node]) -> Ref:
+    def rule(self, key: Hashable, hint: str, make: Callable[[], Node]) -> Ref:
         """Give the rule of a key; `make` makes it where there is none, `hint` says it in words."""
         known = self._known.get(key)
         if known is not None:
             return known
-        ref = Ref(self._free(f"{self.scope} {hint}" if self.scope else hint))
+        ref = Ref(self._free(_name(self.scope, hint)))
         if self.scope:
             self.sections[ref.name] = f"call of {self.scope}"
         self._known[key] = ref
@@ -39,17 +39,20 @@ class RuleTable:
         self.named[ref.name] = make()
         return ref
 
-    def _free(self, hint: str) -> str:
+    def _free(self, name: str) -> str:
         """Find a name that no rule has."""
-        name = _name(hint)
         number = self._taken[name] = self._taken.get(name, 0) + 1
         if number == 1 and name not in self.named:
             return name
         return self._free(f"{name}-{number}")
 
 
-@lru_cache(maxsize=2048)
-def _name(hint: str) -> str:
+def _name(*hints: str) -> str:
     """Return a name that every target takes: lower case letters, digits, single dashes."""
-    name = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-") or "rule"
+    name = "-".join(filter(None, map(_words, hints))) or "rule"
     return name if name[0].isalpha() else f"r-{name}"
+
+
+@lru_cache(maxsize=2048)
+def _words(hint: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-")

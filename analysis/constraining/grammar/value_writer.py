@@ -20,8 +20,7 @@ In the notation of a template that writes strings as they are and all else as Py
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -170,10 +169,12 @@ class ValueWriter:
 
     def key(
         self, what: str, schema: Json | dict[str, Json], container: Container, texts: Sequence[str]
-    ) -> str:
+    ) -> Hashable:
         """Name a rule by all that it depends on."""
-        told = json.dumps(schema, sort_keys=False)
-        return f"{what} {self.reader.place} {told} {id(container)} {list(texts)!r}"
+        # Nothing is equal to the whole schema that stands in it, but by a reference.
+        is_whole = schema is self.reader.root and not self.reader.document.refers
+        told = "" if is_whole else repr(schema)
+        return what, self.reader.place, told, id(container), tuple(texts)
 
     def array(self, schema: Schema, notation: Notation, exclude: Sequence[str]) -> list[Path]:
         """Return the ways to write an array: an empty one, one with items."""
@@ -194,7 +195,7 @@ class ValueWriter:
         container: Container,
         outer: Notation,
         exclude: Sequence[str],
-        key: str,
+        key: Hashable,
     ) -> Node:
         again = self.table.rule(key, "item", lambda: Ref(""))
         paths: list[Path] = []
@@ -218,9 +219,9 @@ class ValueWriter:
         Where an entry is closed by a text of its own, the value and that text are one rule.
         `read_as` are the types that its reader takes a text for; None: those of the schema.
         """
-        key: Path = made_up or joined(container.key.write(name))
-        told = json.dumps(schema)
-        refers_back = '"$ref"' in told
+        key: Path = made_up or (container.key.write(name),)
+        told = repr(schema)
+        refers_back = self.reader.document.refers and "'$ref'" in told
         exclude = tuple(exclude)
         case = (self.reader.place if refers_back else "", told, id(container), exclude, read_as)
         known = self.closed.get(case)
@@ -342,16 +343,21 @@ class ValueWriter:
     ) -> MemberRules:
         """Take the members of an object's schema."""
         close = container.close + behind
-        key = self.key("members", dict(schema), container, (*exclude, behind))
+        key = self.key("members", schema, container, (*exclude, behind))
         last = close.strip()
         if last and container.entry[-1:] == (Slot.VALUE,) and is_bare(outer.string):
             # Nothing but this ends the last text, so that its reader stops at any of it.
             exclude = (*exclude, last)
 
+        # Of a plain object its reader knows just what its writer does.
+        is_read_alike = part is None or (part.schema is schema and part.tells_members_alone)
+
         def entries(name: str, member: Json, made_up: Path) -> list[Path]:
-            read_as = None if part is None else part.member(name).kinds or ANY
-            if read_as == self.reader.kinds(member):
-                read_as = None
+            read_as = None
+            if part is not None and not is_read_alike:
+                read_as = part.member(name).kinds or ANY
+                if read_as == self.reader.kinds(member):
+                    read_as = None
             return self.entries(name, member, container, outer, exclude, made_up, read_as)
 
         all_written = None not in container.typed.values()

@@ -19,7 +19,10 @@ from .schema_errors import SchemaError
 ANY: frozenset[JsonType] = frozenset(JsonType)
 NONE: frozenset[JsonType] = frozenset()
 _NUMBERS = frozenset({JsonType.INTEGER, JsonType.NUMBER})
+_BY_NAME = {str(kind): frozenset({kind}) for kind in JsonType} | {"number": _NUMBERS}
 _UNIONS = ("anyOf", "oneOf")
+_IN_PLACE = frozenset({"$ref", "allOf", "if", *_UNIONS})
+"""Keywords by which other schemas speak of the same value."""
 
 
 def kinds_of(
@@ -39,10 +42,19 @@ def kinds_of(
             hint='give an object such as {"type": "string"}',
         )
 
+    kinds = _own(schema)
+    return (
+        kinds if schema.keys().isdisjoint(_IN_PLACE) else kinds & _beside(schema, document, above)
+    )
+
+
+def _beside(schema: Schema, document: Document, above: frozenset[str]) -> frozenset[JsonType]:
+    """Name the types that other schemas allow, which a schema refers to or combines."""
+
     def inner(part: Json) -> frozenset[JsonType]:
         return kinds_of(part, document, above)
 
-    kinds = _own(schema)
+    kinds = ANY
     if "$ref" in schema:
         kinds &= _referred(str(schema["$ref"]), document, above)
     for part in schemas_of(schema, "allOf"):
@@ -86,6 +98,8 @@ def _own(schema: Schema) -> frozenset[JsonType]:
 
 def _declared(schema: Schema) -> frozenset[JsonType]:
     declared = schema.get("type")
+    if isinstance(declared, str) and declared in _BY_NAME:
+        return _BY_NAME[declared]
     return ANY if declared is None else NONE.union(*_named(declared))
 
 
@@ -101,4 +115,4 @@ def _named(declared: Json) -> Iterator[frozenset[JsonType]]:
 
 
 def _with_whole(kind: JsonType) -> frozenset[JsonType]:
-    return _NUMBERS if kind is JsonType.NUMBER else frozenset({kind})
+    return _BY_NAME[kind]

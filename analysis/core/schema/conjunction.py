@@ -90,6 +90,10 @@ def conjunction(first: Schema, second: Schema) -> Schema:
 
 def both(*schemas: Json) -> Json:
     """Return a schema for the values of all of several, as short as it goes."""
+    if len(schemas) == 1:
+        (only,) = schemas
+        if not isinstance(only, dict) or (only and "allOf" not in only):
+            return only
     parts: dict[str, Json] = {}
     for schema in schemas:
         parts |= {identity(part): part for part in _conjuncts(schema)}

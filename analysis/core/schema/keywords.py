@@ -15,6 +15,8 @@ BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", 
 VALUES = frozenset({"const", "default", "enum", "example", "examples", "x-guidance"})
 """Keywords that hold values: what looks like a schema there is none."""
 
+_CONTAINERS = (dict, list)
+
 
 def is_number(value: Json | None) -> TypeGuard[int | float]:
     """Whether a value is a JSON number; true and false are none."""
@@ -67,6 +69,19 @@ def _inside(keyword: str, value: Json, change: Callable[[Schema], Json]) -> Json
     if keyword in BY_NAME and isinstance(value, dict):
         return {name: mapped(inner, change) for name, inner in value.items()}
     return mapped(value, change)
+
+
+def keys_within(value: Json) -> set[str]:
+    """Return all keys in a value, keywords or not: most schemas say by these what they lack."""
+    found: set[str] = set()
+    waiting: list[Json] = [value]
+    for outer in waiting:
+        if isinstance(outer, dict):
+            found.update(outer)
+            waiting += [inner for inner in outer.values() if isinstance(inner, _CONTAINERS)]
+        elif isinstance(outer, list):
+            waiting += [inner for inner in outer if isinstance(inner, _CONTAINERS)]
+    return found
 
 
 def references(schema: Json) -> Iterator[str]:

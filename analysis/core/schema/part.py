@@ -22,6 +22,10 @@ MOST_STEPS = 1000
 
 _UNIONS = ("anyOf", "oneOf")
 _OF_OTHER_NAMES = ("additionalProperties", "patternProperties", "unevaluatedProperties")
+_ALONE = frozenset(
+    {"type", "properties", "required", "additionalProperties", "title", "description", "$schema"}
+)
+"""Keywords that say nothing of the members beside what a schema's own two do."""
 _Own: TypeAlias = Callable[[Schema], Json]
 """What a schema's own keywords say of something inside its values."""
 
@@ -45,8 +49,15 @@ class SchemaPart:
         kinds = self.allowed(self.schema)
         return None if kinds == ANY else kinds
 
+    @property
+    def tells_members_alone(self) -> bool:
+        """Whether nothing but its own `properties` and `additionalProperties` is about members."""
+        return isinstance(self.schema, dict) and self.schema.keys() <= _ALONE
+
     def member(self, name: str) -> SchemaPart:
         """Return what it says of a member of its objects."""
+        if self.tells_members_alone and isinstance(self.schema, dict):
+            return SchemaPart(self.document, _member(self.schema, name))
         return SchemaPart(
             self.document, self._inside(JsonType.OBJECT, lambda own: _member(own, name))
         )
@@ -140,7 +151,7 @@ def _member(schema: Schema, name: str) -> Json:
     properties = schema_map(schema, "properties")
     if name in properties:
         found.append(properties[name])
-    return both(*found) if found else schema.get("additionalProperties", True)
+    return both(*(found or [schema.get("additionalProperties", True)]))
 
 
 def _matches(name: str, source: str) -> bool:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ROOT = "#"
 _NAMES = ("$id", "$anchor", "$dynamicAnchor")
+REFERRING = frozenset({"$ref", *_NAMES})
+"""The keywords without which a schema has no reference, and nothing to refer to by a name."""
 
 
 def is_pointer(reference: str) -> bool:

@@ -10,7 +10,8 @@ from urllib.parse import unquote
 from autoparser.analysis.core.conversation import Json
 
 from .json_type import JsonType
-from .pointers import ROOT, is_pointer, with_pointers
+from .keywords import keys_within
+from .pointers import REFERRING, ROOT, is_pointer, with_pointers
 from .schema_errors import SchemaError, below
 
 
@@ -23,11 +24,15 @@ class Document:
         default_factory=dict[str, frozenset[JsonType]], repr=False, compare=False
     )
     """The types that were found after a reference."""
+    refers: bool = field(default=True, repr=False, compare=False)
+    """Whether anything in it may refer to another place."""
 
     @classmethod
     def of(cls, schema: Json) -> Document:
         """Read a schema that may refer to itself by pointers, anchors and ids."""
-        return cls(with_pointers(schema))
+        keys = keys_within(schema)
+        root = schema if keys.isdisjoint(REFERRING) else with_pointers(schema)
+        return cls(root, refers="$ref" in keys)
 
     def resolve(self, reference: str, pointer: str = "") -> tuple[Json, str]:
         """Follow a ``$ref`` that stands in the schema at `pointer`: the schema and its pointer.

@@ -46,7 +46,7 @@ from .shown_frame import (
 from .shown_layouts import completed, seen_layouts, with_emptied_reasoning
 from .value_frames import ValueFrames
 
-__all__ = ["ShownFormat", "learn_examples", "turn_text"]
+__all__ = ["ShownFormat", "is_turn", "learn_examples", "turn_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,14 @@ def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
     if end and not any(text.rstrip().endswith(stop) for stop in stops):
         text += end
     return text, len(begun)
+
+
+def is_turn(written: str, text: str, start: int, output: str) -> bool:
+    """Whether what a format writes is the turn `text`, in which an output begins at `start`.
+
+    What ends the turn may be missing where the output lacks it; whitespace at the end is nobody's.
+    """
+    return written.rstrip() in (text.rstrip(), f"{text[:start]}{output}".rstrip())
 
 
 def _opening(example: Example, base: TurnFormat) -> Opening | None:
@@ -265,16 +273,16 @@ def _judged(
     format_, guesses = concluded
     written = tuple(
         at
-        for at, (example, (text, _)) in enumerate(zip(examples, texts, strict=True))
-        if _writes(format_, example, text)
+        for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
+        if _writes(format_, example, text, start)
     )
     others = tuple(at for at in range(len(examples)) if at not in written)
     return ShownFormat(format_, written, others, guesses)
 
 
-def _writes(format_: TurnFormat, example: Example, text: str) -> bool:
+def _writes(format_: TurnFormat, example: Example, text: str, start: int) -> bool:
     try:
-        return format_.write(example.message).rstrip() == text.rstrip()
+        return is_turn(format_.write(example.message), text, start, example.output)
     except (RefusedMessageError, KeyError):
         return False
 
@@ -305,6 +313,8 @@ def _concluded(
         layouts = {each: cut_calls(layout, framed.frame) for each, layout in layouts.items()}
         section = cut_section({**known, **layouts}, _outer(layouts, known, header), turn_end)
         layouts = {each: section.layouts[each] for each in layouts}
+        if turn_end.strip() and framed.frame.later_close.rstrip().endswith(turn_end.strip()):
+            layouts = {each: _without_end(layout, turn_end) for each, layout in layouts.items()}
         found = _calls(calls, shown, framed, (section.open, section.close))
         if found is None:
             return None
@@ -322,6 +332,14 @@ def _concluded(
         elsewhere=frozenset(),
     )
     return format_, (*guesses, *emptied, *unseen)
+
+
+def _without_end(layout: Layout, turn_end: str) -> Layout:
+    """Leave out what ends a turn after its calls, where later calls are closed by it."""
+    if layout.parts[-1:] != (Part.CALLS,):
+        return layout
+    *before, last = layout.literals
+    return replace(layout, literals=(*before, last.removesuffix(turn_end)))
 
 
 def _style_of(aligned: Sequence[AlignedExample]) -> ArgumentStyle | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from autoparser.analysis.core.alignment import (
     Repetition,
@@ -64,6 +65,10 @@ def conclude_frame(
     if not befores or not afters:
         return None
     before, after = common_suffix(*befores), common_prefix(*afters)
+    later = _of_later_calls(whole, gaps, shown)
+    if later is not None:
+        frame = decompose(before, later.gap, _before_end(later.only, turn_end))
+        return ShownFrame(CallsFrame(frame, inner, base, later_close=later.close))
     gap = usual(text for _, text in gaps)
     if gap is None:
         return _of_one_call(before, after, inner, base)
@@ -113,6 +118,44 @@ def _gaps(calls: Sequence[ShownCall], shown: ShownArguments) -> list[tuple[int, 
         first = call.fields[0][0]
         gaps.append((call.at, shown.before(text) if first is Slot.ARGUMENTS else text))
     return gaps
+
+
+class _LaterCalls(NamedTuple):
+    """What is written after every call but the first."""
+
+    gap: str
+    """Between the first call and the second."""
+    only: str
+    """After an only call."""
+    close: str
+
+
+def _of_later_calls(
+    calls: Sequence[ShownCall], gaps: Sequence[tuple[int, str]], shown: ShownArguments
+) -> _LaterCalls | None:
+    r"""Find what every call but the first is closed by; None where all are followed alike.
+
+    Of turns `<c>A</c>`, `<c>A</c>\n<c>B</c></all>` and `<c>A</c>\n<c>B</c></all>\n<c>C</c></all>`
+    it is `</all>`. Where no turn has three calls, what ends those of two shows it.
+    """
+    only = usual(after_of(call, shown) for call in calls if call.last and not call.at)
+    several = usual(after_of(call, shown) for call in calls if call.last and call.at)
+    gap = usual(text for at, text in gaps if at == 1)
+    if only is None or several is None or gap is None:
+        return None
+    again = usual(text for at, text in gaps if at > 1)
+    if again is None:
+        head = common_prefix(gap, only, several)
+        rest = only[len(head) :]
+        close = several[len(head) :].removesuffix(rest)
+        told = several == head + close + rest
+    else:
+        head = common_prefix(gap, again)
+        rest = gap[len(head) :]
+        close = again[len(head) :].removesuffix(rest)
+        told = again == head + close + rest and only.startswith(head)
+        told = told and several.startswith(head + close)
+    return _LaterCalls(gap, only, close) if told and close.strip() else None
 
 
 def _numbered(text: str, number: int) -> str:

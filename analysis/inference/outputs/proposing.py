@@ -21,8 +21,9 @@ from .majority import shared_end
 from .object_calls import ObjectStyle, object_calls
 from .offered import OfferedTools
 from .output import LoggedOutput
-from .reasoning_blocks import ReasoningBlock, find_reasoning
+from .reasoning_blocks import ReasoningBlock, block_between, find_reasoning
 from .sighted import SightedCall, SightedOutput, with_ids
+from .suggested_markers import SuggestedMarkers
 
 __all__ = ["Proposal", "ReadTurn", "proposals"]
 
@@ -42,12 +43,19 @@ class Proposal:
 
 
 def proposals(
-    outputs: Sequence[LoggedOutput], base: TurnFormat, offered: OfferedTools, read: ReadTurn | None
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    offered: OfferedTools,
+    read: ReadTurn | None,
+    tokens: Sequence[str] = (),
 ) -> list[Proposal]:
     """Propose what outputs mean, the proposals with most calls first.
 
-    `read` reads reasoning as the template writes it; None: the outputs have to show it.
+    `read` reads reasoning as the template writes it; None: the outputs have to show it. `tokens`
+    are the added tokens of the model's tokenizer, which may be markers.
     """
+    # What a token suggests comes first; where it does not hold, the outputs tell alone.
+    suggested = [SuggestedMarkers(tokens), SuggestedMarkers()] if tokens else [SuggestedMarkers()]
     texts = [
         turn_text(Example(each.text, Message(), each.prompt, each.place), base) for each in outputs
     ]
@@ -60,8 +68,13 @@ def proposals(
         ]
         number = sum(map(len, calls))
         if number:
-            found += [_proposal(outputs, each, style, read, ends) for each in with_ids(sighted)]
-    return sorted(found, key=lambda each: -each.calls)
+            found += [
+                _proposal(outputs, each, style, read, ends, markers)
+                for each in with_ids(sighted)
+                for markers in suggested
+            ]
+    distinct = [each for at, each in enumerate(found) if each not in found[:at]]
+    return sorted(distinct, key=lambda each: -each.calls)
 
 
 _ESCAPES = (Escape.JSON, Escape.VERBATIM, Escape.PYTHON, Escape.HTML, Escape.JSON_HTML)
@@ -87,12 +100,15 @@ def _proposal(
     style: ArgumentStyle,
     read: ReadTurn | None,
     ends: Sequence[str],
+    markers: SuggestedMarkers,
 ) -> Proposal:
-    fronts = _fronts(sighted, ends)
+    fronts = _fronts(sighted, ends, markers)
     block = None
     if read is None:
         answers = [front for front, seen in zip(fronts, sighted, strict=True) if not seen.calls]
-        block = find_reasoning([front for front in fronts if front], answers)
+        told = [front for front in fronts if front]
+        known = markers.block(told)
+        block = find_reasoning(told, answers) if known is None else block_between(*known, told)
     examples: list[Example] = []
     for output, seen, front in zip(outputs, sighted, fronts, strict=True):
         before = _message(front, block, read)
@@ -111,12 +127,14 @@ def _message(front: str, block: ReasoningBlock | None, read: ReadTurn | None) ->
     return Message(front) if split is None else Message(split[1], split[0])
 
 
-def _fronts(sighted: Sequence[SightedOutput], ends: Sequence[str]) -> list[str]:
+def _fronts(
+    sighted: Sequence[SightedOutput], ends: Sequence[str], markers: SuggestedMarkers
+) -> list[str]:
     """Return what stands before the calls and what opens them; of turns without calls, all."""
     called = [each for each in sighted if each.calls]
     begins = [each.text[each.start : each.calls[0].start] for each in called]
     # A sentence ends before the markup begins.
-    opening = _SENTENCE_END.sub("", shared_end(begins))
+    opening = markers.opening(begins, _SENTENCE_END.sub("", shared_end(begins)))
     # What stands before calls alone says nothing of the space between content and calls.
     spoken = [begin.removesuffix(opening) for begin in begins if begin.strip() != opening.strip()]
     space = shared_end([begin[len(begin.rstrip()) :] for begin in spoken]) if spoken else ""

@@ -15,7 +15,7 @@ from autoparser.analysis.core.alignment import edge_units, is_unit
 from .framed_beginnings import FramedBeginning, framed_beginning
 from .majority import shared_beginning, shared_end
 
-__all__ = ["ReasoningBlock", "find_reasoning"]
+__all__ = ["ReasoningBlock", "block_between", "find_reasoning"]
 
 _SHARE = 0.6
 """So many of the texts that begin alike have to close the block."""
@@ -54,13 +54,13 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
     for opening, count in firsts.most_common(1):
         begun = [(text, row[1:]) for text, row in units if row[0] == opening]
         if count >= _FEWEST and (closing := _closing(begun)):
-            return _block(opening, closing, [text for text, _ in begun])
+            return block_between(opening, closing, [text for text, _ in begun])
     framed = framed_beginning([text for text, _ in units])
     if framed is not None and not _all_there_is(framed, answers):
         begun_alike = [text for text, _ in units if text.startswith(framed.opening)]
-        return _block(framed.opening, framed.closing, begun_alike)
+        return block_between(framed.opening, framed.closing, begun_alike)
     closing = _closing(units)
-    return _block("", closing, [text for text, _ in units]) if closing else None
+    return block_between("", closing, [text for text, _ in units]) if closing else None
 
 
 def _all_there_is(framed: FramedBeginning, answers: Sequence[str]) -> bool:
@@ -80,7 +80,8 @@ def _closing(begun: Sequence[tuple[str, Sequence[str]]]) -> str:
     return found[0] if found else ""
 
 
-def _block(opening: str, closing: str, texts: Sequence[str]) -> ReasoningBlock:
+def block_between(opening: str, closing: str, texts: Sequence[str]) -> ReasoningBlock:
+    """Return the block between two markers, with the whitespace that these texts have there."""
     held = [text for text in texts if closing in text]
     inside = [text[len(opening) : text.find(closing)] for text in held]
     after = [text[text.find(closing) + len(closing) :] for text in held]

@@ -27,8 +27,9 @@ from autoparser.analysis.lint.other_jinjas import OtherJinja
 from autoparser.analysis.lint.registry import rule_of
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import ChatTemplate
-from autoparser.analysis.loading.tokens import load_tokenizer
+from autoparser.analysis.loading.tokens import load_tokenizer, tokenizer_of
 from autoparser.analysis.taught_analysis import with_saved
+from autoparser.analysis.unwritten_tokens import asks_for_tokens, unwritten_tokens
 
 from .ignores import Ignore, ignores_of
 from .problem import Problem
@@ -90,6 +91,8 @@ class SeenHits:
     """What is wrong with other comments for autoparser; their path is the reader's affair."""
     evidence: tuple[tuple[Part, EvidenceKind], ...] = ()
     """What is the evidence for each part of the format; empty where it cannot be analysed."""
+    unwritten: tuple[str, ...] = ()
+    """Added tokens of the tokenizer that no render writes; they suggest what the model writes."""
     looked: bool = True
     """Whether the rules looked at all."""
 
@@ -132,8 +135,17 @@ def inspect(task: Task) -> SeenHits:
             tuple(troubles),
             *ignores_of(task.template.text, ""),
             evidence=tuple(subject.format.evidence.items()) if subject.has(Need.ANALYSIS) else (),
+            unwritten=_unwritten(subject),
         )
     return SeenHits(troubles=tuple(troubles), looked=False)
+
+
+def _unwritten(subject: Subject) -> tuple[str, ...]:
+    """Return what the tokenizer of a model's directory has and the template never writes."""
+    if subject.tokenizer is None or subject.directory is None or not subject.has(Need.ANALYSIS):
+        return ()
+    added = tokenizer_of(subject.tokenizer).added if asks_for_tokens(subject.analysis) else ()
+    return unwritten_tokens(subject.analysis, [each.text for each in added])
 
 
 def _learnt(template: ChatTemplate, file: str) -> Analysis:

@@ -202,6 +202,7 @@ def _inspected(
         remarks=tuple(f"{each.file or target.path}: {each.message}" for each in seen.troubles),
         left_out=tuple((rule_of(code), need) for code, need in seen.left_out),
         evidence=seen.evidence,
+        unwritten=seen.unwritten,
     )
     return template, problems
 

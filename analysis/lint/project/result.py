@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from autoparser.analysis.core.evidence_kind import EvidenceKind
@@ -48,6 +48,12 @@ class Inspected:
     """Rules that could not look, and what they lack."""
     evidence: tuple[tuple[Part, EvidenceKind], ...] = ()
     """What is the evidence for each part of its format."""
+    unwritten: tuple[str, ...] = ()
+    """Added tokens of its tokenizer that no render writes."""
+
+    def rests_on(self, rule: Rule) -> Mapping[Part, EvidenceKind]:
+        """Return the parts of the format that a rule goes by, with their evidence."""
+        return {part: kind for part, kind in self.evidence if part is rule.needs.part}
 
     def line_in_file(self, line: int | None) -> int | None:
         """Return a template's line as a line of the file; None where that cannot be said."""

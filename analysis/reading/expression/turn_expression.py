@@ -20,6 +20,7 @@ class _ExpressionFrame:
 
     format: TurnFormat
     """With its whole header."""
+    header: Literal
     content: Block
     """Closed by what does not end the turn as well."""
     goes_on: bool
@@ -85,7 +86,7 @@ def _turn(begun: Begun, request: Request) -> Turn:
     asked = (written, prompted_.start, request.calls, request.required)
     return Turn(
         start=prompted_.start,
-        header=Literal.of(format_.header),
+        header=frame.header,
         reasoning=format_.reasoning,
         content=frame.content,
         calls=section_of(format_, request),
@@ -108,6 +109,7 @@ def _frame(format_: TurnFormat) -> _ExpressionFrame:
     close = Literal.of(format_.without_end(content.close.text))
     return _ExpressionFrame(
         format=format_,
+        header=Literal.of(format_.header),
         content=replace(content, close=close),
         goes_on=_goes_on(format_),
         lead=lead(format_, format_.header, Start.HEADER),

@@ -23,20 +23,21 @@ from autoparser.analysis.core.schema import (
     type_of,
 )
 
-from .schema_survey import is_well_formed, reachable
+from .schema_survey import TYPES, is_well_formed, reachable
 
 _SILENT = frozenset(
     {"title", "description", "default", "examples", "deprecated", "$comment", "$defs"}
     | {"definitions", "x-place", "$schema", "readOnly", "writeOnly", "nullable", "example"}
 )
+_TYPE_ALONE = frozenset({"type", "title", "description", "default"})
+"""Keywords of most schemas that hold none: what a type is called is all that may be wrong."""
 _CHOICES = frozenset({"anyOf", "oneOf", "$ref"})
 _TELLS_VALUES = (frozenset({"enum"}), frozenset({"const"}))
 _STRINGS = frozenset({"pattern", "format", "minLength", "maxLength"})
 _LENGTHS = frozenset({"minLength", "maxLength"})
-_GROUPS = _STRINGS | {
-    *("type", "properties", "required", "additionalProperties"),
-    *("items", "minItems", "maxItems", "minimum", "maximum"),
-}
+_BOUNDS = frozenset({"minimum", "maximum", "minItems", "maxItems"})
+_OF_MEMBERS = frozenset({"properties", "required", "additionalProperties"})
+_GROUPS = _STRINGS | _BOUNDS | _OF_MEMBERS | {"type", "items"}
 """Keywords that contradict none that speaks of values of another type."""
 
 
@@ -53,6 +54,9 @@ def plain_words(schema: Json) -> frozenset[str] | None:
             continue
         if not isinstance(part, dict) or "$ref" in part:
             return None
+        if part.keys() <= _TYPE_ALONE and part.get("type") in TYPES:
+            words.update(part)
+            continue
         if not is_well_formed(part) or not is_plain(part):
             return None
         words.update(part)
@@ -87,11 +91,9 @@ def is_plain(schema: Schema) -> bool:
     texts = said & _STRINGS
     return (
         (len(texts) <= 1 or (texts == _LENGTHS and _is_open(schema, "minLength", "maxLength", 0)))
-        and _is_open(schema, "minimum", "maximum", 1)
-        and _is_open(schema, "minItems", "maxItems", 0)
-        and not isinstance(schema.get("items"), list)
-        and (schema.get("items") is not False or not schema.get("minItems"))
-        and _has_members(schema)
+        and (said.isdisjoint(_BOUNDS) or _are_bounds_open(schema))
+        and ("items" not in said or _has_items(schema))
+        and (said.isdisjoint(_OF_MEMBERS) or _has_members(schema))
     )
 
 
@@ -107,13 +109,24 @@ def _values_are_typed(schema: Schema) -> bool:
     )
 
 
+def _are_bounds_open(schema: Schema) -> bool:
+    numbers = _is_open(schema, "minimum", "maximum", 1)
+    return numbers and _is_open(schema, "minItems", "maxItems", 0)
+
+
+def _has_items(schema: Schema) -> bool:
+    """Whether every item that has to be there may be; they are all of one schema."""
+    items = schema["items"]
+    return not isinstance(items, list) and (items is not False or not schema.get("minItems"))
+
+
 def _has_members(schema: Schema) -> bool:
     """Whether every member that has to be there may be."""
     named = schema_map(schema, "properties")
     if False in named.values():
         return False
     free = schema.get("additionalProperties") is not False
-    return free or set(names_of(schema, "required")) <= named.keys()
+    return free or named.keys() >= set(names_of(schema, "required"))
 
 
 def _is_open(schema: Schema, lower: str, upper: str, apart: int) -> bool:

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from autoparser import AutoparserError
-from autoparser.analysis.constraining.grammar import Grammar, GrammarError, SchemaError, grammar_of
+from autoparser.analysis.constraining.grammar import (
+    Grammar,
+    GrammarError,
+    SchemaError,
+    grammar_of,
+    lark,
+    stretches,
+    turn_rules,
+)
+from autoparser.analysis.core.format import Formats
+from autoparser.analysis.loading.tokens import OpaqueTokens
 from tests.analysis.reading.parsing.loop import analysis_of
 
 from .offers import BATTERY, STRICT
@@ -254,3 +264,29 @@ def test_xgrammar_holds_what_is_asked(
 def test_without_calls_there_is_no_structural_tag() -> None:
     with pytest.raises(GrammarError, match="there are no calls"):
         analysis_of("reasoning-none").grammar(BATTERY).structural_tag()
+
+
+@pytest.mark.parametrize("name", [HERMES, XML])
+def test_what_tools_do_not_change_is_made_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    whole, written = turn_rules.TurnRules.frame, stretches.stretched
+
+    def frame(rules: turn_rules.TurnRules, *, lazy: bool) -> Any:
+        made.append("frame")
+        return whole(rules, lazy=lazy)
+
+    def stretched(*texts: Any) -> Any:
+        made.append("text")
+        return written(*texts)
+
+    monkeypatch.setattr(turn_rules.TurnRules, "frame", frame)
+    monkeypatch.setattr(lark, "stretched", stretched)
+    first, second = (Formats.of(deepcopy(analysis_of(name).format)) for _ in range(2))
+    opaque = OpaqueTokens()
+    for tools in (BATTERY, STRICT):
+        grammar_of(first, tools).lark(opaque)
+    assert made.count("frame") == 1
+    texts = made.count("text")
+    known = grammar_of(first, [*STRICT, *BATTERY]).lark(opaque)
+    assert (made.count("frame"), made.count("text")) == (1, texts)
+    assert known == grammar_of(second, [*STRICT, *BATTERY]).lark(opaque)

@@ -162,3 +162,26 @@ WRONG: list[tuple[object, str]] = [
 def test_a_wrong_file_is_told_with_its_place(value: object, words: str) -> None:
     with pytest.raises(ExampleError, match=words):
         given_examples(value, "examples.yaml")
+
+
+def _look(city: str) -> tuple[ToolCall, str]:
+    return _call("look", city=city), f'<do>look {{"city": "{city}"}}</do>'
+
+
+@pytest.mark.parametrize("most", [2, 3])
+@pytest.mark.parametrize("ended", ["", "<|eot|>"])
+def test_what_closes_later_calls_alone_is_learnt(chat: Analysis, ended: str, most: int) -> None:
+    # An end after each later call shows only between two of them.
+    close = f"</all>{ended if most > 2 else ''}"
+    calls = [_look(city) for city in ("Oslo", "Rome", "Bonn", "Lima")]
+
+    def turn(count: int) -> Example:
+        first, *later = (text for _, text in calls[:count])
+        text = "".join(["<all>", first, *(f"\n{each}{close}" for each in later)])
+        return Example(text, Message(calls=tuple(call for call, _ in calls[:count])))
+
+    taught = learn(chat, [turn(count) for count in range(1, most + 1)])
+    assert taught.ok
+    assert taught.analysis.check.equal == most
+    asked = turn(4)
+    assert message_of(taught.analysis.parser(TOOLS).parse(asked.output)) == asked.message
