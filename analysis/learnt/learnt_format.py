@@ -125,10 +125,15 @@ class LearntFormat(Shown, ABC):
     """The same turns with calls as outputs showed them: the parser reads both, and the grammar
     writes the template's. None: nothing but what the template writes is read."""
 
-    @cached_property
+    @property
     def view(self) -> View:
         """The fullest of the formats in other words."""
-        from autoparser.analysis.describing.view import view_of  # noqa: PLC0415 - no parser reads it
+        return self._view
+
+    @cached_property
+    def _view(self) -> View:
+        # No parser and no grammar reads it.
+        from autoparser.analysis.describing.view import view_of  # noqa: PLC0415
 
         return view_of(self.formats, requires_nonnull_content=self.requires_nonnull_content)
 
