@@ -203,9 +203,9 @@ def write_file(path: Path, text: str) -> None:
             _replace(path.resolve(), content)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        hint = "name a file in a directory that you may write to with --output"
+        hint = "name a file in a directory that you may write to"
         if error.errno in FULL:
-            hint = "make room there, or name a file on another disk with --output"
+            hint = "make room there, or name a file on another disk"
     else:
         return
     raise AutoparserError(f"cannot be written ({reason})", file=os.fspath(path), hint=hint)
